@@ -1,0 +1,171 @@
+// Concrete data: dtype, sizes and a shared buffer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/core/dtype.h"
+#include "weft/core/shape.h"
+
+namespace weft {
+
+inline constexpr std::size_t kTensorAlignment = 64;
+
+/// A block of bytes with an owner. Tensors share it.
+class Buffer {
+ public:
+  /// Fresh memory, 64-byte aligned, not initialised; blocks of 2 MiB and more ask for huge pages.
+  static std::shared_ptr<Buffer> allocate(std::size_t bytes);
+  /// Memory that somebody else keeps alive; `owner` (may be null) is released with the buffer.
+  static std::shared_ptr<Buffer> borrow(void* data, std::size_t bytes,
+                                        std::shared_ptr<const void> owner, bool writable);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  bool writable() const { return writable_; }
+
+ private:
+  Buffer() = default;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool owned_ = false;
+  bool writable_ = true;
+  std::shared_ptr<const void> owner_;
+};
+
+/// A file mapped into memory, read-only. Throws IoError with path and reason.
+class MappedFile {
+ public:
+  static std::shared_ptr<MappedFile> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  const std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  MappedFile() = default;
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::string path_;
+};
+
+/// Row-major, contiguous data of one dtype. A handle: copies share the buffer (clone() does not).
+/// A default-made Tensor is undefined.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  static Tensor empty(DType dtype, Sizes sizes);
+  static Tensor zeros(DType dtype, Sizes sizes);
+  /// Every element `value`, converted to `dtype`.
+  static Tensor full(DType dtype, Sizes sizes, double value);
+  static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
+  /// Copies `values`; throws ShapeError if their number does not fit the sizes.
+  template <class T>
+  static Tensor of(Sizes sizes, std::span<const T> values);
+  template <class T>
+  static Tensor of(Sizes sizes, std::initializer_list<T> values) {
+    return of<T>(std::move(sizes), std::span<const T>(values.begin(), values.size()));
+  }
+  template <class T>
+  static Tensor of(Sizes sizes, const std::vector<T>& values) {
+    return of<T>(std::move(sizes), std::span<const T>(values));
+  }
+  /// A tensor over `buffer` from `byte_offset` on; throws ShapeError if it does not fit inside, and
+  /// if the offset is not a multiple of the element size.
+  static Tensor view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
+                     std::size_t byte_offset = 0);
+  /// A tensor over the caller's memory, which must outlive every copy of the tensor.
+  static Tensor borrow(DType dtype, Sizes sizes, void* data);
+
+  bool defined() const { return buffer_ != nullptr; }
+  DType dtype() const { return dtype_; }
+  const Sizes& sizes() const { return sizes_; }
+  std::int64_t size(int axis) const;  // negative counts from the end
+  int rank() const { return static_cast<int>(sizes_.size()); }
+  std::int64_t numel() const { return numel_; }
+  std::size_t bytes() const { return static_cast<std::size_t>(numel_) * dtype_size(dtype_); }
+
+  const std::byte* raw() const;
+  /// Throws StateError where the buffer is read-only (a mapped file).
+  std::byte* mutable_raw();
+  /// Typed access; throws DTypeError naming both types if T is not the tensor's.
+  template <class T>
+  const T* data() const {
+    check_dtype(dtype_of<T>);
+    return reinterpret_cast<const T*>(raw());
+  }
+  template <class T>
+  T* mutable_data() {
+    check_dtype(dtype_of<T>);
+    return reinterpret_cast<T*>(mutable_raw());
+  }
+  template <class T>
+  std::span<const T> span() const {
+    return {data<T>(), static_cast<std::size_t>(numel_)};
+  }
+  template <class T>
+  std::vector<T> to_vector() const;
+  /// The only element of a tensor with one element; throws ShapeError otherwise.
+  template <class T>
+  T item() const {
+    check_item();
+    return *data<T>();
+  }
+
+  /// Element `index` of the flattened tensor as a double, whatever the dtype.
+  double at(std::int64_t index) const;
+  /// Same data, other sizes with as many elements.
+  Tensor reshape(Sizes sizes) const;
+  Tensor clone() const;
+  /// A converted copy (the tensor itself where the dtype is the same).
+  Tensor to(DType dtype) const;
+
+  const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
+  std::size_t byte_offset() const { return offset_; }
+  /// "f32[2, 3]".
+  std::string type_str() const;
+  /// Type and the first elements.
+  std::string str() const;
+
+ private:
+  void check_dtype(DType wanted) const;
+  void check_item() const;
+
+  DType dtype_ = DType::f32;
+  Sizes sizes_;
+  std::int64_t numel_ = 0;
+  std::shared_ptr<Buffer> buffer_;
+  std::size_t offset_ = 0;
+};
+
+/// Same dtype, sizes and bytes (NaNs compare by bits).
+bool bitwise_equal(const Tensor& a, const Tensor& b);
+
+template <class T>
+Tensor Tensor::of(Sizes sizes, std::span<const T> values) {
+  extern void check_value_count(const Sizes& sizes, std::size_t count);
+  check_value_count(sizes, values.size());
+  Tensor t = empty(dtype_of<T>, std::move(sizes));
+  T* out = t.mutable_data<T>();
+  for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i];
+  return t;
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  const T* p = data<T>();
+  return std::vector<T>(p, p + numel_);
+}
+
+}  // namespace weft
