@@ -15,37 +15,63 @@ class Error : public std::runtime_error {
   [[noreturn]] virtual void rethrow_as(const std::string& message) const { throw Error(message); }
 };
 
-// One class per kind of mistake, so that callers can catch what they can handle.
-#define WEFT_DEFINE_ERROR(Name)                                               \
-  class Name : public Error {                                                 \
-   public:                                                                    \
-    using Error::Error;                                                       \
-    [[noreturn]] void rethrow_as(const std::string& message) const override { \
-      throw Name(message);                                                    \
-    }                                                                         \
-  }
+/// Implements rethrow_as for one class per kind of mistake, so that callers catch what they can handle.
+template <class Self>
+class ErrorOf : public Error {
+ public:
+  using Error::Error;
+  [[noreturn]] void rethrow_as(const std::string& message) const override { throw Self(message); }
+};
 
 /// Sizes that do not fit each other, or dims that cannot be proven equal.
-WEFT_DEFINE_ERROR(ShapeError);
+class ShapeError : public ErrorOf<ShapeError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// Element types that do not fit.
-WEFT_DEFINE_ERROR(DTypeError);
+class DTypeError : public ErrorOf<DTypeError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// A missing, unknown or illegal attribute, option or argument.
-WEFT_DEFINE_ERROR(ArgumentError);
+class ArgumentError : public ErrorOf<ArgumentError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// A graph or program used wrongly: a foreign Value, an unknown name, a second update of a variable.
-WEFT_DEFINE_ERROR(GraphError);
+class GraphError : public ErrorOf<GraphError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// No gradient can be made: missing rule, unreachable parameter, non-scalar loss.
-WEFT_DEFINE_ERROR(GradientError);
+class GradientError : public ErrorOf<GradientError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// Values that break a precondition at run time: an index out of range, a cache overflow.
-WEFT_DEFINE_ERROR(DataError);
+class DataError : public ErrorOf<DataError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// A Session or store used in a way its state forbids: two threads in one Session, a torn state.
-WEFT_DEFINE_ERROR(StateError);
+class StateError : public ErrorOf<StateError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// A file or text whose content is malformed; the message has the byte offset or line.
-WEFT_DEFINE_ERROR(FormatError);
+class FormatError : public ErrorOf<FormatError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// The operating system refused to read or write; the message has the path and the reason.
-WEFT_DEFINE_ERROR(IoError);
+class IoError : public ErrorOf<IoError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// The run was cancelled by its callback before anything was written.
-WEFT_DEFINE_ERROR(CancelledError);
-
-#undef WEFT_DEFINE_ERROR
+class CancelledError : public ErrorOf<CancelledError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 
 }  // namespace weft

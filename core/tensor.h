@@ -141,6 +141,7 @@ class Tensor {
  private:
   void check_dtype(DType wanted) const;
   void check_item() const;
+  static void check_value_count(const Sizes& sizes, std::size_t count);
 
   DType dtype_ = DType::f32;
   Sizes sizes_;
@@ -154,7 +155,6 @@ bool bitwise_equal(const Tensor& a, const Tensor& b);
 
 template <class T>
 Tensor Tensor::of(Sizes sizes, std::span<const T> values) {
-  extern void check_value_count(const Sizes& sizes, std::size_t count);
   check_value_count(sizes, values.size());
   Tensor t = empty(dtype_of<T>, std::move(sizes));
   T* out = t.mutable_data<T>();
