@@ -1,0 +1,77 @@
+// Gradient rules: one small function per op, building graph from graph. Rules never look at numbers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+/// What a rule sees of the node it differentiates.
+class GradientContext {
+ public:
+  GradientContext(Node& node, std::vector<Value> cotangents, std::vector<bool> needed)
+      : node_(node), cotangents_(std::move(cotangents)), needed_(std::move(needed)) {}
+
+  Graph& graph() const { return node_.graph(); }
+  const Attributes& attributes() const { return node_.attributes(); }
+  /// Operand i; undefined if it is absent.
+  Value input(std::size_t i) const { return node_.input(i); }
+  std::size_t input_count() const { return node_.inputs().size(); }
+  Value output(int i = 0) const { return node_.output(i); }
+  int output_count() const { return node_.output_count(); }
+  /// Gradient of the loss with respect to output i; undefined where the loss does not depend on it
+  /// through this output. At least one is defined.
+  Value cotangent(int i = 0) const { return cotangents_[static_cast<std::size_t>(i)]; }
+  bool has_cotangent(int i) const { return cotangents_[static_cast<std::size_t>(i)].defined(); }
+  /// Whether anybody wants the gradient of input i: rules skip work for the others.
+  bool needs(std::size_t i) const { return i < needed_.size() && needed_[i]; }
+
+ private:
+  Node& node_;
+  std::vector<Value> cotangents_;
+  std::vector<bool> needed_;
+};
+
+/// Returns one gradient per input, in order (a shorter vector leaves the rest undefined); undefined
+/// means zero or not wanted. For elementwise ops a gradient may have the broadcast shape of the
+/// output: the transform sums it to the input's shape, so that no rule un-broadcasts.
+using GradientRule = std::vector<Value> (*)(const GradientContext& context);
+
+/// Rules by op name. A value: users extend a copy.
+class RuleSet {
+ public:
+  void add(std::string_view op, GradientRule rule);
+  GradientRule find(std::string_view op) const;  // null if there is none
+  std::vector<std::string> names() const;
+
+ private:
+  std::map<std::string, GradientRule, std::less<>> table_;
+};
+
+/// Weft's own rules.
+const RuleSet& builtin_rules();
+
+// The families, listed explicitly in builtin_rules.cc; each file mirrors ops/<family>.cc.
+void add_leaf_rules(RuleSet& rules);
+void add_unary_rules(RuleSet& rules);
+void add_binary_rules(RuleSet& rules);
+void add_cast_rules(RuleSet& rules);
+void add_reduce_rules(RuleSet& rules);
+void add_shape_rules(RuleSet& rules);
+void add_index_rules(RuleSet& rules);
+void add_sort_rules(RuleSet& rules);
+void add_matmul_rules(RuleSet& rules);
+void add_conv_rules(RuleSet& rules);
+void add_pool_rules(RuleSet& rules);
+void add_random_rules(RuleSet& rules);
+void add_softmax_rules(RuleSet& rules);
+void add_norm_rules(RuleSet& rules);
+void add_cross_entropy_rules(RuleSet& rules);
+void add_attention_rules(RuleSet& rules);
+void add_rope_rules(RuleSet& rules);
+
+}  // namespace weft

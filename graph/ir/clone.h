@@ -1,0 +1,50 @@
+// Copying nodes from one graph to another: what passes, retype and loading build on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+
+/// A graph of its own with a program over it: what passes take and give.
+struct Module {
+  std::unique_ptr<Graph> graph;
+  Program program;
+};
+
+/// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs (already
+/// rewritten). Returns the values to use for the node's outputs in `target`, or an empty vector to copy the
+/// node as it is.
+using RewriteNode =
+    std::function<std::vector<Value>(const Node& node, const std::vector<Value>& inputs, Graph& target)>;
+
+struct CloneOptions {
+  RewriteNode rewrite;                           // may be empty
+  std::function<DType(DType)> map_dtype;         // may be empty: keeps dtypes
+};
+
+/// Copies what `program` needs into a graph of its own: inputs, variables (with kinds, initialisers,
+/// aliases), functions, requirements, names and places. Symbols are shared with the source graph.
+Module clone_program(const Program& program, const CloneOptions& options = {});
+
+/// Copies nodes one by one into `target`, remembering what became what.
+class Cloner {
+ public:
+  Cloner(Graph& target, CloneOptions options = {});
+  /// Says what `from` is in the target (for inputs of a function body, say).
+  void set(Value from, Value to);
+  /// The copy of `value`, made (with all it needs) if it is not there yet. Iterative.
+  Value copy(Value value);
+
+ private:
+  void copy_node(const Node& node);
+
+  Graph& target_;
+  CloneOptions options_;
+  std::unordered_map<Value, Value, ValueHash> map_;
+};
+
+}  // namespace weft

@@ -1,0 +1,238 @@
+// The graph: nodes over dtypes and symbolic shapes, and the side tables that describe them.
+#pragma once
+
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "weft/core/source_location.h"
+#include "weft/graph/ir/value.h"
+#include "weft/graph/ir/variable.h"
+#include "weft/ops/op.h"
+
+namespace weft {
+
+/// A size in a declaration: a number, a Dim, or the name of a symbol of the graph.
+class AxisSize {
+ public:
+  AxisSize(const char* symbol) : value_(std::string(symbol)) {}  // NOLINT(google-explicit-constructor)
+  AxisSize(std::string symbol) : value_(std::move(symbol)) {}    // NOLINT(google-explicit-constructor)
+  AxisSize(Dim dim) : value_(std::move(dim)) {}                  // NOLINT(google-explicit-constructor)
+  AxisSize(std::int64_t size) : value_(Dim(size)) {}             // NOLINT(google-explicit-constructor)
+  AxisSize(int size) : value_(Dim(size)) {}                      // NOLINT(google-explicit-constructor)
+  const std::variant<std::string, Dim>& value() const { return value_; }
+
+ private:
+  std::variant<std::string, Dim> value_;
+};
+
+struct VariableOptions {
+  VariableKind kind = VariableKind::parameter;
+  bool trainable = true;
+  Initializer initializer = {};
+};
+
+/// A closed sub-graph: everything it uses comes in through `inputs` (also variables and keys). Used by
+/// call, and by the bodies of loops and branches.
+struct Function {
+  std::string name;
+  std::unique_ptr<Graph> body;
+  std::vector<Value> inputs;  // input nodes of body, in order
+  std::vector<Value> outputs;
+  /// Name of the function that gives the gradient, where the user defined one: it takes the inputs,
+  /// the outputs and one cotangent per output, and returns one value per input. Empty: derived.
+  std::string gradient;
+};
+
+/// A computation graph. Building only infers dtypes and shapes and shares equal nodes; simplification
+/// happens in passes. Not thread-safe while it is being built; immovable, since Values point into it.
+class Graph {
+ public:
+  explicit Graph(std::shared_ptr<const OpSet> ops = builtin_ops());
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // -- What users declare -------------------------------------------------------------------------
+
+  /// A tensor fed at run time. Names are unique; a repeated one is a GraphError.
+  Value input(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
+              SourceLocation loc = SourceLocation::current());
+  Value input(std::string_view name, const ValueType& type,
+              SourceLocation loc = SourceLocation::current());
+  /// A constant. Equal constants are one node.
+  Value constant(Tensor value, SourceLocation loc = SourceLocation::current());
+  /// A scalar constant of that dtype.
+  Value scalar(DType dtype, double value, SourceLocation loc = SourceLocation::current());
+  /// Named state. Names are unique among variables and aliases.
+  Variable variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
+                    VariableOptions options = {}, SourceLocation loc = SourceLocation::current());
+  Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
+                    SourceLocation loc = SourceLocation::current());
+  /// A second name of a variable (tied weights): loading accepts it, saving keeps it.
+  void alias(std::string_view name, Variable variable,
+             SourceLocation loc = SourceLocation::current());
+  /// The random key called `name` (made on first use): "dropout", "sample", ...
+  Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
+  /// The symbol called `name` (made on first use) as a Dim.
+  Dim dim(std::string_view name);
+  /// States that two dims are equal: used by shape inference from here on, and checked whenever sizes
+  /// are known. A statement that can never hold is a ShapeError at once.
+  void require(const DimEquation& equation, SourceLocation loc = SourceLocation::current());
+
+  // -- Generic building ---------------------------------------------------------------------------
+
+  /// Applies an op: checks arity, attributes, dtypes and shapes, and returns the node (an existing one
+  /// where an equal node is there). Errors name op, operand types and the user's line.
+  Node& apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes = {},
+              SourceLocation loc = SourceLocation::current(), std::uint32_t instance = 0);
+  Node& apply(std::string_view op, std::vector<Value> inputs, Attributes attributes = {},
+              SourceLocation loc = SourceLocation::current());
+  /// A fresh stream number for a random op.
+  std::int64_t next_stream() { return next_stream_++; }
+  /// A fresh instance number for a recomputed clone.
+  std::uint32_t next_instance() { return next_instance_++; }
+  /// Adds a closed sub-graph; its name must be new.
+  const Function& add_function(Function function, SourceLocation loc = SourceLocation::current());
+
+  // -- Looking ------------------------------------------------------------------------------------
+
+  const OpSet& ops() const { return *ops_; }
+  const std::shared_ptr<const OpSet>& shared_ops() const { return ops_; }
+  /// All nodes in topological order.
+  std::size_t node_count() const { return nodes_.size(); }
+  Node& node(std::size_t id) const { return *nodes_[id]; }
+  const std::vector<Value>& inputs() const { return inputs_; }
+  Value find_input(std::string_view name) const;  // undefined if absent
+  /// All variables in order of creation.
+  std::vector<Variable> variables() const;
+  /// Trainable parameters in order of creation.
+  std::vector<Variable> parameters() const;
+  /// By name or alias; throws GraphError with the closest name.
+  Variable find_variable(std::string_view name) const;
+  bool has_variable(std::string_view name) const;
+  const VariableInfo& variable_info(const Node& read) const;
+  void set_trainable(Variable variable, bool trainable);
+  const Function& function(std::string_view name) const;  // throws GraphError
+  bool has_function(std::string_view name) const;
+  const std::deque<Function>& functions() const { return functions_; }
+  const std::vector<DimEquation>& requirements() const { return requirements_; }
+  const std::vector<SymbolPtr>& symbols() const { return symbols_; }
+  const DimFacts& facts() const;
+
+  // -- Side tables: never part of identity ---------------------------------------------------------
+
+  /// Names a value, so that it can be fetched by name. The same name twice is a GraphError.
+  void set_name(std::string_view name, Value value, SourceLocation loc = SourceLocation::current());
+  Value find_named(std::string_view name) const;  // undefined if absent
+  const std::map<std::string, Value, std::less<>>& names() const { return names_; }
+  /// The name of a value, or "".
+  std::string name_of(Value value) const;
+  /// "model.cc:31, in linear() called at main.cc:12": where the node was built, outermost last.
+  std::string where(const Node& node) const;
+  SourceLocation location(const Node& node) const;
+  /// Scope path of the node ("net.block.0"), or "".
+  std::string_view scope_of(const Node& node) const;
+  /// Copies location, frames and scope of `from` (of any graph) to a node of this graph.
+  void copy_place(const Node& from, const Node& to);
+
+  /// While a Frame lives, nodes are recorded as built inside `function` (called at `loc`) and, if given,
+  /// in scope `scope`. Layers open one, so that messages show the user's line and not only ours.
+  class Frame {
+   public:
+    Frame(Graph& graph, std::string_view function, SourceLocation loc, std::string_view scope = {});
+    ~Frame();
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+
+   private:
+    Graph& graph_;
+    int previous_;
+  };
+  /// The same for nodes made on behalf of another node (gradients, decompositions): they inherit its
+  /// place, with `what` ("gradient of matmul") in front.
+  class PlaceOf {
+   public:
+    PlaceOf(Graph& graph, const Node& node, std::string what);
+    ~PlaceOf();
+    PlaceOf(const PlaceOf&) = delete;
+    PlaceOf& operator=(const PlaceOf&) = delete;
+
+   private:
+    Graph& graph_;
+    int previous_;
+    bool previous_override_;
+    SourceLocation previous_location_;
+  };
+
+  /// Throws an error of the dynamic type of `error`, with op, operand types and place added.
+  [[noreturn]] void fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
+                         SourceLocation loc) const;
+  /// Text of the current place: "main.cc:12" and the frames around it.
+  std::string describe_place(SourceLocation loc) const;
+  /// Throws GraphError if `value` is undefined or of another graph.
+  void check_owned(Value value, std::string_view what, SourceLocation loc) const;
+
+ private:
+  friend class Frame;
+  friend class PlaceOf;
+  class Facts;
+  struct FrameRecord {
+    int parent = -1;
+    std::string function;
+    SourceLocation location;
+    std::string scope;
+  };
+  struct Place {
+    SourceLocation location;
+    int frame = -1;
+  };
+
+  Dim resolve(const AxisSize& size);
+  void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const;
+  void check_symbols(const Attributes& attributes, std::string_view op, SourceLocation loc) const;
+  std::vector<ValueType> infer(const OpRecord& op, const std::vector<Value>& inputs,
+                               const Attributes& attributes) const;
+  std::string frames_text(int frame) const;
+  std::string intern_text(std::string_view text);
+
+  std::shared_ptr<const OpSet> ops_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unordered_multimap<std::size_t, Node*> interned_;
+  std::vector<Value> inputs_;
+  std::deque<VariableInfo> variables_;
+  std::vector<Node*> variable_reads_;
+  std::unordered_map<std::string, std::size_t> variable_index_;  // names and aliases
+  std::unordered_map<const Node*, std::size_t> variable_of_read_;
+  std::vector<SymbolPtr> symbols_;
+  std::vector<DimEquation> requirements_;
+  std::unique_ptr<Facts> facts_;
+  std::deque<Function> functions_;
+  std::int64_t next_stream_ = 1;
+  std::uint32_t next_instance_ = 1;
+
+  std::map<std::string, Value, std::less<>> names_;
+  std::unordered_map<Value, std::string, ValueHash> name_of_;
+  std::vector<Place> places_;  // by node id
+  std::vector<FrameRecord> frames_;
+  std::deque<std::string> file_names_;  // keeps locations copied from other graphs alive
+  int frame_ = -1;
+  bool override_location_ = false;  // inside PlaceOf
+  SourceLocation location_;
+};
+
+/// Types of the outputs of `call` of `function` with operands of these types; throws ShapeError or
+/// DTypeError where they do not fit the function's inputs.
+std::vector<ValueType> infer_call(const Function& function,
+                                  const std::vector<const ValueType*>& inputs,
+                                  const DimFacts& facts);
+
+}  // namespace weft

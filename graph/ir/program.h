@@ -1,0 +1,85 @@
+// Programs: what a Session runs.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+/// The lowest accuracy that matrix products of a program may use for float32 (stored in files: never
+/// renumber). A kernel may always be more accurate.
+enum class Precision : std::uint8_t {
+  highest = 1,  // float32 accuracy
+  high = 2,     // about 4e-6 relative (three bfloat16 products)
+  medium = 3,   // bfloat16 operands, float32 sums
+};
+std::string_view precision_name(Precision precision);
+Precision parse_precision(std::string_view name);
+
+/// New values of variables, applied together at the end of a run.
+class Updates {
+ public:
+  using Entry = std::pair<Variable, Value>;
+  Updates() = default;
+  Updates(std::initializer_list<Entry> entries) : entries_(entries) {}
+  void add(Variable variable, Value value) { entries_.emplace_back(variable, value); }
+  void add(const Updates& more) {
+    entries_.insert(entries_.end(), more.entries_.begin(), more.entries_.end());
+  }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  std::size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// Named outputs and updates over one graph. A value type: copies are independent.
+class Program {
+ public:
+  explicit Program(std::string name) : name_(std::move(name)) {}
+
+  /// Adds a named output; a repeated name is a GraphError.
+  Program& output(std::string_view name, Value value,
+                  SourceLocation loc = SourceLocation::current());
+  /// Adds an update. The value must have the variable's dtype and shape (ShapeError, DTypeError); a
+  /// second update of a variable is a GraphError.
+  Program& update(Variable variable, Value value, SourceLocation loc = SourceLocation::current());
+  Program& update(const Updates& updates, SourceLocation loc = SourceLocation::current());
+  Program& precision(Precision precision);
+
+  const std::string& name() const { return name_; }
+  Precision precision() const { return precision_; }
+  const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
+  /// All updates: those given, then one for every random key that this program draws from (keys advance
+  /// only in programs that draw).
+  Updates updates() const;
+  /// The graph, or null while the program is empty.
+  Graph* graph() const { return graph_; }
+  /// Outputs, then update values.
+  std::vector<Value> roots() const;
+  /// Every node that the roots need, by increasing id (a topological order).
+  std::vector<Node*> nodes() const;
+  /// The inputs that the roots need, by order of declaration.
+  std::vector<Value> inputs() const;
+  /// Variables that are read or updated, by order of declaration.
+  std::vector<Variable> variables() const;
+
+ private:
+  void adopt(Value value, std::string_view what, SourceLocation loc);
+
+  std::string name_;
+  Precision precision_ = Precision::highest;
+  Graph* graph_ = nullptr;
+  std::vector<std::pair<std::string, Value>> outputs_;
+  Updates updates_;
+};
+
+/// Every node that `roots` need, by increasing id. Iterative.
+std::vector<Node*> reachable_nodes(const std::vector<Value>& roots);
+
+}  // namespace weft

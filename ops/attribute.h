@@ -1,0 +1,75 @@
+// Attributes: the constants of a node. Part of a node's identity, of its text and of files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/core/dtype.h"
+#include "weft/core/shape.h"
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+/// One attribute value. Ints are std::int64_t, lists of ints std::vector<std::int64_t>. A Dim or Shape may
+/// hold symbols of the graph; kernels see them evaluated. A Tensor is a constant.
+using Attribute = std::variant<bool, std::int64_t, double, std::string, DType,
+                               std::vector<std::int64_t>, std::vector<double>, Dim, Shape, Tensor>;
+
+/// "bool", "int", "float", "string", "dtype", "ints", "floats", "dim", "shape" or "tensor".
+std::string_view attribute_type_name(const Attribute& value);
+
+/// Equality as identity needs it: floats and tensors compare by bits.
+bool identical(const Attribute& a, const Attribute& b);
+std::size_t hash_value(const Attribute& value);
+
+/// Named attributes, ordered by name.
+class Attributes {
+ public:
+  using Entry = std::pair<std::string, Attribute>;
+
+  Attributes() = default;
+  Attributes(std::initializer_list<Entry> entries);
+
+  void set(std::string_view name, Attribute value);
+  const Attribute* find(std::string_view name) const;
+  /// Throws ArgumentError that names the attribute and both types if it is absent or of another type.
+  template <class T>
+  const T& get(std::string_view name) const {
+    if (const T* v = std::get_if<T>(&require(name))) return *v;
+    wrong_type(name, attribute_type_name(Attribute(T{})));
+  }
+  std::int64_t integer(std::string_view name) const { return get<std::int64_t>(name); }
+  double real(std::string_view name) const { return get<double>(name); }
+  bool flag(std::string_view name) const { return get<bool>(name); }
+  DType dtype(std::string_view name) const { return get<DType>(name); }
+  const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  const std::vector<std::int64_t>& integers(std::string_view name) const {
+    return get<std::vector<std::int64_t>>(name);
+  }
+  const Shape& shape(std::string_view name) const { return get<Shape>(name); }
+  const Dim& dim(std::string_view name) const { return get<Dim>(name); }
+  const Tensor& tensor(std::string_view name) const { return get<Tensor>(name); }
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  std::size_t hash() const;
+  friend bool operator==(const Attributes& a, const Attributes& b);
+
+  /// Every symbolic Dim and Shape replaced by its value under `bindings`.
+  Attributes evaluate(const Bindings& bindings) const;
+  Attributes substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
+
+ private:
+  const Attribute& require(std::string_view name) const;
+  [[noreturn]] void wrong_type(std::string_view name, std::string_view wanted) const;
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace weft

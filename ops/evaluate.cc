@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include "weft/ops/op.h"
+
+namespace weft {
+
+std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes) {
+  KernelRequest request;
+  request.attributes = op.complete(attributes).evaluate(Bindings{});
+  std::vector<ValueType> types(inputs.size());
+  std::vector<const ValueType*> type_pointers(inputs.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    OperandSpec spec;
+    spec.present = inputs[i].defined();
+    if (spec.present) {
+      spec.dtype = inputs[i].dtype();
+      spec.sizes = inputs[i].sizes();
+      types[i] = {spec.dtype, Shape(spec.sizes)};
+      type_pointers[i] = &types[i];
+    }
+    request.inputs.push_back(std::move(spec));
+  }
+  const DimFacts facts;
+  const auto outputs =
+      op.infer(InferContext(op.name, type_pointers, request.attributes, facts));
+  if (op.has(Trait::alias)) return {inputs.at(0).reshape(outputs.at(0).shape.constant())};
+  if (op.kernel == nullptr) {
+    throw ArgumentError(fmt::format("op {} has no kernel and cannot be evaluated alone", op.name));
+  }
+
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const ValueType& t : outputs) {
+    request.outputs.push_back({t.dtype, t.shape.constant(), true});
+    results.push_back(Tensor::empty(t.dtype, request.outputs.back().sizes));
+    out.push_back(results.back().mutable_raw());
+  }
+  std::vector<const void*> in;
+  for (const Tensor& t : inputs) in.push_back(t.defined() ? t.raw() : nullptr);
+
+  const Kernel kernel = op.kernel(request);
+  const auto shared = Buffer::allocate(kernel.shared_scratch);
+  const auto slot = Buffer::allocate(kernel.slot_scratch);
+  const KernelRun run{in.data(), out.data(), shared->data(), slot->data()};
+  if (kernel.check) kernel.check(run);
+  for (const Phase& phase : kernel.phases) {
+    for (std::int64_t c = 0; c < phase.chunks; ++c) phase.body(run, c);
+  }
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+#include "weft/ops/op.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// Levenshtein distance: for "did you mean".
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+bool before(const OpRecord& a, std::string_view name, int version) {
+  return a.name != name ? a.name < name : a.version < version;
+}
+
+}  // namespace
+
+Attributes OpRecord::complete(const Attributes& given) const {
+  Attributes result;
+  for (const auto& [key, value] : given) {
+    const auto spec = std::find_if(attributes.begin(), attributes.end(),
+                                   [&key = key](const AttributeSpec& s) { return s.name == key; });
+    if (spec == attributes.end()) {
+      std::vector<std::string> names;
+      for (const AttributeSpec& s : attributes) names.push_back(s.name);
+      throw ArgumentError(
+          fmt::format("op {} has no attribute '{}'; it has: {}", name, key,
+                      names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", "))));
+    }
+    if (value.index() != spec->default_value.index()) {
+      throw ArgumentError(fmt::format("attribute '{}' of op {} must be a {}, but is a {}", key, name,
+                                      attribute_type_name(spec->default_value),
+                                      attribute_type_name(value)));
+    }
+    result.set(key, value);
+  }
+  for (const AttributeSpec& s : attributes) {
+    if (result.find(s.name) != nullptr) continue;
+    if (s.required) throw ArgumentError(fmt::format("op {} needs attribute '{}'", name, s.name));
+    result.set(s.name, s.default_value);
+  }
+  return result;
+}
+
+int OpRecord::input_index(std::string_view input) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name == input) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void OpSet::add(OpRecord record) {
+  const bool kernel_needed =
+      !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has(Trait::call);
+  if (record.name.empty() || record.infer == nullptr || (kernel_needed && record.kernel == nullptr)) {
+    throw ArgumentError(fmt::format("op record '{}' lacks a {}", record.name,
+                                    record.name.empty()        ? "name"
+                                    : record.infer == nullptr ? "shape rule"
+                                                              : "kernel"));
+  }
+  if (find(record.name, record.version) != nullptr) {
+    throw ArgumentError(
+        fmt::format("op {} version {} exists already", record.name, record.version));
+  }
+  auto it = std::lower_bound(records_.begin(), records_.end(), record,
+                             [](const auto& p, const OpRecord& r) {
+                               return before(*p, r.name, r.version);
+                             });
+  records_.insert(it, std::make_shared<const OpRecord>(std::move(record)));
+}
+
+const OpRecord* OpSet::find(std::string_view name) const {
+  auto it = std::lower_bound(
+      records_.begin(), records_.end(), name,
+      [](const auto& p, std::string_view n) { return std::string_view(p->name) <= n; });
+  if (it == records_.begin()) return nullptr;
+  --it;
+  return (*it)->name == name ? it->get() : nullptr;
+}
+
+const OpRecord* OpSet::find(std::string_view name, int version) const {
+  auto it = std::lower_bound(
+      records_.begin(), records_.end(), name,
+      [version](const auto& p, std::string_view n) { return before(*p, n, version); });
+  return it != records_.end() && (*it)->name == name && (*it)->version == version ? it->get()
+                                                                                 : nullptr;
+}
+
+const OpRecord& OpSet::at(std::string_view name) const {
+  if (const OpRecord* r = find(name)) return *r;
+  const OpRecord* best = nullptr;
+  std::size_t best_distance = name.size() / 2 + 1;
+  for (const auto& r : records_) {
+    const std::size_t d = edit_distance(name, r->name);
+    if (d < best_distance) best_distance = d, best = r.get();
+  }
+  throw ArgumentError(best != nullptr
+                          ? fmt::format("unknown op '{}'; did you mean '{}'?", name, best->name)
+                          : fmt::format("unknown op '{}'", name));
+}
+
+std::vector<const OpRecord*> OpSet::all() const {
+  std::vector<const OpRecord*> result;
+  for (const auto& r : records_) result.push_back(r.get());
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,189 @@
+// One record per op and version: everything the framework knows about it. Passes, planner, loader and
+// tests ask the record; there is no switch over all ops.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/shape.h"
+#include "weft/core/tensor.h"
+#include "weft/ops/attribute.h"
+#include "weft/ops/kernel.h"
+
+namespace weft {
+
+/// Element type and symbolic shape of a value.
+struct ValueType {
+  DType dtype = DType::f32;
+  Shape shape;
+  /// "f32[batch, 64]".
+  std::string str() const;
+  friend bool operator==(const ValueType&, const ValueType&) = default;
+};
+
+/// Decides whether two Dims are equal, knowing what the graph's user has required.
+class DimFacts {
+ public:
+  virtual ~DimFacts() = default;
+  virtual bool equal(const Dim& a, const Dim& b) const { return a == b; }
+};
+
+/// What a shape rule sees. Rules throw (ShapeError, DTypeError, ArgumentError) with what is wrong and
+/// what would be right; the graph adds op, operand types and the user's line.
+class InferContext {
+ public:
+  InferContext(std::string_view op, std::vector<const ValueType*> inputs, const Attributes& attributes,
+               const DimFacts& facts)
+      : op_(op), inputs_(std::move(inputs)), attributes_(attributes), facts_(facts) {}
+
+  std::string_view op() const { return op_; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  bool has(int i) const { return i < input_count() && inputs_[static_cast<std::size_t>(i)] != nullptr; }
+  const ValueType& input(int i) const { return *inputs_[static_cast<std::size_t>(i)]; }
+  DType dtype(int i) const { return input(i).dtype; }
+  const Shape& shape(int i) const { return input(i).shape; }
+  int rank(int i) const { return shape(i).rank(); }
+  const Attributes& attributes() const { return attributes_; }
+  bool equal(const Dim& a, const Dim& b) const { return facts_.equal(a, b); }
+  bool equal(const Shape& a, const Shape& b) const;
+
+  // Checks that most rules share; `what` names the operand in the message ("weight").
+  void require_rank(int i, int rank, std::string_view what) const;
+  void require_min_rank(int i, int rank, std::string_view what) const;
+  void require_dtype(int i, DType dtype, std::string_view what) const;
+  void require_floating(int i, std::string_view what) const;
+  void require_index(int i, std::string_view what) const;  // i32 or i64
+  void require_same_dtype(int a, int b) const;
+  void require_equal(const Dim& a, const Dim& b, std::string_view what) const;
+  void require_shape(int i, const Shape& shape, std::string_view what) const;
+  /// NumPy broadcasting; a symbol never equals 1. Throws ShapeError naming the axis and both dims.
+  Shape broadcast(const Shape& a, const Shape& b) const;
+
+ private:
+  std::string_view op_;
+  std::vector<const ValueType*> inputs_;
+  const Attributes& attributes_;
+  const DimFacts& facts_;
+};
+
+/// How many values an input stands for.
+enum class Arity { required, optional, variadic };
+
+struct InputSpec {
+  std::string name;
+  Arity arity = Arity::required;
+};
+
+/// An attribute of an op: the default's alternative gives the type. Required attributes have a
+/// placeholder default of the right type.
+struct AttributeSpec {
+  std::string name;
+  Attribute default_value;
+  bool required = false;
+};
+
+/// Facts that passes and the planner use. Combined with |.
+enum class Trait : std::uint32_t {
+  none = 0,
+  leaf = 1,             // input, variable, constant: no kernel
+  elementwise = 2,      // out[i] depends on broadcast in[i] only
+  commutative = 4,      // first two inputs may swap
+  alias = 8,            // the output is the first input's memory with another shape: no kernel
+  random = 16,          // has attributes `stream` and an input `key`
+  opaque = 32,          // passes neither fold nor simplify through it (optimization_barrier)
+  call = 64,            // has an attribute `body` that names a function of the graph
+};
+constexpr Trait operator|(Trait a, Trait b) {
+  return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+
+/// How an op is differentiated.
+enum class Gradient {
+  rule,           // autodiff/rules has one
+  decomposition,  // through its definition in primitives (graph/decompositions)
+  none,           // not differentiable: `no_gradient_reason` says why; gradients stop here
+};
+
+struct Cost {
+  double flops = 0;
+  double bytes = 0;  // read and written
+};
+
+/// A legal use of an op, for the tests that every op must pass.
+struct OpSample {
+  std::vector<Tensor> inputs;  // an undefined Tensor is an absent optional input
+  Attributes attributes;
+  /// Inputs to leave out of gradient checks (for example at a kink).
+  std::vector<int> skip_gradient = {};
+};
+
+/// An illegal use and a part of the message it must give.
+struct OpErrorSample {
+  std::vector<ValueType> inputs;
+  Attributes attributes;
+  std::string message;
+};
+
+struct OpRecord {
+  std::string name;
+  int version = 1;
+  std::string doc;  // semantics in one or two lines, with the formula or the source
+  std::vector<InputSpec> inputs;
+  std::vector<AttributeSpec> attributes;
+  std::vector<std::string> outputs = {"out"};
+  Trait traits = Trait::none;
+  /// Outputs that may be written over an input of the same byte size: {output, input}. The planner uses
+  /// it only where nobody reads the input afterwards and both have the same sizes and element size.
+  std::vector<std::pair<int, int>> inplace = {};
+  /// Output dtypes and shapes. One entry per output; for an output that does not exist because an
+  /// optional input is absent (a gradient of an absent bias), shape [0].
+  std::vector<ValueType> (*infer)(const InferContext&) = nullptr;
+  /// Makes the kernel; null for leaves and aliases.
+  Kernel (*kernel)(const KernelRequest&) = nullptr;
+  /// FLOPs and bytes; null means one FLOP per output element and bytes of all operands.
+  Cost (*cost)(const KernelRequest&) = nullptr;
+  Gradient gradient = Gradient::rule;
+  std::string no_gradient_reason = {};
+  std::vector<OpSample> (*samples)() = nullptr;
+  std::vector<OpErrorSample> (*error_samples)() = nullptr;
+
+  bool has(Trait t) const {
+    return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
+  }
+  /// Adds defaults, checks names and types; throws ArgumentError listing the legal attributes.
+  Attributes complete(const Attributes& given) const;
+  /// Index of the input called `name`, or -1.
+  int input_index(std::string_view name) const;
+};
+
+/// A value holding op records. The built-in ones are listed explicitly (builtin_ops); users add their
+/// own to a copy and give it to Graph and loader.
+class OpSet {
+ public:
+  /// Throws ArgumentError if (name, version) exists already or the record lacks what it needs.
+  void add(OpRecord record);
+  /// The newest version; null if there is none.
+  const OpRecord* find(std::string_view name) const;
+  const OpRecord* find(std::string_view name, int version) const;
+  /// Throws ArgumentError with the closest known name.
+  const OpRecord& at(std::string_view name) const;
+  /// All records, by name, then version.
+  std::vector<const OpRecord*> all() const;
+
+ private:
+  std::vector<std::shared_ptr<const OpRecord>> records_;  // sorted by (name, version)
+};
+
+/// Weft's own ops.
+std::shared_ptr<const OpSet> builtin_ops();
+
+/// Runs shape rule and kernel of one op on the calling thread: for constant folding, tests and samples.
+/// Absent optional inputs are undefined Tensors. Checks the data first.
+std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
+                                const Attributes& attributes = {});
+
+}  // namespace weft
