@@ -19,6 +19,7 @@ inline constexpr std::size_t kTensorAlignment = 64;
 class Buffer {
  public:
   /// Fresh memory, 64-byte aligned, not initialised; blocks of 2 MiB and more ask for huge pages.
+  /// Zero bytes give a valid pointer. Throws StateError where there is no memory.
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
   /// Memory that somebody else keeps alive; `owner` (may be null) is released with the buffer.
   static std::shared_ptr<Buffer> borrow(void* data, std::size_t bytes,
@@ -82,7 +83,7 @@ class Tensor {
     return of<T>(std::move(sizes), std::span<const T>(values));
   }
   /// A tensor over `buffer` from `byte_offset` on; throws ShapeError if it does not fit inside, and
-  /// if the offset is not a multiple of the element size.
+  /// if the offset or the buffer's address is not a multiple of the element size.
   static Tensor view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
                      std::size_t byte_offset = 0);
   /// A tensor over the caller's memory, which must outlive every copy of the tensor.
@@ -128,7 +129,10 @@ class Tensor {
   /// Same data, other sizes with as many elements.
   Tensor reshape(Sizes sizes) const;
   Tensor clone() const;
-  /// A converted copy (the tensor itself where the dtype is the same).
+  /// A converted copy (the tensor itself where the dtype is the same). Into a shorter float: rounded
+  /// once, to nearest even. Float to integer: truncated towards zero, saturated where out of range,
+  /// NaN gives 0. Integer to integer: saturated. To bool: x != 0 (so NaN gives true); bool counts as
+  /// 0 or 1.
   Tensor to(DType dtype) const;
 
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }

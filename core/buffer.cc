@@ -1,0 +1,110 @@
+// Where tensor bytes live: allocated, borrowed and mapped memory.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "weft/core/error.h"
+#include "weft/core/tensor.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// What an empty mapping points to: callers may form a range from any non-null pointer.
+constexpr std::byte kNothing[1] = {};
+
+[[noreturn]] void throw_io(const char* what, const std::string& path, int error) {
+  throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
+}
+
+}  // namespace
+
+std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
+  void* data = nullptr;
+  const bool huge = bytes >= kHugePage;
+  const bool addressable =
+      bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - kHugePage;
+  // Not aligned_alloc: that wants the size rounded up too, and would touch the rest of a huge page.
+  if (!addressable || posix_memalign(&data, huge ? kHugePage : kTensorAlignment,
+                                     std::max(bytes, kTensorAlignment)) != 0) {
+    throw StateError(fmt::format("out of memory: cannot allocate {} bytes", bytes));
+  }
+#ifdef MADV_HUGEPAGE
+  // Advice only: without transparent huge pages it fails and nothing is lost.
+  if (huge) static_cast<void>(madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE));
+#endif
+  std::shared_ptr<Buffer> buffer;
+  try {
+    buffer.reset(new Buffer());
+  } catch (...) {
+    std::free(data);
+    throw;
+  }
+  buffer->data_ = static_cast<std::byte*>(data);
+  buffer->bytes_ = bytes;
+  buffer->owned_ = true;
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Buffer::borrow(void* data, std::size_t bytes,
+                                       std::shared_ptr<const void> owner, bool writable) {
+  if (data == nullptr && bytes > 0) {
+    throw ArgumentError(fmt::format("cannot borrow {} bytes at a null pointer", bytes));
+  }
+  std::shared_ptr<Buffer> buffer(new Buffer());
+  buffer->data_ = static_cast<std::byte*>(data);
+  buffer->bytes_ = bytes;
+  buffer->writable_ = writable;
+  buffer->owner_ = std::move(owner);
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (owned_) std::free(data_);
+}
+
+std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
+  std::shared_ptr<MappedFile> file(new MappedFile());
+  file->path_ = path;
+  file->data_ = kNothing;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw_io("open", path, errno);
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    const int error = errno;
+    ::close(fd);
+    throw_io("read the size of", path, error);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(fd);
+    throw IoError(fmt::format("cannot map \"{}\": it is not a regular file", path));
+  }
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  if (bytes > 0) {
+    void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+      const int error = errno;
+      ::close(fd);
+      throw_io("map", path, error);
+    }
+    file->data_ = static_cast<const std::byte*>(data);
+    file->bytes_ = bytes;
+  }
+  ::close(fd);  // the mapping keeps the file open
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (bytes_ > 0) ::munmap(const_cast<std::byte*>(data_), bytes_);
+}
+
+}  // namespace weft
