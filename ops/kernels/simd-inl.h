@@ -1,0 +1,144 @@
+// SIMD helpers that all kernel families share. Included once per target, from inside a file that
+// uses hwy/foreach_target.h; everything lives in weft::HWY_NAMESPACE.
+//
+// Names are snake_case so that argument-dependent lookup never finds a function of a newer Highway
+// with the same meaning (LoadN, StoreN, ReduceSum are absent in Highway 1.0.3).
+#if defined(WEFT_OPS_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_SIMD_INL_H_
+#undef WEFT_OPS_KERNELS_SIMD_INL_H_
+#else
+#define WEFT_OPS_KERNELS_SIMD_INL_H_
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The widest vector of T.
+template <class T>
+using Full = hn::ScalableTag<T>;
+
+// -- Partial vectors: the remainder of a row gets the same arithmetic as its body
+// --------------------
+
+/// The first `count` lanes from `from` (0 <= count <= Lanes(d)), the others `fill`. Reads exactly
+/// `count` elements: masked loads of Highway may fault on targets without hardware masks (SSSE3).
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_part_or(T fill, D d, const T* from, size_t count) {
+  HWY_ALIGN T buffer[hn::MaxLanes(d)];
+  hn::Store(hn::Set(d, fill), d, buffer);
+  memcpy(buffer, from, count * sizeof(T));
+  return hn::Load(d, buffer);
+}
+
+/// The same with zeros in the other lanes.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_part(D d, const T* from, size_t count) {
+  return load_part_or(T(0), d, from, count);
+}
+
+/// Writes the first `count` lanes; touches nothing behind them.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_part(hn::Vec<D> v, D d, T* to, size_t count) {
+  HWY_ALIGN T buffer[hn::MaxLanes(d)];
+  hn::Store(v, d, buffer);
+  memcpy(to, buffer, count * sizeof(T));
+}
+
+// -- Reductions over the lanes of one vector. The order is fixed by the target, so that the same
+// CPU gives
+//    the same bits always. Max and min follow the target for NaN: check for NaN separately.
+//    -------------
+
+template <class D>
+HWY_INLINE hn::TFromD<D> sum_lanes(D d, hn::Vec<D> v) {
+  return hn::GetLane(hn::SumOfLanes(d, v));
+}
+template <class D>
+HWY_INLINE hn::TFromD<D> max_lanes(D d, hn::Vec<D> v) {
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+}
+template <class D>
+HWY_INLINE hn::TFromD<D> min_lanes(D d, hn::Vec<D> v) {
+  return hn::GetLane(hn::MinOfLanes(d, v));
+}
+
+// -- Floats as doubles: for sums that need more than 24 bits
+// ------------------------------------------
+
+/// As many floats as `d` (double) has lanes, promoted.
+template <class D>
+HWY_INLINE hn::Vec<D> load_as_double(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_as_double(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+/// The first `count` of them, the other lanes 0.
+template <class D>
+HWY_INLINE hn::Vec<D> load_part_as_double(D d, const float* from, size_t count) {
+  return hn::PromoteTo(d, load_part(hn::Rebind<float, D>(), from, count));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_part_as_double(D d, const double* from, size_t count) {
+  return load_part(d, from, count);
+}
+
+// -- Whole rows
+// --------------------------------------------------------------------------------------- `op` is a
+// struct with a member template `template <class D> hn::Vec<D> operator()(D, hn::Vec<D>...) const`
+// marked HWY_INLINE. A struct and not a lambda: lambdas do not inherit the target on every
+// compiler. Outputs may be the inputs themselves (in place), but must not overlap them otherwise.
+
+/// out[i] = op(in[i]).
+template <class T, class Op>
+HWY_INLINE void map_row(const Op& op, const T* in, T* out, int64_t n) {
+  const Full<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(op(d, hn::LoadU(d, in + i)), d, out + i);
+  if (i < n) {
+    const size_t rest = static_cast<size_t>(n - i);
+    store_part(op(d, load_part(d, in + i, rest)), d, out + i, rest);
+  }
+}
+
+/// out[i] = op(a[i], b[i]); with ScalarA or ScalarB that operand is one element for the whole row.
+/// Lanes behind the end hold 1, so that a division there raises no flag.
+template <bool ScalarA, bool ScalarB, class T, class Op>
+HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n) {
+  const Full<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n == 0) return;
+  const auto a0 = hn::Set(d, a[0]);
+  const auto b0 = hn::Set(d, b[0]);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto va = a0, vb = b0;
+    if constexpr (!ScalarA) va = hn::LoadU(d, a + i);
+    if constexpr (!ScalarB) vb = hn::LoadU(d, b + i);
+    hn::StoreU(op(d, va, vb), d, out + i);
+  }
+  if (i < n) {
+    const size_t rest = static_cast<size_t>(n - i);
+    auto va = a0, vb = b0;
+    if constexpr (!ScalarA) va = load_part_or(T(1), d, a + i, rest);
+    if constexpr (!ScalarB) vb = load_part_or(T(1), d, b + i, rest);
+    store_part(op(d, va, vb), d, out + i, rest);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
