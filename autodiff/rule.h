@@ -1,4 +1,5 @@
-// Gradient rules: one small function per op, building graph from graph. Rules never look at numbers.
+// Gradient rules: one small function per op, building graph from graph. Rules never look at
+// numbers.
 #pragma once
 
 #include <map>

@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// One attribute value. Ints are std::int64_t, lists of ints std::vector<std::int64_t>. A Dim or Shape may
-/// hold symbols of the graph; kernels see them evaluated. A Tensor is a constant.
+/// One attribute value. Ints are std::int64_t, lists of ints std::vector<std::int64_t>. A Dim or
+/// Shape may hold symbols of the graph; kernels see them evaluated. A Tensor is a constant.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType,
                                std::vector<std::int64_t>, std::vector<double>, Dim, Shape, Tensor>;
 
@@ -36,7 +36,8 @@ class Attributes {
 
   void set(std::string_view name, Attribute value);
   const Attribute* find(std::string_view name) const;
-  /// Throws ArgumentError that names the attribute and both types if it is absent or of another type.
+  /// Throws ArgumentError that names the attribute and both types if it is absent or of another
+  /// type.
   template <class T>
   const T& get(std::string_view name) const {
     if (const T* v = std::get_if<T>(&require(name))) return *v;

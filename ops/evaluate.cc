@@ -22,8 +22,7 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
     request.inputs.push_back(std::move(spec));
   }
   const DimFacts facts;
-  const auto outputs =
-      op.infer(InferContext(op.name, type_pointers, request.attributes, facts));
+  const auto outputs = op.infer(InferContext(op.name, type_pointers, request.attributes, facts));
   if (op.has(Trait::alias)) return {inputs.at(0).reshape(outputs.at(0).shape.constant())};
   if (op.kernel == nullptr) {
     throw ArgumentError(fmt::format("op {} has no kernel and cannot be evaluated alone", op.name));

@@ -63,16 +63,16 @@ void InferContext::require_equal(const Dim& a, const Dim& b, std::string_view wh
   if (a.is_constant() && b.is_constant()) {
     throw ShapeError(fmt::format("{}: {} and {} differ", what, a.str(), b.str()));
   }
-  throw ShapeError(fmt::format(
-      "{}: {} and {} cannot be proven equal; if they always are, say so with "
-      "Graph::require(a == b)",
-      what, a.str(), b.str()));
+  throw ShapeError(
+      fmt::format("{}: {} and {} cannot be proven equal; if they always are, say so with "
+                  "Graph::require(a == b)",
+                  what, a.str(), b.str()));
 }
 
 void InferContext::require_shape(int i, const Shape& shape, std::string_view what) const {
   if (!equal(this->shape(i), shape)) {
-    throw ShapeError(fmt::format("{} must have shape {}, but has {}", what, shape.str(),
-                                 this->shape(i).str()));
+    throw ShapeError(
+        fmt::format("{} must have shape {}, but has {}", what, shape.str(), this->shape(i).str()));
   }
 }
 

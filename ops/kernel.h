@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// Concrete type of one operand. `present` is false for an optional input that was not given and for
-/// an output that nobody reads: its pointer is null at run time.
+/// Concrete type of one operand. `present` is false for an optional input that was not given and
+/// for an output that nobody reads: its pointer is null at run time.
 struct OperandSpec {
   DType dtype = DType::f32;
   Sizes sizes;
@@ -33,12 +33,14 @@ struct KernelRequest {
 
 /// The memory of one execution. Inputs and outputs are dense, row-major and 64-byte aligned, except
 /// that borrowed caller tensors may be aligned to their element size only. An output never overlaps
-/// an input, except as the record's `inplace` list allows. Tensors with no elements may have any pointer.
+/// an input, except as the record's `inplace` list allows. Tensors with no elements may have any
+/// pointer.
 struct KernelRun {
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;
-  std::byte* shared_scratch = nullptr;  // Kernel::shared_scratch bytes, 64-byte aligned, not cleared
-  std::byte* slot_scratch = nullptr;    // Kernel::slot_scratch bytes, this worker's own
+  std::byte* shared_scratch =
+      nullptr;                        // Kernel::shared_scratch bytes, 64-byte aligned, not cleared
+  std::byte* slot_scratch = nullptr;  // Kernel::slot_scratch bytes, this worker's own
 
   template <class T>
   const T* in(std::size_t i) const {
@@ -51,12 +53,13 @@ struct KernelRun {
 };
 
 /// One step of a kernel: `chunks` independent pieces of work, run in any order on any workers. The
-/// next phase starts after the last chunk. The number of chunks follows from shapes only (never from
-/// the number of threads), and partial results are combined in index order: same bits always.
+/// next phase starts after the last chunk. The number of chunks follows from shapes only (never
+/// from the number of threads), and partial results are combined in index order: same bits always.
 struct Phase {
   std::int64_t chunks = 1;
   std::function<void(const KernelRun& run, std::int64_t chunk)> body;
-  /// Rough cost of the whole phase in nanoseconds on one core; below about 20 us a phase runs serially.
+  /// Rough cost of the whole phase in nanoseconds on one core; below about 20 us a phase runs
+  /// serially.
   double cost_ns = 0;
 };
 
@@ -65,16 +68,16 @@ struct Kernel {
   std::vector<Phase> phases;
   std::size_t shared_scratch = 0;
   std::size_t slot_scratch = 0;
-  /// Validates data (indices in range ...): throws DataError that names index, value and bound. Runs
-  /// before the kernel, and before any variable is written. Reads inputs only. May be empty.
+  /// Validates data (indices in range ...): throws DataError that names index, value and bound.
+  /// Runs before the kernel, and before any variable is written. Reads inputs only. May be empty.
   std::function<void(const KernelRun& run)> check;
 };
 
-/// Number of chunks for `work` units when a chunk should have about `grain` units; at least 1, at most
-/// 1024.
+/// Number of chunks for `work` units when a chunk should have about `grain` units; at least 1, at
+/// most 1024.
 std::int64_t chunk_count(std::int64_t work, std::int64_t grain);
-/// The half-open range of chunk `chunk` when `work` units are split evenly into `chunks`, boundaries
-/// being multiples of `multiple` (the last may be shorter).
+/// The half-open range of chunk `chunk` when `work` units are split evenly into `chunks`,
+/// boundaries being multiples of `multiple` (the last may be shorter).
 struct ChunkRange {
   std::int64_t begin, end;
 };

@@ -38,13 +38,13 @@ Attributes OpRecord::complete(const Attributes& given) const {
     if (spec == attributes.end()) {
       std::vector<std::string> names;
       for (const AttributeSpec& s : attributes) names.push_back(s.name);
-      throw ArgumentError(
-          fmt::format("op {} has no attribute '{}'; it has: {}", name, key,
-                      names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", "))));
+      throw ArgumentError(fmt::format(
+          "op {} has no attribute '{}'; it has: {}", name, key,
+          names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", "))));
     }
     if (value.index() != spec->default_value.index()) {
-      throw ArgumentError(fmt::format("attribute '{}' of op {} must be a {}, but is a {}", key, name,
-                                      attribute_type_name(spec->default_value),
+      throw ArgumentError(fmt::format("attribute '{}' of op {} must be a {}, but is a {}", key,
+                                      name, attribute_type_name(spec->default_value),
                                       attribute_type_name(value)));
     }
     result.set(key, value);
@@ -67,9 +67,10 @@ int OpRecord::input_index(std::string_view input) const {
 void OpSet::add(OpRecord record) {
   const bool kernel_needed =
       !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has(Trait::call);
-  if (record.name.empty() || record.infer == nullptr || (kernel_needed && record.kernel == nullptr)) {
+  if (record.name.empty() || record.infer == nullptr ||
+      (kernel_needed && record.kernel == nullptr)) {
     throw ArgumentError(fmt::format("op record '{}' lacks a {}", record.name,
-                                    record.name.empty()        ? "name"
+                                    record.name.empty()       ? "name"
                                     : record.infer == nullptr ? "shape rule"
                                                               : "kernel"));
   }
@@ -77,10 +78,9 @@ void OpSet::add(OpRecord record) {
     throw ArgumentError(
         fmt::format("op {} version {} exists already", record.name, record.version));
   }
-  auto it = std::lower_bound(records_.begin(), records_.end(), record,
-                             [](const auto& p, const OpRecord& r) {
-                               return before(*p, r.name, r.version);
-                             });
+  auto it = std::lower_bound(
+      records_.begin(), records_.end(), record,
+      [](const auto& p, const OpRecord& r) { return before(*p, r.name, r.version); });
   records_.insert(it, std::make_shared<const OpRecord>(std::move(record)));
 }
 
@@ -98,7 +98,7 @@ const OpRecord* OpSet::find(std::string_view name, int version) const {
       records_.begin(), records_.end(), name,
       [version](const auto& p, std::string_view n) { return before(*p, n, version); });
   return it != records_.end() && (*it)->name == name && (*it)->version == version ? it->get()
-                                                                                 : nullptr;
+                                                                                  : nullptr;
 }
 
 const OpRecord& OpSet::at(std::string_view name) const {

@@ -1,5 +1,5 @@
-// One record per op and version: everything the framework knows about it. Passes, planner, loader and
-// tests ask the record; there is no switch over all ops.
+// One record per op and version: everything the framework knows about it. Passes, planner, loader
+// and tests ask the record; there is no switch over all ops.
 #pragma once
 
 #include <memory>
@@ -32,17 +32,19 @@ class DimFacts {
   virtual bool equal(const Dim& a, const Dim& b) const { return a == b; }
 };
 
-/// What a shape rule sees. Rules throw (ShapeError, DTypeError, ArgumentError) with what is wrong and
-/// what would be right; the graph adds op, operand types and the user's line.
+/// What a shape rule sees. Rules throw (ShapeError, DTypeError, ArgumentError) with what is wrong
+/// and what would be right; the graph adds op, operand types and the user's line.
 class InferContext {
  public:
-  InferContext(std::string_view op, std::vector<const ValueType*> inputs, const Attributes& attributes,
-               const DimFacts& facts)
+  InferContext(std::string_view op, std::vector<const ValueType*> inputs,
+               const Attributes& attributes, const DimFacts& facts)
       : op_(op), inputs_(std::move(inputs)), attributes_(attributes), facts_(facts) {}
 
   std::string_view op() const { return op_; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int i) const { return i < input_count() && inputs_[static_cast<std::size_t>(i)] != nullptr; }
+  bool has(int i) const {
+    return i < input_count() && inputs_[static_cast<std::size_t>(i)] != nullptr;
+  }
   const ValueType& input(int i) const { return *inputs_[static_cast<std::size_t>(i)]; }
   DType dtype(int i) const { return input(i).dtype; }
   const Shape& shape(int i) const { return input(i).shape; }
@@ -89,13 +91,13 @@ struct AttributeSpec {
 /// Facts that passes and the planner use. Combined with |.
 enum class Trait : std::uint32_t {
   none = 0,
-  leaf = 1,             // input, variable, constant: no kernel
-  elementwise = 2,      // out[i] depends on broadcast in[i] only
-  commutative = 4,      // first two inputs may swap
-  alias = 8,            // the output is the first input's memory with another shape: no kernel
-  random = 16,          // has attributes `stream` and an input `key`
-  opaque = 32,          // passes neither fold nor simplify through it (optimization_barrier)
-  call = 64,            // has an attribute `body` that names a function of the graph
+  leaf = 1,         // input, variable, constant: no kernel
+  elementwise = 2,  // out[i] depends on broadcast in[i] only
+  commutative = 4,  // first two inputs may swap
+  alias = 8,        // the output is the first input's memory with another shape: no kernel
+  random = 16,      // has attributes `stream` and an input `key`
+  opaque = 32,      // passes neither fold nor simplify through it (optimization_barrier)
+  call = 64,        // has an attribute `body` that names a function of the graph
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -136,8 +138,9 @@ struct OpRecord {
   std::vector<AttributeSpec> attributes;
   std::vector<std::string> outputs = {"out"};
   Trait traits = Trait::none;
-  /// Outputs that may be written over an input of the same byte size: {output, input}. The planner uses
-  /// it only where nobody reads the input afterwards and both have the same sizes and element size.
+  /// Outputs that may be written over an input of the same byte size: {output, input}. The planner
+  /// uses it only where nobody reads the input afterwards and both have the same sizes and element
+  /// size.
   std::vector<std::pair<int, int>> inplace = {};
   /// Output dtypes and shapes. One entry per output; for an output that does not exist because an
   /// optional input is absent (a gradient of an absent bias), shape [0].
@@ -160,8 +163,8 @@ struct OpRecord {
   int input_index(std::string_view name) const;
 };
 
-/// A value holding op records. The built-in ones are listed explicitly (builtin_ops); users add their
-/// own to a copy and give it to Graph and loader.
+/// A value holding op records. The built-in ones are listed explicitly (builtin_ops); users add
+/// their own to a copy and give it to Graph and loader.
 class OpSet {
  public:
   /// Throws ArgumentError if (name, version) exists already or the record lacks what it needs.
@@ -181,8 +184,8 @@ class OpSet {
 /// Weft's own ops.
 std::shared_ptr<const OpSet> builtin_ops();
 
-/// Runs shape rule and kernel of one op on the calling thread: for constant folding, tests and samples.
-/// Absent optional inputs are undefined Tensors. Checks the data first.
+/// Runs shape rule and kernel of one op on the calling thread: for constant folding, tests and
+/// samples. Absent optional inputs are undefined Tensors. Checks the data first.
 std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes = {});
 

@@ -1,5 +1,5 @@
-// Definitions of composite ops in primitives: used for second-order gradients, as the test oracle, for
-// export and for dtypes without a kernel.
+// Definitions of composite ops in primitives: used for second-order gradients, as the test oracle,
+// for export and for dtypes without a kernel.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 namespace weft {
 
 /// Rebuilds `node` from primitives over `inputs` (in any graph: use inputs' graph, and node for
-/// attributes only). Returns one value per output; an output that does not exist (its optional input is absent)
-/// may be undefined.
+/// attributes only). Returns one value per output; an output that does not exist (its optional
+/// input is absent) may be undefined.
 using Decomposition = std::vector<Value> (*)(const Node& node, const std::vector<Value>& inputs,
                                              Graph& graph);
 

@@ -1,5 +1,5 @@
-// Arg: the parameter type of every function on Values. It carries the user's line, and lets literals
-// stand where a Value is expected.
+// Arg: the parameter type of every function on Values. It carries the user's line, and lets
+// literals stand where a Value is expected.
 #pragma once
 
 #include <concepts>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// A Value or a number, with the line where it was written: converting at the call site captures it, for
-/// operators too. A literal takes the dtype of the tensor it meets.
+/// A Value or a number, with the line where it was written: converting at the call site captures
+/// it, for operators too. A literal takes the dtype of the tensor it meets.
 class Arg {
  public:
   Arg(Value value, SourceLocation loc = SourceLocation::current())  // NOLINT
@@ -21,15 +21,15 @@ class Arg {
   Arg(Variable variable, SourceLocation loc = SourceLocation::current())  // NOLINT
       : value_(variable.value()), loc_(loc) {}
   template <class T>
-    requires(std::floating_point<T> || std::integral<T>)
-  Arg(T literal, SourceLocation loc = SourceLocation::current())  // NOLINT
+  requires(std::floating_point<T> || std::integral<T>)
+      Arg(T literal, SourceLocation loc = SourceLocation::current())  // NOLINT
       : literal_(static_cast<double>(literal)), integral_(std::integral<T>), loc_(loc) {}
 
   bool is_literal() const { return literal_.has_value(); }
   double literal() const { return *literal_; }
   SourceLocation location() const { return loc_; }
-  /// The Value; throws ArgumentError if this is a literal (`function` names who needs a tensor), GraphError if
-  /// it is undefined.
+  /// The Value; throws ArgumentError if this is a literal (`function` names who needs a tensor),
+  /// GraphError if it is undefined.
   Value value(std::string_view function) const;
   /// The Value, a literal becoming a scalar constant of `dtype` in `graph`. Throws DTypeError for a
   /// fractional literal with an integer dtype.
@@ -46,9 +46,10 @@ class Arg {
 class OptionalArg {
  public:
   OptionalArg() = default;
-  OptionalArg(std::nullopt_t) {}  // NOLINT(google-explicit-constructor)
+  OptionalArg(std::nullopt_t) {}               // NOLINT(google-explicit-constructor)
   OptionalArg(Value value) : value_(value) {}  // NOLINT(google-explicit-constructor)
-  OptionalArg(Variable variable) : value_(variable.value()) {}  // NOLINT(google-explicit-constructor)
+  OptionalArg(Variable variable)
+      : value_(variable.value()) {}  // NOLINT(google-explicit-constructor)
   bool present() const { return value_.defined(); }
   Value value() const { return value_; }
 
@@ -56,8 +57,8 @@ class OptionalArg {
   Value value_;
 };
 
-/// Both operands as Values of one graph; a literal takes the other's dtype. Throws ArgumentError if both are
-/// literals. This is where all binary functions start.
+/// Both operands as Values of one graph; a literal takes the other's dtype. Throws ArgumentError if
+/// both are literals. This is where all binary functions start.
 struct ArgPair {
   Value a, b;
   SourceLocation loc;

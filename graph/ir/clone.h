@@ -15,19 +15,20 @@ struct Module {
   Program program;
 };
 
-/// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs (already
-/// rewritten). Returns the values to use for the node's outputs in `target`, or an empty vector to copy the
-/// node as it is.
-using RewriteNode =
-    std::function<std::vector<Value>(const Node& node, const std::vector<Value>& inputs, Graph& target)>;
+/// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs
+/// (already rewritten). Returns the values to use for the node's outputs in `target`, or an empty
+/// vector to copy the node as it is.
+using RewriteNode = std::function<std::vector<Value>(
+    const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 
 struct CloneOptions {
-  RewriteNode rewrite;                           // may be empty
-  std::function<DType(DType)> map_dtype;         // may be empty: keeps dtypes
+  RewriteNode rewrite;                    // may be empty
+  std::function<DType(DType)> map_dtype;  // may be empty: keeps dtypes
 };
 
-/// Copies what `program` needs into a graph of its own: inputs, variables (with kinds, initialisers,
-/// aliases), functions, requirements, names and places. Symbols are shared with the source graph.
+/// Copies what `program` needs into a graph of its own: inputs, variables (with kinds,
+/// initialisers, aliases), functions, requirements, names and places. Symbols are shared with the
+/// source graph.
 Module clone_program(const Program& program, const CloneOptions& options = {});
 
 /// Copies nodes one by one into `target`, remembering what became what.
@@ -38,6 +39,8 @@ class Cloner {
   void set(Value from, Value to);
   /// The copy of `value`, made (with all it needs) if it is not there yet. Iterative.
   Value copy(Value value);
+  /// The copy of `value` if it was made already, else undefined.
+  Value find(Value value) const;
 
  private:
   void copy_node(const Node& node);

@@ -23,11 +23,13 @@ namespace weft {
 /// A size in a declaration: a number, a Dim, or the name of a symbol of the graph.
 class AxisSize {
  public:
-  AxisSize(const char* symbol) : value_(std::string(symbol)) {}  // NOLINT(google-explicit-constructor)
-  AxisSize(std::string symbol) : value_(std::move(symbol)) {}    // NOLINT(google-explicit-constructor)
-  AxisSize(Dim dim) : value_(std::move(dim)) {}                  // NOLINT(google-explicit-constructor)
-  AxisSize(std::int64_t size) : value_(Dim(size)) {}             // NOLINT(google-explicit-constructor)
-  AxisSize(int size) : value_(Dim(size)) {}                      // NOLINT(google-explicit-constructor)
+  AxisSize(const char* symbol)
+      : value_(std::string(symbol)) {}  // NOLINT(google-explicit-constructor)
+  AxisSize(std::string symbol)
+      : value_(std::move(symbol)) {}                  // NOLINT(google-explicit-constructor)
+  AxisSize(Dim dim) : value_(std::move(dim)) {}       // NOLINT(google-explicit-constructor)
+  AxisSize(std::int64_t size) : value_(Dim(size)) {}  // NOLINT(google-explicit-constructor)
+  AxisSize(int size) : value_(Dim(size)) {}           // NOLINT(google-explicit-constructor)
   const std::variant<std::string, Dim>& value() const { return value_; }
 
  private:
@@ -40,8 +42,8 @@ struct VariableOptions {
   Initializer initializer = {};
 };
 
-/// A closed sub-graph: everything it uses comes in through `inputs` (also variables and keys). Used by
-/// call, and by the bodies of loops and branches.
+/// A closed sub-graph: everything it uses comes in through `inputs` (also variables and keys). Used
+/// by call, and by the bodies of loops and branches.
 struct Function {
   std::string name;
   std::unique_ptr<Graph> body;
@@ -52,8 +54,9 @@ struct Function {
   std::string gradient;
 };
 
-/// A computation graph. Building only infers dtypes and shapes and shares equal nodes; simplification
-/// happens in passes. Not thread-safe while it is being built; immovable, since Values point into it.
+/// A computation graph. Building only infers dtypes and shapes and shares equal nodes;
+/// simplification happens in passes. Not thread-safe while it is being built; immovable, since
+/// Values point into it.
 class Graph {
  public:
   explicit Graph(std::shared_ptr<const OpSet> ops = builtin_ops());
@@ -84,14 +87,17 @@ class Graph {
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
   /// The symbol called `name` (made on first use) as a Dim.
   Dim dim(std::string_view name);
-  /// States that two dims are equal: used by shape inference from here on, and checked whenever sizes
-  /// are known. A statement that can never hold is a ShapeError at once.
+  /// Makes the symbols of another graph known here, so that its Dims can be used (for copies of
+  /// graphs).
+  void share_symbols(const Graph& other);
+  /// States that two dims are equal: used by shape inference from here on, and checked whenever
+  /// sizes are known. A statement that can never hold is a ShapeError at once.
   void require(const DimEquation& equation, SourceLocation loc = SourceLocation::current());
 
   // -- Generic building ---------------------------------------------------------------------------
 
-  /// Applies an op: checks arity, attributes, dtypes and shapes, and returns the node (an existing one
-  /// where an equal node is there). Errors name op, operand types and the user's line.
+  /// Applies an op: checks arity, attributes, dtypes and shapes, and returns the node (an existing
+  /// one where an equal node is there). Errors name op, operand types and the user's line.
   Node& apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes = {},
               SourceLocation loc = SourceLocation::current(), std::uint32_t instance = 0);
   Node& apply(std::string_view op, std::vector<Value> inputs, Attributes attributes = {},
@@ -128,7 +134,8 @@ class Graph {
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
   const DimFacts& facts() const;
 
-  // -- Side tables: never part of identity ---------------------------------------------------------
+  // -- Side tables: never part of identity
+  // ---------------------------------------------------------
 
   /// Names a value, so that it can be fetched by name. The same name twice is a GraphError.
   void set_name(std::string_view name, Value value, SourceLocation loc = SourceLocation::current());
@@ -143,9 +150,12 @@ class Graph {
   std::string_view scope_of(const Node& node) const;
   /// Copies location, frames and scope of `from` (of any graph) to a node of this graph.
   void copy_place(const Node& from, const Node& to);
+  /// Sets location and scope of a node (for graphs read from text or files).
+  void set_place(const Node& node, SourceLocation location, std::string_view scope);
 
-  /// While a Frame lives, nodes are recorded as built inside `function` (called at `loc`) and, if given,
-  /// in scope `scope`. Layers open one, so that messages show the user's line and not only ours.
+  /// While a Frame lives, nodes are recorded as built inside `function` (called at `loc`) and, if
+  /// given, in scope `scope`. Layers open one, so that messages show the user's line and not only
+  /// ours.
   class Frame {
    public:
     Frame(Graph& graph, std::string_view function, SourceLocation loc, std::string_view scope = {});
@@ -157,8 +167,8 @@ class Graph {
     Graph& graph_;
     int previous_;
   };
-  /// The same for nodes made on behalf of another node (gradients, decompositions): they inherit its
-  /// place, with `what` ("gradient of matmul") in front.
+  /// The same for nodes made on behalf of another node (gradients, decompositions): they inherit
+  /// its place, with `what` ("gradient of matmul") in front.
   class PlaceOf {
    public:
     PlaceOf(Graph& graph, const Node& node, std::string what);
@@ -197,12 +207,17 @@ class Graph {
   };
 
   Dim resolve(const AxisSize& size);
+  ValueType resolve(DType dtype, std::initializer_list<AxisSize> sizes);
+  Value add_leaf(std::string_view op, std::string_view name, const ValueType& type,
+                 SourceLocation loc);
+  void check_symbols(const Dim& dim) const;
   void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const;
-  void check_symbols(const Attributes& attributes, std::string_view op, SourceLocation loc) const;
+  void check_type(const ValueType& type, std::string_view what, SourceLocation loc) const;
+  void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
   std::vector<ValueType> infer(const OpRecord& op, const std::vector<Value>& inputs,
                                const Attributes& attributes) const;
   std::string frames_text(int frame) const;
-  std::string intern_text(std::string_view text);
+  const char* keep_file_name(const char* file);
 
   std::shared_ptr<const OpSet> ops_;
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -224,6 +239,7 @@ class Graph {
   std::vector<Place> places_;  // by node id
   std::vector<FrameRecord> frames_;
   std::deque<std::string> file_names_;  // keeps locations copied from other graphs alive
+  std::map<std::pair<const void*, int>, int> copied_frames_;  // (graph, frame) -> frame here
   int frame_ = -1;
   bool override_location_ = false;  // inside PlaceOf
   SourceLocation location_;

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// The lowest accuracy that matrix products of a program may use for float32 (stored in files: never
-/// renumber). A kernel may always be more accurate.
+/// The lowest accuracy that matrix products of a program may use for float32 (stored in files:
+/// never renumber). A kernel may always be more accurate.
 enum class Precision : std::uint8_t {
   highest = 1,  // float32 accuracy
   high = 2,     // about 4e-6 relative (three bfloat16 products)
@@ -55,8 +55,8 @@ class Program {
   const std::string& name() const { return name_; }
   Precision precision() const { return precision_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
-  /// All updates: those given, then one for every random key that this program draws from (keys advance
-  /// only in programs that draw).
+  /// All updates: those given, then one for every random key that this program draws from (keys
+  /// advance only in programs that draw).
   Updates updates() const;
   /// The graph, or null while the program is empty.
   Graph* graph() const { return graph_; }

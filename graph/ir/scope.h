@@ -26,7 +26,8 @@ class Scope {
     return Scope(*scope.graph_, scope.join(std::to_string(index)));
   }
 
-  /// A variable in this scope. Declaring the same name twice is an error: share the Variable instead.
+  /// A variable in this scope. Declaring the same name twice is an error: share the Variable
+  /// instead.
   Variable variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                     VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current()) const {

@@ -11,8 +11,8 @@ namespace weft {
 class Graph;
 class Node;
 
-/// One output of a Node: a handle, cheap to copy. A default-made Value is undefined and stands for an
-/// absent optional operand. Lives as long as its Graph.
+/// One output of a Node: a handle, cheap to copy. A default-made Value is undefined and stands for
+/// an absent optional operand. Lives as long as its Graph.
 class Value {
  public:
   Value() = default;
@@ -43,8 +43,8 @@ class Node {
  public:
   const OpRecord& op() const { return *op_; }
   const Attributes& attributes() const { return attributes_; }
-  /// Operands in the order of the record; absent optional ones are undefined Values (trailing absent
-  /// ones are dropped).
+  /// Operands in the order of the record; absent optional ones are undefined Values (trailing
+  /// absent ones are dropped).
   const std::vector<Value>& inputs() const { return inputs_; }
   Value input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : Value(); }
   int output_count() const { return static_cast<int>(types_.size()); }
@@ -73,7 +73,8 @@ inline const ValueType& Value::type() const { return node_->type(output_); }
 
 struct ValueHash {
   std::size_t operator()(const Value& v) const {
-    return reinterpret_cast<std::size_t>(v.node_pointer()) * 31 + static_cast<std::size_t>(v.output());
+    return reinterpret_cast<std::size_t>(v.node_pointer()) * 31 +
+           static_cast<std::size_t>(v.output());
   }
 };
 

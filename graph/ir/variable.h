@@ -23,11 +23,11 @@ VariableKind parse_variable_kind(std::string_view name);
 /// How a variable starts. Draws depend on the session's seed and the variable's name only.
 struct Initializer {
   enum class Kind : std::uint8_t {
-    constant = 1,  // every element `a`
-    normal = 2,    // mean a, standard deviation b
-    uniform = 3,   // in [a, b)
+    constant = 1,          // every element `a`
+    normal = 2,            // mean a, standard deviation b
+    uniform = 3,           // in [a, b)
     truncated_normal = 4,  // normal(a, b), redrawn outside two standard deviations
-    key = 5,       // a random key made from seed and name
+    key = 5,               // a random key made from seed and name
   };
   Kind kind = Kind::constant;
   double a = 0, b = 0;
@@ -58,8 +58,8 @@ struct VariableInfo {
   std::vector<std::string> aliases;
 };
 
-/// Handle of a variable of a graph. Converts to the Value that reads it (its value before the updates
-/// of this run).
+/// Handle of a variable of a graph. Converts to the Value that reads it (its value before the
+/// updates of this run).
 class Variable {
  public:
   Variable() = default;

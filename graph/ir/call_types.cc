@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <map>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+std::vector<ValueType> infer_call(const Function& function,
+                                  const std::vector<const ValueType*>& inputs,
+                                  const DimFacts& facts) {
+  if (inputs.size() != function.inputs.size()) {
+    throw ArgumentError(fmt::format("function '{}' takes {} operands, got {}", function.name,
+                                    function.inputs.size(), inputs.size()));
+  }
+  // The body has symbols of its own: an axis that is just a symbol takes the caller's dim.
+  std::map<SymbolPtr, Dim> bound;
+  const auto lookup = [&](const SymbolPtr& s) -> std::optional<Dim> {
+    const auto it = bound.find(s);
+    return it == bound.end() ? std::nullopt : std::optional<Dim>(it->second);
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueType& formal = function.inputs[i].type();
+    const std::string& name = function.inputs[i].node().attributes().text("name");
+    if (inputs[i] == nullptr) {
+      throw ArgumentError(
+          fmt::format("function '{}': operand '{}' is missing", function.name, name));
+    }
+    const ValueType& actual = *inputs[i];
+    if (formal.dtype != actual.dtype) {
+      throw DTypeError(fmt::format("function '{}': operand '{}' must be {}, but is {}",
+                                   function.name, name, formal.str(), actual.str()));
+    }
+    if (formal.shape.rank() != actual.shape.rank()) {
+      throw ShapeError(fmt::format("function '{}': operand '{}' must be {}, but is {}",
+                                   function.name, name, formal.str(), actual.str()));
+    }
+    for (int axis = 0; axis < formal.shape.rank(); ++axis) {
+      if (const SymbolPtr s = formal.shape[axis].as_symbol()) bound.emplace(s, actual.shape[axis]);
+    }
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueType& formal = function.inputs[i].type();
+    for (int axis = 0; axis < formal.shape.rank(); ++axis) {
+      const Dim wanted = formal.shape[axis].substitute(lookup);
+      if (!facts.equal(wanted, inputs[i]->shape[axis])) {
+        throw ShapeError(fmt::format("function '{}': axis {} of operand '{}' must be {}, but is {}",
+                                     function.name, axis,
+                                     function.inputs[i].node().attributes().text("name"),
+                                     wanted.str(), inputs[i]->shape[axis].str()));
+      }
+    }
+  }
+  std::vector<ValueType> outputs;
+  for (const Value& v : function.outputs) {
+    outputs.push_back({v.dtype(), v.shape().substitute(lookup)});
+  }
+  return outputs;
+}
+
+}  // namespace weft

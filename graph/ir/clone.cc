@@ -1,0 +1,166 @@
+#include "weft/graph/ir/clone.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+ValueType map_type(ValueType type, const CloneOptions& options) {
+  if (options.map_dtype) type.dtype = options.map_dtype(type.dtype);
+  return type;
+}
+
+Attributes map_attributes(const Attributes& attributes, const CloneOptions& options) {
+  if (!options.map_dtype) return attributes;
+  Attributes result;
+  for (const auto& [name, value] : attributes) {
+    if (const DType* d = std::get_if<DType>(&value)) {
+      result.set(name, options.map_dtype(*d));
+    } else if (const Tensor* t = std::get_if<Tensor>(&value)) {
+      result.set(name, t->to(options.map_dtype(t->dtype())));
+    } else {
+      result.set(name, value);
+    }
+  }
+  return result;
+}
+
+// A function's body has functions of its own, so that this recursion is as deep as definitions
+// nest.
+void copy_function(const Graph& source, const std::string& name, Graph& target,
+                   const CloneOptions& options) {
+  if (target.has_function(name)) return;
+  const Function& from = source.function(name);
+  Function to;
+  to.name = from.name;
+  to.gradient = from.gradient;
+  to.body = std::make_unique<Graph>(source.shared_ops());
+  to.body->share_symbols(*from.body);
+  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  Cloner cloner(*to.body, options);
+  for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
+  for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
+  target.add_function(std::move(to), {});
+  if (!from.gradient.empty()) copy_function(source, from.gradient, target, options);
+}
+
+}  // namespace
+
+Cloner::Cloner(Graph& target, CloneOptions options)
+    : target_(target), options_(std::move(options)) {}
+
+void Cloner::set(Value from, Value to) { map_.insert_or_assign(from, to); }
+
+Value Cloner::find(Value value) const {
+  const auto it = map_.find(value);
+  return it == map_.end() ? Value() : it->second;
+}
+
+Value Cloner::copy(Value value) {
+  if (!value.defined()) return {};
+  if (const Value done = find(value); done.defined()) return done;
+  // Depth first without recursion: a node is copied once all its inputs are.
+  std::vector<Node*> stack = {&value.node()};
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    if (find(n->output(0)).defined()) {
+      stack.pop_back();
+      continue;
+    }
+    bool ready = true;
+    for (const Value& v : n->inputs()) {
+      if (v.defined() && !find(v).defined()) {
+        stack.push_back(&v.node());
+        ready = false;
+      }
+    }
+    if (!ready) continue;
+    stack.pop_back();
+    copy_node(*n);
+  }
+  return map_.at(value);
+}
+
+void Cloner::copy_node(const Node& node) {
+  Node& source = const_cast<Node&>(node);  // only to name its outputs
+  const Graph& graph = node.graph();
+  const auto put = [&](int output, Value to) { map_.emplace(source.output(output), to); };
+
+  if (node.op().name == "input") {
+    const std::string& name = node.attributes().text("name");
+    Value v = target_.find_input(name);
+    if (!v.defined()) {
+      v = target_.input(name, map_type(node.type(0), options_), {});
+      target_.copy_place(node, v.node());
+    }
+    return put(0, v);
+  }
+  if (node.op().name == "variable") {
+    const VariableInfo& info = graph.variable_info(node);
+    if (!target_.has_variable(info.name)) {
+      const Variable v = target_.variable(
+          info.name, map_type(node.type(0), options_),
+          {.kind = info.kind, .trainable = info.trainable, .initializer = info.initializer}, {});
+      for (const std::string& alias : info.aliases) target_.alias(alias, v, {});
+      target_.copy_place(node, v.value().node());
+    }
+    return put(0, target_.find_variable(info.name));
+  }
+
+  std::vector<Value> inputs;
+  inputs.reserve(node.inputs().size());
+  for (const Value& v : node.inputs()) inputs.push_back(v.defined() ? map_.at(v) : Value());
+
+  if (options_.rewrite) {
+    const std::size_t before = target_.node_count();
+    const std::vector<Value> replaced = options_.rewrite(node, inputs, target_);
+    if (!replaced.empty()) {
+      for (std::size_t id = before; id < target_.node_count(); ++id) {
+        if (!target_.location(target_.node(id)).known()) target_.copy_place(node, target_.node(id));
+      }
+      for (std::size_t i = 0; i < replaced.size(); ++i) put(static_cast<int>(i), replaced[i]);
+      return;
+    }
+  }
+  if (node.op().has(Trait::call)) {
+    copy_function(graph, node.attributes().text("body"), target_, options_);
+  }
+  const OpRecord* op = target_.ops().find(node.op().name, node.op().version);
+  const std::size_t before = target_.node_count();
+  Node& copied = target_.apply(op != nullptr ? *op : node.op(), std::move(inputs),
+                               map_attributes(node.attributes(), options_), graph.location(node),
+                               node.instance());
+  if (target_.node_count() != before) target_.copy_place(node, copied);
+  for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
+}
+
+Module clone_program(const Program& program, const CloneOptions& options) {
+  Module module{std::make_unique<Graph>(program.graph() != nullptr ? program.graph()->shared_ops()
+                                                                   : builtin_ops()),
+                Program(program.name())};
+  module.program.precision(program.precision());
+  if (program.graph() == nullptr) return module;
+  const Graph& source = *program.graph();
+  Graph& target = *module.graph;
+  target.share_symbols(source);
+  for (const DimEquation& e : source.requirements()) target.require(e, {});
+
+  Cloner cloner(target, options);
+  const Updates updates = program.updates();
+  // Leaves first and in order of declaration, so that copies list them alike.
+  for (const Value& v : program.inputs()) cloner.copy(v);
+  for (const Variable& v : program.variables()) cloner.copy(v.value());
+  for (const auto& [name, value] : program.outputs()) {
+    module.program.output(name, cloner.copy(value), {});
+  }
+  for (const auto& [variable, value] : updates) {
+    module.program.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
+  }
+  for (const auto& [name, value] : source.names()) {
+    const Value copied = cloner.find(value);
+    if (copied.defined()) target.set_name(name, copied, {});
+  }
+  return module;
+}
+
+}  // namespace weft

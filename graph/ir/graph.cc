@@ -1,0 +1,404 @@
+#include "weft/graph/ir/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/graph/ir/facts.h"
+
+namespace weft {
+namespace {
+
+std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
+                      const std::vector<Value>& inputs, std::uint32_t instance) {
+  std::size_t h = std::hash<const void*>{}(&op) ^ (attributes.hash() * 0x9E3779B97F4A7C15ull);
+  for (const Value& v : inputs) h = h * 1099511628211ull + ValueHash{}(v);
+  return h * 31 + instance;
+}
+
+}  // namespace
+
+const Dim& Value::size(int axis) const { return shape()[normalize_axis(axis, rank())]; }
+
+Graph::Graph(std::shared_ptr<const OpSet> ops)
+    : ops_(std::move(ops)), facts_(std::make_unique<Facts>()) {}
+Graph::~Graph() = default;
+
+const DimFacts& Graph::facts() const { return *facts_; }
+
+// -- Declarations ---------------------------------------------------------------------------------
+
+Dim Graph::dim(std::string_view name) {
+  for (const SymbolPtr& s : symbols_) {
+    if (s->name == name) return Dim(s);
+  }
+  if (name.empty()) throw ArgumentError("a dim needs a name");
+  symbols_.push_back(std::make_shared<const Symbol>(Symbol{std::string(name)}));
+  return Dim(symbols_.back());
+}
+
+void Graph::share_symbols(const Graph& other) {
+  for (const SymbolPtr& s : other.symbols_) {
+    if (std::find(symbols_.begin(), symbols_.end(), s) == symbols_.end()) symbols_.push_back(s);
+  }
+}
+
+Dim Graph::resolve(const AxisSize& size) {
+  if (const auto* name = std::get_if<std::string>(&size.value())) return dim(*name);
+  return std::get<Dim>(size.value());
+}
+
+ValueType Graph::resolve(DType dtype, std::initializer_list<AxisSize> sizes) {
+  Shape shape;
+  for (const AxisSize& s : sizes) shape.push_back(resolve(s));
+  return {dtype, std::move(shape)};
+}
+
+Value Graph::input(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
+                   SourceLocation loc) {
+  return input(name, resolve(dtype, sizes), loc);
+}
+
+Value Graph::input(std::string_view name, const ValueType& type, SourceLocation loc) {
+  if (name.empty() || find_input(name).defined()) {
+    throw GraphError(
+        fmt::format("input '{}': {}\n  {}", name,
+                    name.empty() ? "an input needs a name" : "an input of this name exists already",
+                    describe_place(loc)));
+  }
+  check_type(type, fmt::format("input '{}'", name), loc);
+  const Value v = add_leaf("input", name, type, loc);
+  inputs_.push_back(v);
+  return v;
+}
+
+Value Graph::add_leaf(std::string_view op, std::string_view name, const ValueType& type,
+                      SourceLocation loc) {
+  return apply(ops_->at(op), {},
+               {{"name", std::string(name)}, {"dtype", type.dtype}, {"shape", type.shape}}, loc)
+      .output(0);
+}
+
+Value Graph::constant(Tensor value, SourceLocation loc) {
+  if (!value.defined()) throw ArgumentError("constant: the tensor is undefined");
+  return apply("constant", {}, {{"value", std::move(value)}}, loc).output(0);
+}
+
+Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
+  return constant(Tensor::scalar(dtype, value), loc);
+}
+
+Variable Graph::variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
+                         VariableOptions options, SourceLocation loc) {
+  return variable(name, resolve(dtype, sizes), options, loc);
+}
+
+Variable Graph::variable(std::string_view name, const ValueType& type, VariableOptions options,
+                         SourceLocation loc) {
+  const std::string what = fmt::format("variable '{}'", name);
+  if (name.empty()) {
+    throw GraphError(fmt::format("a variable needs a name\n  {}", describe_place(loc)));
+  }
+  if (has_variable(name)) {
+    throw GraphError(fmt::format(
+        "{}: a variable or alias of this name exists already; to share it, use the first Variable, "
+        "to tie another name to it, use Graph::alias\n  {}",
+        what, describe_place(loc)));
+  }
+  check_type(type, what, loc);
+  if (options.kind != VariableKind::cache && !type.shape.is_constant()) {
+    throw ShapeError(fmt::format(
+        "{}: shape {} is symbolic; only variables of kind cache may have symbolic sizes\n  {}",
+        what, type.shape.str(), describe_place(loc)));
+  }
+  const Value read = add_leaf("variable", name, type, loc);
+  variable_index_.emplace(std::string(name), variables_.size());
+  variable_of_read_.emplace(&read.node(), variables_.size());
+  variable_reads_.push_back(&read.node());
+  variables_.push_back({std::string(name),
+                        options.kind,
+                        options.trainable && options.kind == VariableKind::parameter,
+                        type,
+                        options.initializer,
+                        {}});
+  return Variable(read);
+}
+
+void Graph::alias(std::string_view name, Variable variable, SourceLocation loc) {
+  check_owned(variable.value(), "alias", loc);
+  if (name.empty() || has_variable(name)) {
+    throw GraphError(fmt::format(
+        "alias '{}' of variable '{}': {}\n  {}", name, variable.name(),
+        name.empty() ? "an alias needs a name" : "a variable or alias of this name exists already",
+        describe_place(loc)));
+  }
+  const std::size_t index = variable_of_read_.at(&variable.value().node());
+  variable_index_.emplace(std::string(name), index);
+  variables_[index].aliases.emplace_back(name);
+}
+
+Variable Graph::key(std::string_view name, SourceLocation loc) {
+  if (has_variable(name)) {
+    const Variable v = find_variable(name);
+    if (v.info().kind != VariableKind::key) {
+      throw GraphError(fmt::format("key '{}': a variable of this name exists and is a {}\n  {}",
+                                   name, variable_kind_name(v.info().kind), describe_place(loc)));
+    }
+    return v;
+  }
+  return variable(name, DType::i64, {2},
+                  {.kind = VariableKind::key,
+                   .trainable = false,
+                   .initializer = {.kind = Initializer::Kind::key}},
+                  loc);
+}
+
+void Graph::require(const DimEquation& equation, SourceLocation loc) {
+  check_symbols(equation.left, "require", loc);
+  check_symbols(equation.right, "require", loc);
+  if (equation.holds) return;
+  const Dim difference = equation.left - equation.right;
+  if (difference.is_constant()) {
+    throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
+                                 equation.right.str(), describe_place(loc)));
+  }
+  requirements_.push_back(equation);
+  facts_->add(equation);
+}
+
+// -- Generic building -----------------------------------------------------------------------------
+
+Node& Graph::apply(std::string_view op, std::vector<Value> inputs, Attributes attributes,
+                   SourceLocation loc) {
+  const OpRecord* record = ops_->find(op);
+  if (record == nullptr) {
+    try {
+      ops_->at(op);
+    } catch (const Error& e) {
+      fail(e, op, inputs, loc);
+    }
+  }
+  return apply(*record, std::move(inputs), std::move(attributes), loc);
+}
+
+Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes,
+                   SourceLocation loc, std::uint32_t instance) {
+  while (
+      !inputs.empty() && !inputs.back().defined() &&
+      (inputs.size() > op.inputs.size() || op.inputs[inputs.size() - 1].arity == Arity::optional)) {
+    inputs.pop_back();
+  }
+  try {
+    check_operands(op, inputs);
+    attributes = op.complete(attributes);
+    for (const auto& [name, value] : attributes) {
+      if (const Dim* d = std::get_if<Dim>(&value)) check_symbols(*d);
+      if (const Shape* s = std::get_if<Shape>(&value)) {
+        for (const Dim& d : *s) check_symbols(d);
+      }
+    }
+  } catch (const Error& e) {
+    fail(e, op.name, inputs, loc);
+  }
+
+  const std::size_t hash = node_hash(op, attributes, inputs, instance);
+  for (auto [it, end] = interned_.equal_range(hash); it != end; ++it) {
+    Node& n = *it->second;
+    if (&n.op() == &op && n.instance_ == instance && n.inputs_ == inputs &&
+        n.attributes_ == attributes) {
+      return n;
+    }
+  }
+
+  auto node = std::make_unique<Node>();
+  try {
+    node->types_ = infer(op, inputs, attributes);
+  } catch (const Error& e) {
+    fail(e, op.name, inputs, loc);
+  }
+  node->op_ = &op;
+  node->attributes_ = std::move(attributes);
+  node->inputs_ = std::move(inputs);
+  node->id_ = static_cast<std::uint32_t>(nodes_.size());
+  node->instance_ = instance;
+  node->graph_ = this;
+  if (op.has(Trait::random)) {
+    next_stream_ = std::max(next_stream_, node->attributes_.integer("stream") + 1);
+  }
+  next_instance_ = std::max(next_instance_, instance + 1);
+  Node& result = *node;
+  nodes_.push_back(std::move(node));
+  interned_.emplace(hash, &result);
+  places_.push_back({override_location_ ? location_ : loc, frame_});
+  return result;
+}
+
+void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs) const {
+  const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
+  if (!variadic && inputs.size() > op.inputs.size()) {
+    throw ArgumentError(
+        fmt::format("takes at most {} operands, got {}", op.inputs.size(), inputs.size()));
+  }
+  for (std::size_t i = 0; i < std::max(inputs.size(), op.inputs.size()); ++i) {
+    const InputSpec& spec = op.inputs[std::min(i, op.inputs.size() - 1)];
+    if (i >= inputs.size() || !inputs[i].defined()) {
+      if (spec.arity == Arity::required || i < inputs.size()) {
+        if (spec.arity == Arity::optional) continue;
+        throw ArgumentError(fmt::format("operand '{}' is missing (an undefined Value)", spec.name));
+      }
+      continue;
+    }
+    if (&inputs[i].graph() != this) {
+      throw GraphError(fmt::format(
+          "operand '{}' is a Value of another graph; values cannot cross graphs", spec.name));
+    }
+  }
+}
+
+std::vector<ValueType> Graph::infer(const OpRecord& op, const std::vector<Value>& inputs,
+                                    const Attributes& attributes) const {
+  std::vector<const ValueType*> types(std::max(inputs.size(), op.inputs.size()), nullptr);
+  if (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic) types.resize(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined()) types[i] = &inputs[i].type();
+  }
+  if (op.has(Trait::call)) return infer_call(function(attributes.text("body")), types, *facts_);
+  return op.infer(InferContext(op.name, std::move(types), attributes, *facts_));
+}
+
+const Function& Graph::add_function(Function function, SourceLocation loc) {
+  if (function.name.empty() || has_function(function.name)) {
+    throw GraphError(fmt::format("function '{}': {}\n  {}", function.name,
+                                 function.name.empty() ? "a function needs a name"
+                                                       : "a function of this name exists already",
+                                 describe_place(loc)));
+  }
+  if (function.body == nullptr) {
+    throw GraphError(
+        fmt::format("function '{}' has no body\n  {}", function.name, describe_place(loc)));
+  }
+  for (const Value& v : function.inputs) {
+    if (!v.defined() || &v.graph() != function.body.get() || v.node().op().name != "input") {
+      throw GraphError(fmt::format("function '{}': its inputs must be inputs of its body\n  {}",
+                                   function.name, describe_place(loc)));
+    }
+  }
+  for (const Value& v : function.outputs) {
+    if (!v.defined() || &v.graph() != function.body.get()) {
+      throw GraphError(fmt::format("function '{}': its outputs must be values of its body\n  {}",
+                                   function.name, describe_place(loc)));
+    }
+  }
+  if (!function.body->variables().empty()) {
+    throw GraphError(fmt::format(
+        "function '{}' declares variable '{}'; a function is closed: hand variables in as operands"
+        "\n  {}",
+        function.name, function.body->variables()[0].name(), describe_place(loc)));
+  }
+  functions_.push_back(std::move(function));
+  return functions_.back();
+}
+
+void Graph::check_symbols(const Dim& dim) const {
+  if (dim.is_constant()) return;
+  for (const SymbolPtr& s : dim.symbols()) {
+    if (std::find(symbols_.begin(), symbols_.end(), s) == symbols_.end()) {
+      throw GraphError(fmt::format(
+          "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
+          dim.str(), s->name));
+    }
+  }
+}
+
+void Graph::check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const {
+  try {
+    check_symbols(dim);
+  } catch (const Error& e) {
+    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_place(loc)));
+  }
+}
+
+void Graph::check_type(const ValueType& type, std::string_view what, SourceLocation loc) const {
+  for (const Dim& d : type.shape) {
+    check_symbols(d, what, loc);
+    if (d.is_constant() && d.constant() < 0) {
+      throw ShapeError(fmt::format("{}: shape {} has a negative size\n  {}", what, type.shape.str(),
+                                   describe_place(loc)));
+    }
+  }
+}
+
+void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) const {
+  if (!value.defined()) {
+    throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_place(loc)));
+  }
+  if (&value.graph() != this) {
+    throw GraphError(fmt::format("{}: the Value {} belongs to another graph\n  {}", what,
+                                 value.type().str(), describe_place(loc)));
+  }
+}
+
+// -- Looking --------------------------------------------------------------------------------------
+
+Value Graph::find_input(std::string_view name) const {
+  for (const Value& v : inputs_) {
+    if (v.node().attributes().text("name") == name) return v;
+  }
+  return {};
+}
+
+std::vector<Variable> Graph::variables() const {
+  std::vector<Variable> result;
+  result.reserve(variable_reads_.size());
+  for (Node* n : variable_reads_) result.emplace_back(n->output(0));
+  return result;
+}
+
+std::vector<Variable> Graph::parameters() const {
+  std::vector<Variable> result;
+  for (std::size_t i = 0; i < variables_.size(); ++i) {
+    if (variables_[i].kind == VariableKind::parameter && variables_[i].trainable) {
+      result.emplace_back(variable_reads_[i]->output(0));
+    }
+  }
+  return result;
+}
+
+bool Graph::has_variable(std::string_view name) const {
+  return variable_index_.find(std::string(name)) != variable_index_.end();
+}
+
+Variable Graph::find_variable(std::string_view name) const {
+  const auto it = variable_index_.find(std::string(name));
+  if (it == variable_index_.end()) {
+    throw GraphError(fmt::format(
+        "the graph has no variable '{}'; it has {} variables{}", name, variables_.size(),
+        variables_.empty() ? "" : ", the first is '" + variables_[0].name + "'"));
+  }
+  return Variable(variable_reads_[it->second]->output(0));
+}
+
+const VariableInfo& Graph::variable_info(const Node& read) const {
+  return variables_[variable_of_read_.at(&read)];
+}
+
+const VariableInfo& Variable::info() const { return graph().variable_info(read_.node()); }
+
+void Graph::set_trainable(Variable variable, bool trainable) {
+  check_owned(variable.value(), "set_trainable", {});
+  variables_[variable_of_read_.at(&variable.value().node())].trainable = trainable;
+}
+
+const Function& Graph::function(std::string_view name) const {
+  for (const Function& f : functions_) {
+    if (f.name == name) return f;
+  }
+  throw GraphError(fmt::format("the graph has no function '{}'", name));
+}
+
+bool Graph::has_function(std::string_view name) const {
+  return std::any_of(functions_.begin(), functions_.end(),
+                     [name](const Function& f) { return f.name == name; });
+}
+
+}  // namespace weft

@@ -1,0 +1,163 @@
+// The side tables of a graph: names, source locations, frames, scopes; and how errors use them.
+#include <fmt/format.h>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+void Graph::set_name(std::string_view name, Value value, SourceLocation loc) {
+  check_owned(value, fmt::format("name '{}'", name), loc);
+  if (name.empty())
+    throw GraphError(fmt::format("a name cannot be empty\n  {}", describe_place(loc)));
+  const auto [it, fresh] = names_.emplace(std::string(name), value);
+  if (!fresh && it->second != value) {
+    throw GraphError(fmt::format("the name '{}' belongs to another value ({}, {})\n  {}", name,
+                                 it->second.type().str(), where(it->second.node()),
+                                 describe_place(loc)));
+  }
+  name_of_.emplace(value, std::string(name));
+}
+
+Value Graph::find_named(std::string_view name) const {
+  const auto it = names_.find(name);
+  return it == names_.end() ? Value() : it->second;
+}
+
+std::string Graph::name_of(Value value) const {
+  const auto it = name_of_.find(value);
+  return it == name_of_.end() ? std::string() : it->second;
+}
+
+std::string Graph::frames_text(int frame) const {
+  std::string text;
+  for (; frame >= 0; frame = frames_[static_cast<std::size_t>(frame)].parent) {
+    const FrameRecord& f = frames_[static_cast<std::size_t>(frame)];
+    if (!f.function.empty()) text += fmt::format(", in {}", f.function);
+    if (f.location.known()) text += fmt::format(" called at {}", f.location.str());
+  }
+  return text;
+}
+
+std::string Graph::describe_place(SourceLocation loc) const {
+  if (override_location_) loc = location_;
+  return "at " + (loc.known() ? loc.str() : std::string("unknown line")) + frames_text(frame_);
+}
+
+std::string Graph::where(const Node& node) const {
+  const Place& p = places_[node.id()];
+  return (p.location.known() ? p.location.str() : std::string("unknown line")) +
+         frames_text(p.frame);
+}
+
+SourceLocation Graph::location(const Node& node) const { return places_[node.id()].location; }
+
+std::string_view Graph::scope_of(const Node& node) const {
+  for (int f = places_[node.id()].frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+    const FrameRecord& record = frames_[static_cast<std::size_t>(f)];
+    if (!record.scope.empty()) return record.scope;
+  }
+  return {};
+}
+
+const char* Graph::keep_file_name(const char* file) {
+  for (const std::string& known : file_names_) {
+    if (known == file) return known.c_str();
+  }
+  return file_names_.emplace_back(file).c_str();
+}
+
+void Graph::set_place(const Node& node, SourceLocation location, std::string_view scope) {
+  int frame = -1;
+  if (!scope.empty()) {
+    frame = static_cast<int>(frames_.size());
+    frames_.push_back({-1, "", {}, std::string(scope)});
+  }
+  places_[node.id()] = {{keep_file_name(location.file), location.line}, frame};
+}
+
+void Graph::copy_place(const Node& from, const Node& to) {
+  const Graph& source = from.graph();
+  const Place& place = source.places_[from.id()];
+  if (&source == this) {
+    places_[to.id()] = place;
+    return;
+  }
+  // Frames are few and shared by many nodes: map each once.
+  std::vector<int> chain;
+  for (int f = place.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
+    chain.push_back(f);
+  }
+  int parent = -1;
+  for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
+    const auto key = std::make_pair(static_cast<const void*>(&source), *it);
+    const auto known = copied_frames_.find(key);
+    if (known != copied_frames_.end()) {
+      parent = known->second;
+      continue;
+    }
+    FrameRecord record = source.frames_[static_cast<std::size_t>(*it)];
+    record.parent = parent;
+    record.location.file = keep_file_name(record.location.file);
+    parent = static_cast<int>(frames_.size());
+    frames_.push_back(std::move(record));
+    copied_frames_.emplace(key, parent);
+  }
+  places_[to.id()] = {{keep_file_name(place.location.file), place.location.line}, parent};
+}
+
+Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
+                    std::string_view scope)
+    : graph_(graph), previous_(graph.frame_) {
+  graph.frames_.push_back({graph.frame_, std::string(function), loc, std::string(scope)});
+  graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
+}
+
+Graph::Frame::~Frame() { graph_.frame_ = previous_; }
+
+Graph::PlaceOf::PlaceOf(Graph& graph, const Node& node, std::string what)
+    : graph_(graph),
+      previous_(graph.frame_),
+      previous_override_(graph.override_location_),
+      previous_location_(graph.location_) {
+  int parent = -1;
+  if (&node.graph() == &graph) {
+    const Place& place = graph.places_[node.id()];
+    parent = place.frame;
+    graph.location_ = place.location;
+  } else {
+    graph.location_ = {graph.keep_file_name(node.graph().location(node).file),
+                       node.graph().location(node).line};
+  }
+  graph.frames_.push_back({parent, std::move(what), {}, ""});
+  graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
+  graph.override_location_ = true;
+}
+
+Graph::PlaceOf::~PlaceOf() {
+  graph_.frame_ = previous_;
+  graph_.override_location_ = previous_override_;
+  graph_.location_ = previous_location_;
+}
+
+void Graph::fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
+                 SourceLocation loc) const {
+  std::string operands;
+  const OpRecord* record = ops_->find(op);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    std::string label;
+    if (record != nullptr && !record->inputs.empty()) {
+      const InputSpec& spec = record->inputs[std::min(i, record->inputs.size() - 1)];
+      label = spec.arity == Arity::variadic ? fmt::format("{}[{}]", spec.name, i) : spec.name;
+      label += ": ";
+    }
+    const std::string name = inputs[i].graph().name_of(inputs[i]);
+    operands += fmt::format("{}{}{}{}", operands.empty() ? "" : ", ", label, inputs[i].type().str(),
+                            name.empty() ? "" : " '" + name + "'");
+  }
+  error.rethrow_as(fmt::format("{}: {}\n  {}{}", op, error.what(),
+                               operands.empty() ? "" : "operands " + operands + "\n  ",
+                               describe_place(loc)));
+}
+
+}  // namespace weft

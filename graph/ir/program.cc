@@ -1,0 +1,173 @@
+#include "weft/graph/ir/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
+    {Precision::highest, "highest"}, {Precision::high, "high"}, {Precision::medium, "medium"}};
+
+}  // namespace
+
+std::string_view precision_name(Precision precision) {
+  for (const auto& [p, name] : kPrecisions) {
+    if (p == precision) return name;
+  }
+  return "unknown";
+}
+
+Precision parse_precision(std::string_view name) {
+  for (const auto& [p, n] : kPrecisions) {
+    if (n == name) return p;
+  }
+  throw ArgumentError(fmt::format("unknown precision '{}'; there are highest, high, medium", name));
+}
+
+void Program::adopt(Value value, std::string_view what, SourceLocation loc) {
+  if (!value.defined()) {
+    throw GraphError(
+        fmt::format("program '{}': {} is an undefined Value\n  at {}", name_, what, loc.str()));
+  }
+  if (graph_ == nullptr) graph_ = &value.graph();
+  if (graph_ != &value.graph()) {
+    throw GraphError(fmt::format("program '{}': {} is {} of another graph\n  at {}", name_, what,
+                                 value.type().str(), loc.str()));
+  }
+}
+
+Program& Program::output(std::string_view name, Value value, SourceLocation loc) {
+  adopt(value, fmt::format("output '{}'", name), loc);
+  for (const auto& entry : outputs_) {
+    if (entry.first == name) {
+      throw GraphError(
+          fmt::format("program '{}' has an output '{}' already\n  at {}", name_, name, loc.str()));
+    }
+  }
+  outputs_.emplace_back(std::string(name), value);
+  return *this;
+}
+
+Program& Program::update(Variable variable, Value value, SourceLocation loc) {
+  adopt(variable.value(), "the updated variable", loc);
+  const std::string what = fmt::format("program '{}': update of '{}'", name_, variable.name());
+  adopt(value, fmt::format("the update of '{}'", variable.name()), loc);
+  if (value.dtype() != variable.dtype()) {
+    throw DTypeError(fmt::format("{}: the variable is {}, the new value {}\n  at {}", what,
+                                 variable.value().type().str(), value.type().str(), loc.str()));
+  }
+  const Shape &a = variable.shape(), &b = value.shape();
+  bool same = a.rank() == b.rank();
+  for (int i = 0; same && i < a.rank(); ++i) same = graph_->facts().equal(a[i], b[i]);
+  if (!same) {
+    throw ShapeError(fmt::format("{}: the variable is {}, the new value {}\n  at {}", what,
+                                 variable.value().type().str(), value.type().str(), loc.str()));
+  }
+  for (const auto& entry : updates_) {
+    if (entry.first == variable) {
+      throw GraphError(fmt::format("{}: the program updates it already\n  at {}", what, loc.str()));
+    }
+  }
+  updates_.add(variable, value);
+  return *this;
+}
+
+Program& Program::update(const Updates& updates, SourceLocation loc) {
+  for (const auto& [variable, value] : updates) update(variable, value, loc);
+  return *this;
+}
+
+Program& Program::precision(Precision precision) {
+  precision_ = precision;
+  return *this;
+}
+
+Updates Program::updates() const {
+  Updates result = updates_;
+  if (graph_ == nullptr) return result;
+  std::vector<Value> roots;
+  for (const auto& o : outputs_) roots.push_back(o.second);
+  for (const auto& u : updates_) roots.push_back(u.second);
+  std::vector<Node*> keys;
+  for (Node* n : reachable_nodes(roots)) {
+    if (!n->op().has(Trait::random)) continue;
+    const Value key = n->input(static_cast<std::size_t>(n->op().input_index("key")));
+    // A key may be derived (key_fold); the variables it comes from advance.
+    for (Node* leaf : reachable_nodes({key})) {
+      if (leaf->op().name == "variable" && graph_->variable_info(*leaf).kind == VariableKind::key) {
+        keys.push_back(leaf);
+      }
+    }
+  }
+  std::sort(keys.begin(), keys.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (Node* read : keys) {
+    const Variable variable(read->output(0));
+    const bool given = std::any_of(updates_.begin(), updates_.end(),
+                                   [&](const auto& u) { return u.first == variable; });
+    if (!given) {
+      result.add(variable, graph_->apply("key_advance", {variable.value()}, {}, {}).output(0));
+    }
+  }
+  return result;
+}
+
+std::vector<Value> Program::roots() const {
+  std::vector<Value> result;
+  for (const auto& o : outputs_) result.push_back(o.second);
+  for (const auto& u : updates()) result.push_back(u.second);
+  return result;
+}
+
+std::vector<Node*> Program::nodes() const { return reachable_nodes(roots()); }
+
+std::vector<Value> Program::inputs() const {
+  std::vector<Value> result;
+  for (Node* n : nodes()) {
+    if (n->op().name == "input") result.push_back(n->output(0));
+  }
+  return result;
+}
+
+std::vector<Variable> Program::variables() const {
+  std::vector<Node*> reads;
+  for (Node* n : nodes()) {
+    if (n->op().name == "variable") reads.push_back(n);
+  }
+  for (const auto& u : updates()) reads.push_back(&u.first.value().node());
+  std::sort(reads.begin(), reads.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+  std::vector<Variable> result;
+  for (Node* n : reads) result.emplace_back(n->output(0));
+  return result;
+}
+
+std::vector<Node*> reachable_nodes(const std::vector<Value>& roots) {
+  std::vector<Node*> stack, result;
+  if (roots.empty()) return result;
+  const Graph* graph = nullptr;
+  for (const Value& v : roots) {
+    if (v.defined()) graph = &v.graph();
+  }
+  if (graph == nullptr) return result;
+  std::vector<bool> seen(graph->node_count());
+  const auto visit = [&](const Value& v) {
+    if (v.defined() && !seen[v.node().id()]) {
+      seen[v.node().id()] = true;
+      stack.push_back(&v.node());
+    }
+  };
+  for (const Value& v : roots) visit(v);
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    stack.pop_back();
+    result.push_back(n);
+    for (const Value& v : n->inputs()) visit(v);
+  }
+  std::sort(result.begin(), result.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,196 @@
+// Leaves, barriers and calls: ops without arithmetic.
+#include <fmt/format.h>
+
+#include "weft/ops/builtin.h"
+
+namespace weft {
+namespace {
+
+std::vector<ValueType> infer_declared(const InferContext& c) {
+  return {{c.attributes().dtype("dtype"), c.attributes().shape("shape")}};
+}
+
+std::vector<ValueType> infer_constant(const InferContext& c) {
+  const Tensor& value = c.attributes().tensor("value");
+  return {{value.dtype(), Shape(value.sizes())}};
+}
+
+std::vector<ValueType> infer_same(const InferContext& c) { return {c.input(0)}; }
+
+std::vector<ValueType> infer_iota(const InferContext& c) {
+  const Shape& shape = c.attributes().shape("shape");
+  const std::int64_t axis = c.attributes().integer("axis");
+  if (axis < 0 || axis >= shape.rank()) {
+    throw ShapeError(fmt::format("axis {} is not an axis of {}", axis, shape.str()));
+  }
+  const DType dtype = c.attributes().dtype("dtype");
+  if (dtype == DType::boolean || dtype == DType::bf16 || dtype == DType::f16) {
+    throw DTypeError(
+        fmt::format("indices cannot be {}; use i64, i32, f32 or f64", dtype_name(dtype)));
+  }
+  return {{dtype, shape}};
+}
+
+Kernel iota_kernel(const KernelRequest& request) {
+  const Sizes sizes = request.outputs[0].sizes;
+  const auto axis = static_cast<std::size_t>(request.attributes.integer("axis"));
+  const std::int64_t stride = row_major_strides(sizes)[axis];
+  const std::int64_t size = sizes[axis];
+  const std::int64_t total = request.outputs[0].numel();
+  const std::int64_t chunks = chunk_count(total, 1 << 16);
+  const DType dtype = request.outputs[0].dtype;
+  Phase phase;
+  phase.chunks = chunks;
+  phase.cost_ns = static_cast<double>(total);
+  phase.body = [=](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(total, chunks, chunk);
+    visit_dtype(dtype, [&, begin = begin, end = end](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_arithmetic_v<T>) {
+        for (std::int64_t i = begin; i < end; ++i)
+          run.out<T>(0)[i] = static_cast<T>(i / stride % size);
+      }
+    });
+  };
+  Kernel kernel;
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+std::vector<ValueType> infer_dim_value(const InferContext& c) {
+  const DType dtype = c.attributes().dtype("dtype");
+  if (!is_integer(dtype) && dtype != DType::f32 && dtype != DType::f64) {
+    throw DTypeError(fmt::format("the value of a dim cannot be {}; use i64, i32, f32 or f64",
+                                 dtype_name(dtype)));
+  }
+  return {{dtype, Shape()}};
+}
+
+Kernel dim_value_kernel(const KernelRequest& request) {
+  const std::int64_t value = request.attributes.dim("dim").constant();
+  const DType dtype = request.outputs[0].dtype;
+  Kernel kernel;
+  kernel.phases.push_back({.chunks = 1, .body = [=](const KernelRun& run, std::int64_t) {
+                             visit_dtype(dtype, [&](auto tag) {
+                               using T = typename decltype(tag)::type;
+                               if constexpr (std::is_arithmetic_v<T>) {
+                                 run.out<T>(0)[0] = static_cast<T>(value);
+                               }
+                             });
+                           }});
+  return kernel;
+}
+
+std::vector<ValueType> infer_call_outside_graph(const InferContext&) {
+  throw GraphError("a call can only be inferred inside the graph that has its function");
+}
+
+std::vector<OpSample> iota_samples() {
+  return {{{}, {{"shape", Shape{3, 5}}, {"axis", std::int64_t{1}}, {"dtype", DType::i64}}},
+          {{}, {{"shape", Shape{4, 2}}, {"axis", std::int64_t{0}}, {"dtype", DType::f32}}},
+          {{}, {{"shape", Shape{0}}, {"axis", std::int64_t{0}}, {"dtype", DType::i32}}}};
+}
+
+std::vector<OpErrorSample> iota_errors() {
+  return {{{},
+           {{"shape", Shape{3}}, {"axis", std::int64_t{1}}, {"dtype", DType::i64}},
+           "axis 1 is not an axis of [3]"},
+          {{},
+           {{"shape", Shape{3}}, {"axis", std::int64_t{0}}, {"dtype", DType::boolean}},
+           "indices cannot be bool"}};
+}
+
+std::vector<OpSample> dim_value_samples() {
+  return {{{}, {{"dim", Dim(7)}, {"dtype", DType::i64}}},
+          {{}, {{"dim", Dim(0)}, {"dtype", DType::f32}}}};
+}
+
+std::vector<OpErrorSample> dim_value_errors() {
+  return {{{}, {{"dim", Dim(7)}, {"dtype", DType::boolean}}, "the value of a dim cannot be bool"}};
+}
+
+std::vector<OpSample> identity_samples() {
+  return {{{Tensor::of<float>({2, 3}, {1, -2, 3, 0.5f, 0, -1})}, {}},
+          {{Tensor::zeros(DType::f32, {0, 3})}, {}}};
+}
+
+OpRecord leaf(std::string name, std::string doc) {
+  OpRecord r;
+  r.name = std::move(name);
+  r.doc = std::move(doc);
+  r.traits = Trait::leaf;
+  r.attributes = {
+      {"name", std::string(), true}, {"dtype", DType::f32, true}, {"shape", Shape(), true}};
+  r.infer = infer_declared;
+  r.gradient = Gradient::none;
+  r.no_gradient_reason = "a leaf has no operands";
+  return r;
+}
+
+}  // namespace
+
+void add_leaf_ops(OpSet& ops) {
+  ops.add(leaf("input", "A tensor fed at run time."));
+  ops.add(leaf("variable", "The value of a variable before the updates of this run."));
+
+  OpRecord constant = leaf("constant", "A constant tensor.");
+  constant.attributes = {{"value", Tensor(), true}};
+  constant.infer = infer_constant;
+  ops.add(std::move(constant));
+
+  OpRecord iota;
+  iota.name = "iota";
+  iota.doc = "out[..., i, ...] = i along `axis`.";
+  iota.attributes = {
+      {"shape", Shape(), true}, {"axis", std::int64_t{0}, true}, {"dtype", DType::i64, true}};
+  iota.infer = infer_iota;
+  iota.kernel = iota_kernel;
+  iota.gradient = Gradient::none;
+  iota.no_gradient_reason = "it has no operands";
+  iota.samples = iota_samples;
+  iota.error_samples = iota_errors;
+  ops.add(std::move(iota));
+
+  OpRecord dim_value;
+  dim_value.name = "dim_value";
+  dim_value.doc = "The value of a Dim as a scalar.";
+  dim_value.attributes = {{"dim", Dim(), true}, {"dtype", DType::i64, true}};
+  dim_value.infer = infer_dim_value;
+  dim_value.kernel = dim_value_kernel;
+  dim_value.gradient = Gradient::none;
+  dim_value.no_gradient_reason = "it has no operands";
+  dim_value.samples = dim_value_samples;
+  dim_value.error_samples = dim_value_errors;
+  ops.add(std::move(dim_value));
+
+  OpRecord stop;
+  stop.name = "stop_gradient";
+  stop.doc = "x, through which no gradient flows.";
+  stop.inputs = {{"x"}};
+  stop.traits = Trait::alias;
+  stop.infer = infer_same;
+  stop.gradient = Gradient::none;
+  stop.no_gradient_reason = "it is there to stop gradients";
+  stop.samples = identity_samples;
+  ops.add(std::move(stop));
+
+  OpRecord barrier;
+  barrier.name = "optimization_barrier";
+  barrier.doc = "x, which passes neither fold nor look through.";
+  barrier.inputs = {{"x"}};
+  barrier.traits = Trait::alias | Trait::opaque;
+  barrier.infer = infer_same;
+  barrier.samples = identity_samples;
+  ops.add(std::move(barrier));
+
+  OpRecord call;
+  call.name = "call";
+  call.doc = "The outputs of the function `body` of the graph; a pass puts the body in its place.";
+  call.inputs = {{"args", Arity::variadic}};
+  call.attributes = {{"body", std::string(), true}};
+  call.traits = Trait::call;
+  call.infer = infer_call_outside_graph;
+  ops.add(std::move(call));
+}
+
+}  // namespace weft
