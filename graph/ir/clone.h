@@ -22,8 +22,8 @@ using RewriteNode = std::function<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 
 struct CloneOptions {
-  RewriteNode rewrite;                    // may be empty
-  std::function<DType(DType)> map_dtype;  // may be empty: keeps dtypes
+  RewriteNode rewrite = {};                    // may be empty
+  std::function<DType(DType)> map_dtype = {};  // may be empty: keeps dtypes
 };
 
 /// Copies what `program` needs into a graph of its own: inputs, variables (with kinds,

@@ -1,6 +1,8 @@
 // The side tables of a graph: names, source locations, frames, scopes; and how errors use them.
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "weft/graph/ir/graph.h"
 
 namespace weft {
@@ -158,6 +160,7 @@ void Graph::fail(const Error& error, std::string_view op, const std::vector<Valu
   error.rethrow_as(fmt::format("{}: {}\n  {}{}", op, error.what(),
                                operands.empty() ? "" : "operands " + operands + "\n  ",
                                describe_place(loc)));
+  std::abort();  // not reached: rethrow_as throws, which g++ 12 cannot see through devirtualisation
 }
 
 }  // namespace weft
