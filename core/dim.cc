@@ -299,7 +299,6 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
         if (x == 0) overflow = false;
         overflow = __builtin_mul_overflow(product, x, &product) || overflow;
       }
-      if (product == 0 && !overflow) break;
     }
     if (overflow) {
       throw ShapeError(fmt::format("the dim {} overflows 64 bits with {}", str(), bindings.str()));

@@ -127,8 +127,8 @@ bool provably_nonnegative(const Dim& d, int depth) {
 
 Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
-    const auto [low, high] = std::minmax(a.constant(), b.constant());
-    return kind == AtomKind::min ? low : high;
+    const std::int64_t x = a.constant(), y = b.constant();
+    return kind == AtomKind::min ? std::min(x, y) : std::max(x, y);
   }
   // Nested ones are flattened, so that the order of combining does not show.
   std::vector<Dim> operands;
@@ -141,7 +141,7 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
     }
   }
   std::sort(operands.begin(), operands.end(),
-            [](const Dim& x, const Dim& y) { return compare(x, y) < 0; });
+            [](const Dim& x, const Dim& y) { return compare(x, y) > 0; });
   // Drop every operand that another one makes superfluous (of two equal ones the later).
   std::vector<Dim> kept;
   for (const Dim& x : operands) {
@@ -165,7 +165,8 @@ Dim floor_div_constant(const Dim& a, std::int64_t k) {
   std::int64_t offset = 0;
   for (const Term& t : a.polynomial()->terms) {
     const std::int64_t q = floor_divide(t.coefficient, k);
-    const std::int64_t r = t.coefficient - q * k;  // in [0, k): no overflow, q * k is near it
+    std::int64_t r = t.coefficient % k;  // not c - q * k, which may overflow on the way
+    if (r < 0) r += k;
     if (q != 0) outside.push_back(Term{q, t.factors});
     if (r == 0) continue;
     if (t.factors.empty()) {
@@ -234,6 +235,7 @@ Dim floor_div(const Dim& a, const Dim& b) {
     return k < 0 ? floor_div(-a, -b) : floor_div_constant(a, k);
   }
   if (a.is_constant() && a.constant() == 0) return 0;
+  if (b.polynomial()->terms[0].coefficient < 0) return floor_div(-a, -b);
   // floor((q * b + r) / b) = q + floor(r / b); where that overflows, the plain atom is as good.
   Dim quotient = 0, remainder = a;
   try {

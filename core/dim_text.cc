@@ -35,7 +35,8 @@ class Parser {
   Dim parse() {
     try {
       const Dim d = sum();
-      if (peek() != 0) fail("an operator or the end");
+      peek();
+      if (position_ < text_.size()) fail("an operator or the end");
       return d;
     } catch (const ShapeError& e) {  // overflow, division by zero
       throw FormatError(fmt::format("dim \"{}\" near position {}: {}", text_, position_, e.what()));

@@ -125,13 +125,13 @@ Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
   const std::size_t element = dtype_size(dtype);
   if (byte_offset % element != 0) {
     throw ShapeError(
-        fmt::format("byte offset {} is not a multiple of the {} bytes of an {} element",
+        fmt::format("byte offset {} is not a multiple of the {} bytes of an element of {}",
                     byte_offset, element, dtype_name(dtype)));
   }
   if (reinterpret_cast<std::uintptr_t>(buffer->data()) % element != 0) {
     throw ShapeError(
-        fmt::format("the buffer's address is not a multiple of the {} bytes of an {} "
-                    "element: copy the data first",
+        fmt::format("the buffer's address is not a multiple of the {} bytes of an "
+                    "element of {}: copy the data first",
                     element, dtype_name(dtype)));
   }
   Tensor t;
@@ -238,7 +238,7 @@ std::string Tensor::str() const {
 
 void Tensor::check_dtype(DType wanted) const {
   if (wanted != dtype_) {
-    throw DTypeError(fmt::format("{} cannot be read as {}", type_str(), dtype_name(wanted)));
+    throw DTypeError(fmt::format("{} cannot be accessed as {}", type_str(), dtype_name(wanted)));
   }
 }
 

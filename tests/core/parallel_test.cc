@@ -1,0 +1,252 @@
+#include "weft/core/parallel.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+#ifndef WEFT_STD_THREADS
+#include <tbb/global_control.h>
+#endif
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/core/error.h"
+
+using namespace weft;
+
+namespace {
+
+// Without this TBB would run as many workers as there are CPUs, however many slots are asked for.
+struct ManyThreads {
+#ifndef WEFT_STD_THREADS
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 16};
+#endif
+};
+
+// Runs chunks until `wanted` threads are inside one at the same time, or a long time has passed.
+int meet(Workers& workers, int wanted) {
+  std::atomic<int> inside{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  workers.for_chunks(wanted, [&](std::int64_t, int) {
+    inside.fetch_add(1);
+    while (inside.load() < wanted && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+  });
+  return workers.statistics().distinct_slots;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(parallel, ManyThreads)
+
+BOOST_AUTO_TEST_CASE(every_chunk_runs_once) {
+  for (int threads : {1, 2, 5}) {
+    Workers workers({.threads = threads});
+    BOOST_TEST(workers.slots() == threads);
+    for (std::int64_t chunks : {0, 1, 2, 3, 17, 1000}) {
+      std::vector<std::atomic<int>> runs(static_cast<std::size_t>(chunks));
+      std::atomic<int> bad_slots{0};
+      workers.for_chunks(chunks, [&](std::int64_t chunk, int slot) {
+        runs[static_cast<std::size_t>(chunk)].fetch_add(1);
+        if (slot < 0 || slot >= threads) bad_slots.fetch_add(1);
+      });
+      for (auto& r : runs) BOOST_TEST(r.load() == 1);
+      BOOST_TEST(bad_slots.load() == 0);
+    }
+    BOOST_TEST(workers.statistics().parallel_chunks == 1023);
+    workers.reset_statistics();
+    BOOST_TEST(workers.statistics().parallel_chunks == 0);
+    BOOST_TEST(workers.statistics().distinct_slots == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(all_slots_really_run_at_once) {
+  for (int threads : {2, 5}) {
+    Workers workers({.threads = threads});
+    BOOST_TEST(meet(workers, threads) == threads);
+    BOOST_TEST(workers.statistics().parallel_chunks == threads);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_slot_runs_twice_at_once) {
+  Workers workers({.threads = 5});
+  std::vector<std::atomic<int>> inside(5);
+  std::atomic<int> collisions{0};
+  for (int round = 0; round < 50; ++round) {
+    workers.for_chunks(64, [&](std::int64_t, int slot) {
+      auto& mine = inside[static_cast<std::size_t>(slot)];
+      if (mine.fetch_add(1) != 0) collisions.fetch_add(1);
+      std::this_thread::yield();
+      mine.fetch_sub(1);
+    });
+  }
+  BOOST_TEST(collisions.load() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
+  Workers workers({.threads = 5});
+  std::vector<std::int64_t> data(100, 0);
+  for (int round = 0; round < 100; ++round) {
+    workers.for_chunks(100, [&](std::int64_t c, int) {
+      const auto i = static_cast<std::size_t>(c);
+      data[i] += data[i] + c;
+    });
+    workers.for_chunks(50, [&](std::int64_t c, int) {
+      const auto i = static_cast<std::size_t>(c);
+      std::swap(data[i], data[99 - i]);
+      data[i] %= 1000;
+    });
+  }
+  std::vector<std::int64_t> wanted(100, 0);
+  for (int round = 0; round < 100; ++round) {
+    for (std::size_t i = 0; i < 100; ++i) wanted[i] += wanted[i] + static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < 50; ++i) {
+      std::swap(wanted[i], wanted[99 - i]);
+      wanted[i] %= 1000;
+    }
+  }
+  BOOST_TEST(data == wanted, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_lowest_failing_chunk_is_reported) {
+  for (int threads : {1, 5}) {
+    Workers workers({.threads = threads});
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> ran{0};
+      BOOST_CHECK_EXCEPTION(
+          workers.for_chunks(1000,
+                             [&](std::int64_t chunk, int) {
+                               ran.fetch_add(1);
+                               if (chunk == 3) std::this_thread::yield();
+                               if (chunk >= 3) {
+                                 throw DataError("chunk " + std::to_string(chunk));
+                               }
+                             }),
+          DataError, [](const DataError& e) { return e.what() == std::string("chunk 3"); });
+      BOOST_TEST(ran.load() < 1000);  // the rest is not begun
+    }
+    std::atomic<int> ran{0};
+    workers.for_chunks(10, [&](std::int64_t, int) { ran.fetch_add(1); });
+    BOOST_TEST(ran.load() == 10);  // and the workers are still good
+  }
+}
+
+BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
+  Workers workers({.threads = 2});
+  const std::string wanted =
+      "these Workers are busy: for_chunks was called from a second thread, or inside a body that "
+      "they run; give each thread its own Workers";
+  auto busy = [&](const StateError& e) { return e.what() == wanted; };
+  auto nothing = [](std::int64_t, int) {};
+  for (std::int64_t chunks : {1, 2}) {
+    BOOST_CHECK_EXCEPTION(
+        workers.for_chunks(chunks, [&](std::int64_t, int) { workers.for_chunks(1, nothing); }),
+        StateError, busy);
+    workers.for_chunks(chunks, [&](std::int64_t chunk, int) {
+      if (chunk != 0) return;
+      std::string message;
+      std::thread other([&] {
+        try {
+          workers.for_chunks_serial(1, nothing);
+        } catch (const StateError& e) {
+          message = e.what();
+        }
+      });
+      other.join();
+      if (message != wanted) throw std::runtime_error("no error: " + message);
+    });
+  }
+  Workers inner({.threads = 2});
+  std::atomic<int> ran{0};
+  std::mutex mutex;
+  workers.for_chunks(8, [&](std::int64_t, int) {
+    std::lock_guard lock(mutex);  // other Workers may be used inside, by one thread at a time
+    inner.for_chunks(8, [&](std::int64_t, int) { ran.fetch_add(1); });
+  });
+  BOOST_TEST(ran.load() == 64);
+}
+
+BOOST_AUTO_TEST_CASE(serial_runs_in_order_on_the_caller) {
+  Workers workers({.threads = 5});
+  const auto self = std::this_thread::get_id();
+  std::vector<std::int64_t> order;
+  workers.for_chunks_serial(5, [&](std::int64_t chunk, int slot) {
+    BOOST_TEST(slot == 0);
+    BOOST_TEST((std::this_thread::get_id() == self));
+    order.push_back(chunk);
+  });
+  BOOST_TEST((order == std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+  BOOST_TEST(workers.statistics().parallel_chunks == 0);
+  workers.for_chunks(1, [&](std::int64_t, int slot) {
+    BOOST_TEST(slot == 0);
+    BOOST_TEST((std::this_thread::get_id() == self));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(shuffling_changes_the_order_and_loses_nothing) {
+  auto orders = [](std::uint64_t seed) {
+    Workers workers({.threads = 1, .shuffle_seed = seed});
+    std::vector<std::vector<std::int64_t>> out(2);
+    for (auto& order : out) {
+      workers.for_chunks(40, [&](std::int64_t chunk, int) { order.push_back(chunk); });
+      BOOST_TEST(std::set<std::int64_t>(order.begin(), order.end()).size() == 40u);
+    }
+    return out;
+  };
+  const auto a = orders(1);
+  BOOST_TEST((a[0] != a[1]));
+  BOOST_TEST((a == orders(1)));
+  BOOST_TEST((a[0] != orders(2)[0]));
+
+  Workers workers({.threads = 5, .shuffle_seed = 3});
+  std::vector<std::atomic<int>> runs(500);
+  workers.for_chunks(500, [&](std::int64_t c, int) { runs[static_cast<std::size_t>(c)]++; });
+  for (auto& r : runs) BOOST_TEST(r.load() == 1);
+}
+
+#if defined(__x86_64__)
+BOOST_AUTO_TEST_CASE(floating_point_environment_is_the_default) {
+  const unsigned odd = 0x1f80u | 0x8040u | 0x6000u;  // flush to zero, denormals zero, truncate
+  const unsigned saved = _mm_getcsr();
+  for (std::int64_t chunks : {1, 64}) {
+    Workers workers({.threads = 5});
+    std::atomic<int> wrong{0};
+    _mm_setcsr(odd);
+    workers.for_chunks(chunks, [&](std::int64_t, int) {
+      if ((_mm_getcsr() & 0xffc0u) != 0x1f80u) wrong.fetch_add(1);
+    });
+    workers.for_chunks_serial(chunks, [&](std::int64_t, int) {
+      if ((_mm_getcsr() & 0xffc0u) != 0x1f80u) wrong.fetch_add(1);
+    });
+    try {
+      workers.for_chunks(chunks, [](std::int64_t, int) { throw std::runtime_error("x"); });
+    } catch (const std::runtime_error&) {
+    }
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(saved);
+    BOOST_TEST(wrong.load() == 0);
+    BOOST_TEST(after == odd);
+  }
+}
+#endif
+
+BOOST_AUTO_TEST_CASE(options_are_checked) {
+  BOOST_TEST(hardware_threads() >= 1);
+  BOOST_TEST(Workers().slots() == hardware_threads());
+  for (int threads : {-1, 4097}) {
+    BOOST_CHECK_EXCEPTION(Workers({.threads = threads}), ArgumentError, [&](const Error& e) {
+      return e.what() == "threads is " + std::to_string(threads) +
+                             "; it must be in 1..4096, or 0 for one per hardware thread";
+    });
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,272 @@
+#include "weft/core/tensor.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "weft/core/error.h"
+
+using namespace weft;
+
+namespace {
+
+auto says(const std::string& text) {
+  return [text](const std::exception& e) {
+    BOOST_TEST(e.what() == text);
+    return e.what() == text;
+  };
+}
+
+// A file that goes away with the test.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& content) {
+    const char* dir = std::getenv("TMPDIR");
+    path_ = std::string(dir != nullptr ? dir : "/tmp") + "/weft_core_XXXXXX";
+    const int fd = ::mkstemp(path_.data());
+    BOOST_REQUIRE(fd >= 0);
+    ::close(fd);
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+constexpr DType kAll[] = {DType::f32, DType::f64, DType::bf16, DType::f16,    DType::i64,
+                          DType::i32, DType::i8,  DType::u8,   DType::boolean};
+constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tensor)
+
+BOOST_AUTO_TEST_CASE(allocation_is_aligned) {
+  for (std::size_t bytes : {0, 1, 63, 64, 100, 4097, (2 << 20) - 1, 2 << 20, (6 << 20) + 5}) {
+    auto buffer = Buffer::allocate(bytes);
+    BOOST_TEST(buffer->bytes() == bytes);
+    BOOST_REQUIRE(buffer->data() != nullptr);
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(buffer->data()) % kTensorAlignment == 0u);
+    if (bytes >= 2 << 20) {
+      BOOST_TEST(reinterpret_cast<std::uintptr_t>(buffer->data()) % (2 << 20) == 0u);
+    }
+    std::memset(buffer->data(), 1, bytes);
+    BOOST_TEST(buffer->writable());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(impossible_allocations) {
+  BOOST_CHECK_EXCEPTION(Buffer::allocate(std::numeric_limits<std::size_t>::max()), StateError,
+                        says("out of memory: cannot allocate 18446744073709551615 bytes"));
+  BOOST_CHECK_EXCEPTION(Tensor::empty(DType::f64, {kMax64 / 4}), ShapeError,
+                        says("f64[2305843009213693951] has more bytes than memory can address"));
+  BOOST_CHECK_EXCEPTION(Tensor::empty(DType::f32, {-1}), ShapeError,
+                        says("size -1 of axis 0 of [-1] is negative"));
+}
+
+BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
+  auto owner = std::make_shared<int>(7);
+  std::weak_ptr<int> watch = owner;
+  float data[4] = {1, 2, 3, 4};
+  auto buffer = Buffer::borrow(data, sizeof(data), std::move(owner), false);
+  Tensor t = Tensor::view(DType::f32, {2}, buffer, 8);
+  buffer.reset();
+  BOOST_TEST(!watch.expired());
+  BOOST_TEST(t.at(0) == 3.0);
+  BOOST_CHECK_EXCEPTION(
+      t.mutable_raw(), StateError,
+      says("the buffer of f32[2] is read-only (a mapped file): clone() the tensor to write"));
+  Tensor copy = t.clone();
+  copy.mutable_data<float>()[0] = 9;
+  BOOST_TEST(data[2] == 3.0f);
+  t = Tensor();
+  BOOST_TEST(watch.expired());
+  BOOST_CHECK_EXCEPTION(Buffer::borrow(nullptr, 3, nullptr, true), ArgumentError,
+                        says("cannot borrow 3 bytes at a null pointer"));
+  BOOST_TEST(Tensor::borrow(DType::f32, {0}, nullptr).numel() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(views_are_checked) {
+  auto buffer = Buffer::allocate(16);
+  BOOST_TEST(Tensor::view(DType::f32, {4}, buffer).bytes() == 16u);
+  BOOST_TEST(Tensor::view(DType::f32, {0}, buffer, 16).bytes() == 0u);
+  BOOST_TEST(Tensor::view(DType::i8, {1}, buffer, 15).byte_offset() == 15u);
+  BOOST_CHECK_EXCEPTION(
+      Tensor::view(DType::f32, {2, 2}, buffer, 4), ShapeError,
+      says("f32[2, 2] needs 16 bytes from offset 4 on, but the buffer has 16 bytes"));
+  BOOST_CHECK_EXCEPTION(Tensor::view(DType::f32, {0}, buffer, 20), ShapeError,
+                        says("f32[0] needs 0 bytes from offset 20 on, but the buffer has 16 "
+                             "bytes"));
+  BOOST_CHECK_EXCEPTION(
+      Tensor::view(DType::f32, {1}, buffer, 2), ShapeError,
+      says("byte offset 2 is not a multiple of the 4 bytes of an element of f32"));
+  BOOST_CHECK_EXCEPTION(
+      Tensor::borrow(DType::f32, {1}, buffer->data() + 1), ShapeError,
+      says("the buffer's address is not a multiple of the 4 bytes of an element of f32: copy the "
+           "data first"));
+  BOOST_CHECK_EXCEPTION(Tensor::view(DType::f32, {1}, nullptr), ArgumentError,
+                        says("Tensor::view needs a buffer, not null"));
+}
+
+BOOST_AUTO_TEST_CASE(construction_and_access) {
+  Tensor t = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  BOOST_TEST(t.rank() == 2);
+  BOOST_TEST(t.numel() == 6);
+  BOOST_TEST(t.bytes() == 24u);
+  BOOST_TEST(t.size(-1) == 3);
+  BOOST_TEST(t.size(0) == 2);
+  BOOST_CHECK_EXCEPTION(t.size(2), ShapeError,
+                        says("axis 2 is out of range for rank 2: it must be in -2..1"));
+  BOOST_TEST(t.at(5) == 6.0);
+  BOOST_TEST(t.type_str() == "f32[2, 3]");
+  BOOST_TEST(t.str() == "f32[2, 3] {1, 2, 3, 4, 5, 6}");
+  BOOST_TEST((t.to_vector<float>() == std::vector<float>{1, 2, 3, 4, 5, 6}));
+  BOOST_TEST(t.span<float>().size() == 6u);
+
+  Tensor shared = t;
+  shared.mutable_data<float>()[0] = 10;
+  BOOST_TEST(t.at(0) == 10.0);
+  Tensor r = t.reshape({3, 2});
+  BOOST_TEST((r.buffer() == t.buffer()));
+  BOOST_TEST(r.type_str() == "f32[3, 2]");
+  BOOST_TEST(Tensor::scalar(DType::i32, 4).item<std::int32_t>() == 4);
+  BOOST_TEST(Tensor::zeros(DType::bf16, {3}).at(2) == 0.0);
+  BOOST_TEST(Tensor::full(DType::boolean, {9}, 2.0).str() ==
+             "bool[9] {true, true, true, true, true, true, true, true, ...}");
+  BOOST_TEST(Tensor::full(DType::u8, {2}, 300.0).str() == "u8[2] {255, 255}");
+  BOOST_TEST(Tensor::full(DType::f16, {1}, 0.1).str() == "f16[1] {0.099975586}");
+  BOOST_TEST(Tensor::zeros(DType::f32, {0, 4}).str() == "f32[0, 4] {}");
+
+  BOOST_CHECK_EXCEPTION(t.data<double>(), DTypeError, says("f32[2, 3] cannot be accessed as f64"));
+  BOOST_CHECK_EXCEPTION(t.item<float>(), ShapeError,
+                        says("item() needs a tensor with one element; f32[2, 3] has 6"));
+  BOOST_CHECK_EXCEPTION(t.at(6), DataError,
+                        says("element 6 is out of range: f32[2, 3] has 6 elements"));
+  BOOST_CHECK_THROW(t.at(-1), DataError);
+  BOOST_CHECK_EXCEPTION(t.reshape({4}), ShapeError,
+                        says("cannot reshape f32[2, 3] with 6 elements to [4] with 4"));
+  BOOST_CHECK_EXCEPTION(Tensor::of<float>({2}, {1, 2, 3}), ShapeError,
+                        says("[2] has 2 elements, but 3 values are given"));
+}
+
+BOOST_AUTO_TEST_CASE(undefined_tensors) {
+  Tensor t;
+  BOOST_TEST(!t.defined());
+  BOOST_TEST(t.str() == "undefined");
+  BOOST_TEST(t.type_str() == "undefined");
+  const auto undefined = says("the tensor is undefined: it has no data");
+  BOOST_CHECK_EXCEPTION(t.raw(), StateError, undefined);
+  BOOST_CHECK_EXCEPTION(t.mutable_raw(), StateError, undefined);
+  BOOST_CHECK_EXCEPTION(t.clone(), StateError, undefined);
+  BOOST_CHECK_EXCEPTION(t.to(DType::f64), StateError, undefined);
+  BOOST_CHECK_EXCEPTION(t.reshape({1}), StateError, undefined);
+  BOOST_TEST(bitwise_equal(t, Tensor()));
+  BOOST_TEST(!bitwise_equal(t, Tensor::scalar(DType::f32, 0)));
+}
+
+BOOST_AUTO_TEST_CASE(every_conversion_of_small_numbers) {
+  for (DType from : kAll) {
+    Tensor t = Tensor::of<float>({3}, {0, 1, 5}).to(from);
+    for (DType to : kAll) {
+      const Tensor u = t.to(to);
+      BOOST_TEST((u.dtype() == to));
+      const bool flags = from == DType::boolean || to == DType::boolean;
+      BOOST_TEST(u.at(0) == 0.0);
+      BOOST_TEST(u.at(1) == 1.0);
+      BOOST_TEST(u.at(2) == (flags ? 1.0 : 5.0));
+      if (to == from) BOOST_TEST((u.buffer() == t.buffer()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(floats_to_integers_truncate_and_saturate) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor t =
+      Tensor::of<double>({9}, {1.9, -1.9, 127.5, 128, -129, 1e30, -inf, std::nan(""), 0x1p63});
+  auto check = [&](DType to, std::vector<std::int64_t> wanted) {
+    const Tensor u = t.to(to).to(DType::i64);
+    BOOST_TEST(u.to_vector<std::int64_t>() == wanted, boost::test_tools::per_element());
+  };
+  const std::int64_t max32 = std::numeric_limits<std::int32_t>::max(), min32 = -max32 - 1;
+  check(DType::i8, {1, -1, 127, 127, -128, 127, -128, 0, 127});
+  check(DType::u8, {1, 0, 127, 128, 0, 255, 0, 0, 255});
+  check(DType::i32, {1, -1, 127, 128, -129, max32, min32, 0, max32});
+  check(DType::i64, {1, -1, 127, 128, -129, kMax64, kMin64, 0, kMax64});
+  const Tensor flags = t.to(DType::boolean);
+  for (int i = 0; i < 9; ++i) BOOST_TEST(flags.at(i) == 1.0);
+  BOOST_TEST(Tensor::scalar(DType::f32, -0.0).to(DType::boolean).at(0) == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(integers_saturate_and_round_once) {
+  const Tensor t = Tensor::of<std::int64_t>({4}, {300, -300, kMax64, kMin64});
+  BOOST_TEST(
+      (t.to(DType::u8).to_vector<std::uint8_t>() == std::vector<std::uint8_t>{255, 0, 255, 0}));
+  BOOST_TEST(
+      (t.to(DType::i8).to_vector<std::int8_t>() == std::vector<std::int8_t>{127, -128, 127, -128}));
+  BOOST_TEST((t.to(DType::i32).to_vector<std::int32_t>() ==
+              std::vector<std::int32_t>{300, -300, 2147483647, -2147483647 - 1}));
+  BOOST_TEST(Tensor::of<std::int8_t>({1}, {-5}).to(DType::u8).at(0) == 0.0);
+  // 2^62 + 2^54 is the middle of two bf16; one more must round up, although a double drops it.
+  const std::int64_t middle = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
+  const Tensor ties = Tensor::of<std::int64_t>({3}, {middle, middle + 1, -middle - 1});
+  const Tensor rounded = ties.to(DType::bf16);
+  BOOST_TEST(rounded.at(0) == 0x1p62);
+  BOOST_TEST(rounded.at(1) == 0x1p62 + 0x1p55);
+  BOOST_TEST(rounded.at(2) == -0x1p62 - 0x1p55);
+  BOOST_TEST(Tensor::of<std::int64_t>({1}, {kMin64}).to(DType::bf16).at(0) == -0x1p63);
+  BOOST_TEST(std::isinf(Tensor::of<std::int32_t>({1}, {70000}).to(DType::f16).at(0)));
+}
+
+BOOST_AUTO_TEST_CASE(odd_bool_bytes_count_as_true) {
+  std::uint8_t bytes[3] = {0, 1, 0x80};
+  const Tensor t = Tensor::borrow(DType::boolean, {3}, bytes);
+  BOOST_TEST(t.at(2) == 1.0);
+  BOOST_TEST(t.to(DType::i32).at(2) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(bitwise_comparison) {
+  const float nan = std::nanf("");
+  const Tensor a = Tensor::of<float>({2}, {nan, 0.0f});
+  BOOST_TEST(bitwise_equal(a, a.clone()));
+  BOOST_TEST(!bitwise_equal(a, Tensor::of<float>({2}, {nan, -0.0f})));
+  BOOST_TEST(!bitwise_equal(a, a.reshape({2, 1})));
+  BOOST_TEST(!bitwise_equal(Tensor::zeros(DType::f32, {2}), Tensor::zeros(DType::i32, {2})));
+  BOOST_TEST(bitwise_equal(Tensor::zeros(DType::f32, {0}), Tensor::zeros(DType::f32, {0})));
+}
+
+BOOST_AUTO_TEST_CASE(mapped_files) {
+  const TemporaryFile file("weft data");
+  Tensor t;
+  {
+    auto mapped = MappedFile::open(file.path());
+    BOOST_TEST(mapped->bytes() == 9u);
+    BOOST_TEST(mapped->path() == file.path());
+    BOOST_TEST(std::memcmp(mapped->data(), "weft data", 9) == 0);
+    auto* data = const_cast<std::byte*>(mapped->data());
+    auto buffer = Buffer::borrow(data, mapped->bytes(), mapped, false);
+    t = Tensor::view(DType::u8, {4}, buffer, 5);
+  }
+  BOOST_TEST(t.at(0) == static_cast<double>('d'));  // the tensor keeps the mapping
+
+  const TemporaryFile empty("");
+  auto mapped = MappedFile::open(empty.path());
+  BOOST_TEST(mapped->bytes() == 0u);
+  BOOST_TEST(mapped->data() != nullptr);
+
+  const std::string missing = file.path() + ".missing";
+  BOOST_CHECK_EXCEPTION(MappedFile::open(missing), IoError,
+                        says("cannot open \"" + missing + "\": No such file or directory"));
+  BOOST_CHECK_EXCEPTION(MappedFile::open("/"), IoError,
+                        says("cannot map \"/\": it is not a regular file"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
