@@ -7,13 +7,17 @@ namespace {
 
 ValueType map_type(ValueType type, const CloneOptions& options) {
   if (options.map_dtype) type.dtype = options.map_dtype(type.dtype);
+  if (options.map_symbol) type.shape = type.shape.substitute(options.map_symbol);
   return type;
 }
 
 Attributes map_attributes(const Attributes& attributes, const CloneOptions& options) {
-  if (!options.map_dtype) return attributes;
+  if (!options.map_dtype) {
+    return options.map_symbol ? attributes.substitute(options.map_symbol) : attributes;
+  }
   Attributes result;
-  for (const auto& [name, value] : attributes) {
+  for (const auto& [name, value] :
+       options.map_symbol ? attributes.substitute(options.map_symbol) : attributes) {
     if (const DType* d = std::get_if<DType>(&value)) {
       result.set(name, options.map_dtype(*d));
     } else if (const Tensor* t = std::get_if<Tensor>(&value)) {

@@ -24,6 +24,9 @@ using RewriteNode = std::function<std::vector<Value>(
 struct CloneOptions {
   RewriteNode rewrite = {};                    // may be empty
   std::function<DType(DType)> map_dtype = {};  // may be empty: keeps dtypes
+  /// What a symbol of the source becomes (the caller's dims, when a function body is put in place
+  /// of a call); nullopt keeps it. May be empty.
+  std::function<std::optional<Dim>(const SymbolPtr&)> map_symbol = {};
 };
 
 /// Copies what `program` needs into a graph of its own: inputs, variables (with kinds,

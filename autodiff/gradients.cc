@@ -1,0 +1,306 @@
+#include "weft/autodiff/gradients.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "weft/graph/ir/clone.h"
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+namespace {
+
+bool differentiable(const Value& v) { return v.defined() && is_floating(v.dtype()); }
+
+// One backward sweep: from outputs with cotangents to `wrt`.
+class Sweep {
+ public:
+  Sweep(Graph& graph, const RuleSet& rules, const DecompositionSet& decompositions)
+      : graph_(graph), rules_(rules), decompositions_(decompositions) {}
+
+  // Gradients by `wrt`; undefined where the outputs do not depend on it. With `boundary`, the
+  // values of wrt count as independent of each other: nothing flows through them (the operands of
+  // one node).
+  std::vector<Value> run(const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
+                         const std::vector<Value>& wrt, bool boundary) {
+    const auto nodes = reachable_nodes(outputs);
+    std::unordered_map<Value, bool, ValueHash> wanted;
+    for (const Value& v : wrt) wanted[v] = true;
+
+    // Which values depend on wrt through floating operands.
+    std::vector<bool> active(graph_.node_count());
+    const auto depends = [&](const Value& v) {
+      return differentiable(v) && (active[v.node().id()] || wanted.count(v) != 0);
+    };
+    for (Node* n : nodes) {
+      if (n->op().gradient == Gradient::none) continue;
+      bool any = false;
+      for (const Value& v : n->inputs()) any = any || depends(v);
+      // A node behind the boundary is a leaf here even if its operands are wanted, too.
+      if (boundary && any) {
+        bool all_cut = n->output_count() > 0;
+        for (int i = 0; i < n->output_count(); ++i) {
+          all_cut = all_cut && wanted.count(n->output(i)) != 0;
+        }
+        any = !all_cut;
+      }
+      active[n->id()] = any;
+    }
+
+    std::unordered_map<Value, std::vector<Value>, ValueHash> contributions;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (cotangents[i].defined()) contributions[outputs[i]].push_back(cotangents[i]);
+    }
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      Node& node = **it;
+      if (!active[node.id()]) continue;
+      std::vector<Value> of_outputs;
+      bool any = false;
+      for (int i = 0; i < node.output_count(); ++i) {
+        const bool cut = boundary && wanted.count(node.output(i)) != 0;
+        of_outputs.push_back(cut ? Value() : total(contributions, node.output(i)));
+        any = any || of_outputs.back().defined();
+      }
+      if (!any) continue;
+      std::vector<bool> needed;
+      for (const Value& v : node.inputs()) needed.push_back(depends(v));
+      const Graph::PlaceOf place(graph_, node, fmt::format("gradient of {}", node.op().name));
+      const std::vector<Value> of_inputs = differentiate(node, of_outputs, needed);
+      for (std::size_t i = 0; i < of_inputs.size(); ++i) {
+        if (of_inputs[i].defined() && i < needed.size() && needed[i]) {
+          contributions[node.input(i)].push_back(fit(node, i, of_inputs[i]));
+        }
+      }
+    }
+    std::vector<Value> result;
+    for (const Value& v : wrt) result.push_back(total(contributions, v));
+    return result;
+  }
+
+ private:
+  using Contributions = std::unordered_map<Value, std::vector<Value>, ValueHash>;
+
+  // The sum of what flowed into `v`, in order of arrival; kept, so that it is built once.
+  Value total(Contributions& contributions, Value v) {
+    const auto it = contributions.find(v);
+    if (it == contributions.end()) return {};
+    std::vector<Value>& parts = it->second;
+    while (parts.size() > 1) {
+      const Value sum = graph_.apply("add", {parts[0], parts[1]}, {}, {}).output(0);
+      parts.erase(parts.begin());
+      parts[0] = sum;
+    }
+    return parts[0];
+  }
+
+  std::vector<Value> differentiate(Node& node, const std::vector<Value>& cotangents,
+                                   const std::vector<bool>& needed) {
+    if (node.op().has(Trait::call)) return differentiate_call(node, cotangents, needed);
+    if (node.op().gradient == Gradient::rule) {
+      if (const GradientRule rule = rules_.find(node.op().name)) {
+        return rule(GradientContext(node, cotangents, needed));
+      }
+    }
+    if (const Decomposition define = decompositions_.find(node.op().name)) {
+      const std::vector<Value> outputs = define(node, node.inputs(), graph_);
+      return through(node, outputs, cotangents, needed);
+    }
+    throw GradientError(
+        fmt::format("op {} has no gradient rule, neither its own nor a definition in primitives; "
+                    "add one to the "
+                    "RuleSet, or cut the path with stop_gradient\n  {}",
+                    node.op().name, graph_.where(node)));
+  }
+
+  // Differentiates `outputs`, built from the node's operands, in the node's place.
+  std::vector<Value> through(Node& node, const std::vector<Value>& outputs,
+                             const std::vector<Value>& cotangents,
+                             const std::vector<bool>& needed) {
+    std::vector<Value> from, with, wrt;
+    std::vector<std::size_t> index;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].defined() || !cotangents[i].defined()) continue;
+      from.push_back(outputs[i]);
+      with.push_back(cotangents[i]);
+    }
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      if (!needed[i]) continue;
+      // The same value may stand in two places: its gradient is counted once.
+      bool seen = false;
+      for (const Value& v : wrt) seen = seen || v == node.input(i);
+      if (seen) continue;
+      wrt.push_back(node.input(i));
+      index.push_back(i);
+    }
+    const auto grads = Sweep(graph_, rules_, decompositions_).run(from, with, wrt, true);
+    std::vector<Value> result(node.inputs().size());
+    for (std::size_t i = 0; i < index.size(); ++i) result[index[i]] = grads[i];
+    return result;
+  }
+
+  std::vector<Value> differentiate_call(Node& node, const std::vector<Value>& cotangents,
+                                        const std::vector<bool>& needed) {
+    const Function& function = graph_.function(node.attributes().text("body"));
+    if (!function.gradient.empty()) {
+      std::vector<Value> operands = node.inputs();
+      for (int i = 0; i < node.output_count(); ++i) operands.push_back(node.output(i));
+      for (int i = 0; i < node.output_count(); ++i) {
+        const Value& c = cotangents[static_cast<std::size_t>(i)];
+        operands.push_back(c.defined() ? c : zeros(node.output(i).type()));
+      }
+      Node& call = graph_.apply("call", std::move(operands), {{"body", function.gradient}}, {});
+      std::vector<Value> result;
+      for (int i = 0; i < call.output_count(); ++i) result.push_back(call.output(i));
+      return result;
+    }
+    // The body in place of the call; inlining the call later shares these nodes. The body's symbols
+    // stand for the caller's dims.
+    std::unordered_map<const Symbol*, Dim> dims;
+    for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+      const Shape& formal = function.inputs[i].shape();
+      for (int axis = 0; axis < formal.rank(); ++axis) {
+        if (const SymbolPtr s = formal[axis].as_symbol()) {
+          dims.emplace(s.get(), node.input(i).shape()[axis]);
+        }
+      }
+    }
+    CloneOptions options;
+    options.map_symbol = [&dims](const SymbolPtr& s) -> std::optional<Dim> {
+      const auto it = dims.find(s.get());
+      return it == dims.end() ? std::nullopt : std::optional<Dim>(it->second);
+    };
+    Cloner cloner(graph_, std::move(options));
+    for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+      cloner.set(function.inputs[i], node.input(i));
+    }
+    std::vector<Value> outputs;
+    for (const Value& v : function.outputs) outputs.push_back(cloner.copy(v));
+    return through(node, outputs, cotangents, needed);
+  }
+
+  Value zeros(const ValueType& type) {
+    return graph_
+        .apply("broadcast_to", {graph_.scalar(type.dtype, 0, {})}, {{"shape", type.shape}}, {})
+        .output(0);
+  }
+
+  // Un-broadcasting happens here and nowhere else.
+  Value fit(const Node& node, std::size_t i, Value gradient) {
+    const Value operand = node.input(i);
+    const auto same = [&](const Shape& a, const Shape& b) {
+      if (a.rank() != b.rank()) return false;
+      for (int k = 0; k < a.rank(); ++k) {
+        if (!graph_.facts().equal(a[k], b[k])) return false;
+      }
+      return true;
+    };
+    if (node.op().has(Trait::elementwise) && !same(gradient.shape(), operand.shape())) {
+      gradient = sum_to(gradient, operand.shape());
+    }
+    if (gradient.dtype() != operand.dtype() || !same(gradient.shape(), operand.shape())) {
+      throw GradientError(fmt::format(
+          "the gradient rule of op {} gives {} for operand {}, which is {}\n  {}", node.op().name,
+          gradient.type().str(), i, operand.type().str(), graph_.where(node)));
+    }
+    return gradient;
+  }
+
+  Graph& graph_;
+  const RuleSet& rules_;
+  const DecompositionSet& decompositions_;
+};
+
+std::string describe(const Value& v) {
+  if (v.node().op().name == "variable" || v.node().op().name == "input") {
+    return fmt::format("{} '{}' ({})", v.node().op().name, v.node().attributes().text("name"),
+                       v.type().str());
+  }
+  const std::string name = v.graph().name_of(v);
+  return fmt::format("the result {}of {} ({}, built at {})", name.empty() ? "" : "'" + name + "' ",
+                     v.node().op().name, v.type().str(), v.graph().where(v.node()));
+}
+
+}  // namespace
+
+Value sum_to(Value value, const Shape& shape) {
+  Graph& graph = value.graph();
+  const int extra = value.rank() - shape.rank();
+  std::vector<std::int64_t> axes;
+  for (int i = 0; i < value.rank(); ++i) {
+    if (i < extra || (shape[i - extra] == Dim(1) && value.shape()[i] != Dim(1))) axes.push_back(i);
+  }
+  if (!axes.empty()) {
+    value = graph.apply("sum", {value}, {{"axes", axes}, {"keepdims", true}}, {}).output(0);
+  }
+  if (value.shape() == shape) return value;
+  return graph.apply("reshape", {value}, {{"shape", shape}}, {}).output(0);
+}
+
+std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
+                             const GradientOptions& options, SourceLocation loc) {
+  if (!output.defined()) {
+    throw GradientError(
+        fmt::format("gradients: the differentiated Value is undefined\n  at {}", loc.str()));
+  }
+  Graph& graph = output.graph();
+  const auto fail = [&](const std::string& what) {
+    throw GradientError(fmt::format("gradients: {}\n  {}", what, graph.describe_place(loc)));
+  };
+  if (!is_floating(output.dtype())) {
+    fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));
+  }
+  for (const Value& v : wrt) {
+    graph.check_owned(v, "gradients", loc);
+    if (!is_floating(v.dtype())) fail(fmt::format("{} is not floating point", describe(v)));
+  }
+  Value cotangent = options.cotangent;
+  if (!cotangent.defined()) {
+    if (output.rank() != 0) {
+      fail(fmt::format("{} is not a scalar; reduce it (sum, mean) or give a cotangent of its type",
+                       describe(output)));
+    }
+    cotangent = graph.scalar(output.dtype(), 1, loc);
+  } else {
+    graph.check_owned(cotangent, "gradients: the cotangent", loc);
+    if (!(cotangent.type() == output.type())) {
+      fail(fmt::format("the cotangent is {}, but {} was expected", cotangent.type().str(),
+                       output.type().str()));
+    }
+  }
+  const RuleSet& rules = options.rules != nullptr ? *options.rules : builtin_rules();
+  const DecompositionSet& decompositions =
+      options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
+  auto result = Sweep(graph, rules, decompositions).run({output}, {cotangent}, wrt, false);
+  std::string missing;
+  for (std::size_t i = 0; i < wrt.size(); ++i) {
+    if (result[i].defined()) continue;
+    if (options.unreachable == Unreachable::zeros) {
+      result[i] = graph
+                      .apply("broadcast_to", {graph.scalar(wrt[i].dtype(), 0, loc)},
+                             {{"shape", wrt[i].shape()}}, loc)
+                      .output(0);
+    } else {
+      missing += (missing.empty() ? "" : ", ") + describe(wrt[i]);
+    }
+  }
+  if (!missing.empty()) {
+    fail(fmt::format(
+        "{} does not depend on {} through differentiable ops; leave it out, or ask for zeros "
+        "(Unreachable::zeros)",
+        describe(output), missing));
+  }
+  return result;
+}
+
+std::vector<Value> gradients(Value output, const std::vector<Variable>& wrt,
+                             const GradientOptions& options, SourceLocation loc) {
+  std::vector<Value> values;
+  for (const Variable& v : wrt) values.push_back(v.value());
+  return gradients(output, values, options, loc);
+}
+
+Value gradient(Value output, Value wrt, const GradientOptions& options, SourceLocation loc) {
+  return gradients(output, std::vector<Value>{wrt}, options, loc)[0];
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+#include "weft/autodiff/schedule.h"
+
+#include <fmt/format.h>
+
+#include <numbers>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+
+namespace weft {
+namespace {
+
+void check(double warmup, double total) {
+  if (warmup < 0 || total <= warmup) {
+    throw ArgumentError(fmt::format(
+        "schedule: warm-up {} must not be negative and must end before the total of {} steps",
+        warmup, total));
+  }
+}
+
+// `after` is the schedule once the warm-up is over, as a function of k.
+Schedule with_warmup(double base, double warmup, double shift, Schedule::Function after) {
+  return Schedule([=](Value step) -> Value {
+    const Value k = step + shift;
+    if (warmup <= 0) return after(k);
+    return where(k < warmup, k * (base / warmup), after(k));
+  });
+}
+
+// (k - warmup) / (total - warmup), in [0, 1].
+Value progress(Value k, double warmup, double total) {
+  return clamp((k - warmup) / (total - warmup), 0.0, 1.0);
+}
+
+}  // namespace
+
+Schedule::Schedule(double constant)
+    : function_([constant](Value step) { return step.graph().scalar(DType::f64, constant); }) {}
+
+Schedule constant_schedule(double base, double warmup, const WarmupOptions& options) {
+  if (warmup < 0) throw ArgumentError(fmt::format("schedule: warm-up {} is negative", warmup));
+  return with_warmup(base, warmup, options.shift,
+                     [base](Value k) { return k.graph().scalar(DType::f64, base); });
+}
+
+Schedule linear_schedule(double base, double warmup, double total, const WarmupOptions& options) {
+  check(warmup, total);
+  const double final = options.final;
+  return with_warmup(base, warmup, options.shift,
+                     [=](Value k) { return base + (final - base) * progress(k, warmup, total); });
+}
+
+Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options) {
+  check(warmup, total);
+  const double final = options.final;
+  return with_warmup(base, warmup, options.shift, [=](Value k) {
+    const Value phase = progress(k, warmup, total) * std::numbers::pi;
+    return final + (base - final) * 0.5 * (1.0 + cos(phase));
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// Learning-rate schedules: graph functions of the step variable.
+#pragma once
+
+#include <functional>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+/// Learning rate as a function of the step (0 in the first one). A number converts to a constant
+/// one; any graph function of an f64 scalar can be one.
+class Schedule {
+ public:
+  using Function = std::function<Value(Value step)>;
+
+  Schedule(double constant);  // NOLINT(google-explicit-constructor)
+  explicit Schedule(Function function) : function_(std::move(function)) {}
+
+  /// The rate (f64 scalar) at `step` (f64 scalar).
+  Value operator()(Value step) const { return function_(step); }
+
+ private:
+  Function function_;
+};
+
+struct WarmupOptions {
+  /// Rate at the end of a decay.
+  double final = 0;
+  /// Added to the step: 1 makes the first step of a warm-up use base/warmup instead of 0.
+  double shift = 0;
+};
+
+/// base * k / warmup while k = step + shift < warmup, then base.
+Schedule constant_schedule(double base, double warmup = 0, const WarmupOptions& options = {});
+/// Warm-up, then linearly from base to `final` at k = total, then constant.
+Schedule linear_schedule(double base, double warmup, double total,
+                         const WarmupOptions& options = {});
+/// Warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) / (total - warmup))) / 2 until
+/// k = total, then constant (Loshchilov and Hutter 2017, without restarts).
+Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {});
+
+}  // namespace weft
