@@ -1,0 +1,46 @@
+// Layer norm and RMS norm over rows, forward and backward, of float and double.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+/// Rows of n contiguous elements; null pointers stand for absent operands and unwanted results.
+///   centered:  y = (x - mean) * rstd * gain + bias,  rstd = 1/sqrt(mean((x - mean)^2) + eps)
+///   otherwise: the same with mean = 0 (RMS norm).
+template <class T>
+struct NormRows {
+  const T* x = nullptr;
+  const T* gain = nullptr;  // [n]
+  const T* bias = nullptr;  // [n]
+  T* y = nullptr;
+  T* mean = nullptr;  // [rows]
+  T* rstd = nullptr;  // [rows]
+  std::int64_t n = 0;
+  double eps = 0;
+  bool centered = true;
+};
+void norm_rows(const NormRows<float>& args, std::int64_t begin, std::int64_t end);
+void norm_rows(const NormRows<double>& args, std::int64_t begin, std::int64_t end);
+
+/// Gradients of norm_rows. With xhat = (x - mean) * rstd and h = g * gain:
+///   dx = rstd * (h - mean(h) - xhat * mean(h * xhat))   (without mean(h) where not centered)
+/// and, summed over the rows of the call, dgain = sum(g * xhat), dbias = sum(g): the call
+/// overwrites them.
+template <class T>
+struct NormGradRows {
+  const T* g = nullptr;
+  const T* x = nullptr;
+  const T* gain = nullptr;
+  const T* mean = nullptr;  // null where not centered
+  const T* rstd = nullptr;
+  T* dx = nullptr;
+  std::int64_t n = 0;
+  bool centered = true;
+};
+void norm_grad_rows(const NormGradRows<float>& args, std::int64_t begin, std::int64_t end,
+                    float* dgain, float* dbias);
+void norm_grad_rows(const NormGradRows<double>& args, std::int64_t begin, std::int64_t end,
+                    double* dgain, double* dbias);
+
+}  // namespace weft

@@ -1,0 +1,154 @@
+// Vector primitives over rows that softmax, cross-entropy, norm and attention kernels share.
+// Included once per SIMD target. Sums add at most kSumBlock elements in vectors of T and the blocks
+// in double, so that the error does not grow with the length of the row.
+#if defined(WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
+#undef WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
+#else
+#define WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
+#endif
+
+#include "hwy/contrib/math/math-inl.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// At most 16 lanes: rows padded to 16 elements can be read in whole vectors on every target.
+template <class T>
+using RowTag = hn::CappedTag<T, 16>;
+
+inline constexpr int64_t kSumBlock = 1024;
+
+template <class T>
+HWY_INLINE T negative_infinity() {
+  return -static_cast<T>(HUGE_VAL);
+}
+
+/// A vector from memory of which `left` (> 0) elements may be read; the lanes behind hold `fill`.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_any(D d, const T* from, int64_t left, T fill) {
+  if (HWY_LIKELY(left >= static_cast<int64_t>(hn::Lanes(d)))) return hn::LoadU(d, from);
+  return load_part_or(fill, d, from, static_cast<size_t>(left));
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_any(hn::Vec<D> v, D d, T* to, int64_t left) {
+  if (HWY_LIKELY(left >= static_cast<int64_t>(hn::Lanes(d)))) {
+    hn::StoreU(v, d, to);
+  } else {
+    store_part(v, d, to, static_cast<size_t>(left));
+  }
+}
+
+/// exp(x) for x <= 0. Highway's Exp gives 0 for NaN; here NaN stays NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> exp_of_negative(D d, hn::Vec<D> x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
+
+/// Largest of n elements; -inf for n = 0. A NaN may or may not win: the exp of it shows it.
+template <class T>
+HWY_INLINE T row_max(const T* x, int64_t n) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto m = hn::Set(d, negative_infinity<T>());
+  for (int64_t i = 0; i < n; i += lanes) {
+    m = hn::Max(m, load_any(d, x + i, n - i, negative_infinity<T>()));
+  }
+  return max_lanes(d, m);
+}
+
+/// Sum of exp(x[i] - shift); writes the terms to `out` unless it is null (out may be x).
+template <class T>
+HWY_INLINE double row_sum_exp(const T* x, int64_t n, T shift, T* out) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto m = hn::Set(d, shift);
+  double total = 0;
+  for (int64_t block = 0; block < n; block += kSumBlock) {
+    const int64_t end = HWY_MIN(n, block + kSumBlock);
+    auto sum = hn::Zero(d);
+    for (int64_t i = block; i < end; i += lanes) {
+      auto e = exp_of_negative(d, hn::Sub(load_any(d, x + i, end - i, T(0)), m));
+      if (out != nullptr) store_any(e, d, out + i, end - i);
+      if (HWY_UNLIKELY(end - i < lanes)) {
+        e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(end - i)), e);
+      }
+      sum = hn::Add(sum, e);
+    }
+    total += static_cast<double>(sum_lanes(d, sum));
+  }
+  return total;
+}
+
+/// Sum of n elements.
+template <class T>
+HWY_INLINE double row_sum(const T* x, int64_t n) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  double total = 0;
+  for (int64_t block = 0; block < n; block += kSumBlock) {
+    const int64_t end = HWY_MIN(n, block + kSumBlock);
+    auto sum = hn::Zero(d);
+    for (int64_t i = block; i < end; i += lanes) {
+      sum = hn::Add(sum, load_any(d, x + i, end - i, T(0)));
+    }
+    total += static_cast<double>(sum_lanes(d, sum));
+  }
+  return total;
+}
+
+/// Sum of (x[i] - shift)^2.
+template <class T>
+HWY_INLINE double row_sum_squares(const T* x, int64_t n, T shift) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto m = hn::Set(d, shift);
+  double total = 0;
+  for (int64_t block = 0; block < n; block += kSumBlock) {
+    const int64_t end = HWY_MIN(n, block + kSumBlock);
+    auto sum = hn::Zero(d);
+    for (int64_t i = block; i < end; i += lanes) {
+      const auto v = hn::Sub(load_any(d, x + i, end - i, shift), m);
+      sum = hn::MulAdd(v, v, sum);
+    }
+    total += static_cast<double>(sum_lanes(d, sum));
+  }
+  return total;
+}
+
+/// Sum of a[i] * b[i].
+template <class T>
+HWY_INLINE double row_dot(const T* a, const T* b, int64_t n) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  double total = 0;
+  for (int64_t block = 0; block < n; block += kSumBlock) {
+    const int64_t end = HWY_MIN(n, block + kSumBlock);
+    auto sum = hn::Zero(d);
+    for (int64_t i = block; i < end; i += lanes) {
+      sum = hn::MulAdd(load_any(d, a + i, end - i, T(0)), load_any(d, b + i, end - i, T(0)), sum);
+    }
+    total += static_cast<double>(sum_lanes(d, sum));
+  }
+  return total;
+}
+
+/// out[i] = factor * x[i]; out may be x.
+template <class T>
+HWY_INLINE void row_scale(const T* x, int64_t n, T factor, T* out) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, factor);
+  for (int64_t i = 0; i < n; i += lanes) {
+    store_any(hn::Mul(f, load_any(d, x + i, n - i, T(0))), d, out + i, n - i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

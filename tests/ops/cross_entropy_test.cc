@@ -1,0 +1,84 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/norm.h"
+
+namespace weft {
+namespace {
+
+void check(const Tensor& x, int axis, std::int64_t ignore, double e, double tolerance) {
+  Sizes positions;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) positions.push_back(x.size(i));
+  }
+  const std::int64_t n = x.size(axis);
+  const std::int64_t stride = row_major_strides(x.sizes())[static_cast<std::size_t>(axis)];
+  const Tensor targets = sample_indices(positions, 4, n);
+  const Tensor g = sample_uniform(positions, 5).to(x.dtype());
+  const Attributes attributes{
+      {"axis", std::int64_t{axis}}, {"ignore_index", ignore}, {"label_smoothing", e}};
+  const auto out = evaluate_op(builtin_ops()->at("cross_entropy"), {x, targets}, attributes);
+  const Tensor dx =
+      evaluate_op(builtin_ops()->at("cross_entropy_grad"), {g, x, targets, out[1]}, attributes)[0];
+  for (std::int64_t p = 0; p < targets.numel(); ++p) {
+    const std::int64_t first = p / stride * n * stride + p % stride;
+    const auto t = static_cast<std::int64_t>(targets.at(p));
+    std::vector<double> slice;
+    for (std::int64_t i = 0; i < n; ++i) slice.push_back(x.at(first + i * stride));
+    const auto log_p = testing::reference_softmax(slice, true);
+    double loss = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double weight = (i == t ? 1 - e : 0) + e / static_cast<double>(n);
+      loss -= t == ignore ? 0 : weight * log_p[static_cast<std::size_t>(i)];
+      const double d =
+          t == ignore ? 0 : g.at(p) * (std::exp(log_p[static_cast<std::size_t>(i)]) - weight);
+      BOOST_REQUIRE_SMALL(dx.at(first + i * stride) - d, tolerance);
+    }
+    BOOST_REQUIRE_SMALL(out[0].at(p) - loss, tolerance);
+    BOOST_REQUIRE_SMALL(out[1].at(p) - (slice[0] - log_p[0]), tolerance);
+  }
+}
+
+std::string data_error(const Tensor& targets) {
+  try {
+    evaluate_op(builtin_ops()->at("cross_entropy"), {Tensor::zeros(DType::f32, {2, 3, 5}), targets},
+                {{"axis", std::int64_t{2}}});
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(cross_entropy)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t n : {1, 3, 8, 17, 67}) {
+      for (const double e : {0.0, 0.2}) {
+        check(sample_uniform({5, n}, 1, -5, 5), 1, -100, e, 5e-6);
+        check(sample_uniform({n, 19}, 2, -5, 5), 0, 2, e, 5e-6);
+        check(sample_uniform({2, n, 3}, 3, -5, 5).to(DType::f64), 1, 0, e, 1e-12);
+      }
+    }
+    check(sample_uniform({2, 5003}, 2, -5, 5), 1, -100, 0.1, 5e-6);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(targets_out_of_range_are_data_errors_that_name_place_value_and_bound) {
+  BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int64_t>({2, 3}, {0, 1, 2, 3, 4, 5})),
+                    "targets[1, 2] is 5, but there are 5 classes: it must be in [0, 5) or "
+                    "ignore_index -100");
+  BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int32_t>({2, 3}, {0, -1, 2, 3, 4, 4})),
+                    "targets[0, 1] is -1, but there are 5 classes: it must be in [0, 5) or "
+                    "ignore_index -100");
+  BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int64_t>({2, 3}, {0, -100, 2, 3, 4, 4})),
+                    "no error");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
