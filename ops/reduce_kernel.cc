@@ -1,0 +1,159 @@
+#include "weft/ops/reduce_kernel.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// About 10 us of work for one chunk.
+constexpr std::int64_t kGrain = 32768;
+constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kMaxSplits = 256;
+
+/// Where a stage reads or writes: an operand, or scratch from `offset` on.
+struct Place {
+  bool scratch = false;
+  std::size_t offset = 0;
+};
+
+/// [outer, length, inner] -> [outer, inner].
+struct Stage {
+  kernels::Reduction kind;
+  DType dtype;
+  std::int64_t outer, length, inner;
+  double divisor;
+  Place from, to;
+};
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
+  const Place place{true, kernel.shared_scratch};
+  const auto bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
+  kernel.shared_scratch += (bytes + 63) / 64 * 64;
+  return place;
+}
+
+/// One phase: [outer, length, inner] -> [outer, splits, inner].
+void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
+  const std::int64_t part = std::max<std::int64_t>(1, (stage.length + splits - 1) / splits);
+  std::int64_t columns = std::max<std::int64_t>(stage.inner, 1);
+  if (part * columns > 2 * kGrain) {
+    columns = std::min(columns, std::max(kColumns, round_up(kGrain / part, kColumns)));
+  }
+  const std::int64_t blocks = (stage.inner + columns - 1) / columns;
+  const std::int64_t units = stage.outer * splits * blocks;
+  const std::int64_t unit_grain = std::max<std::int64_t>(1, kGrain / (part * columns));
+
+  Phase phase;
+  phase.chunks = chunk_count(units, unit_grain);
+  const double elements = static_cast<double>(stage.outer) * static_cast<double>(stage.inner) *
+                          static_cast<double>(stage.length);
+  phase.cost_ns = elements * (stage.kind == kernels::Reduction::logsumexp ? 2.0 : 0.3);
+  phase.body = [stage, splits, columns, blocks, units, chunks = phase.chunks](const KernelRun& run,
+                                                                              std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(units, chunks, chunk);
+    const std::size_t size = dtype_size(stage.dtype);
+    const std::byte* from =
+        stage.from.scratch ? run.shared_scratch + stage.from.offset : run.in<std::byte>(0);
+    std::byte* to = stage.to.scratch ? run.shared_scratch + stage.to.offset : run.out<std::byte>(0);
+    const auto at = [&](std::int64_t index) { return static_cast<std::size_t>(index) * size; };
+    if (stage.inner == 1 && splits == 1) {
+      if (begin == end) return;
+      kernels::reduce_rows(stage.kind, stage.dtype, from + at(begin * stage.length), end - begin,
+                           stage.length, stage.length, stage.divisor, to + at(begin));
+      return;
+    }
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      const std::int64_t block = unit % blocks;
+      const std::int64_t split = unit / blocks % splits;
+      const std::int64_t o = unit / blocks / splits;
+      const auto range = chunk_range(stage.length, splits, split);
+      const std::int64_t column = block * columns;
+      const std::int64_t width = std::min(columns, stage.inner - column);
+      const std::byte* x = from + at((o * stage.length + range.begin) * stage.inner + column);
+      std::byte* out = to + at((o * splits + split) * stage.inner + column);
+      const std::int64_t length = range.end - range.begin;
+      if (stage.inner == 1) {
+        kernels::reduce_rows(stage.kind, stage.dtype, x, 1, length, length, stage.divisor, out);
+      } else {
+        kernels::reduce_columns(stage.kind, stage.dtype, x, stage.inner, length, width,
+                                stage.divisor, out);
+      }
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_stage(Kernel& kernel, const Stage& stage) {
+  const std::int64_t total = stage.outer * stage.length * stage.inner;
+  const std::int64_t units =
+      std::max<std::int64_t>(1, stage.outer * ((stage.inner + kColumns - 1) / kColumns));
+  std::int64_t splits = 1;
+  if (units < 32 && total > 4 * kGrain) {
+    splits = std::min({(total / kGrain + units - 1) / units, stage.length / kColumns, kMaxSplits});
+    splits = std::max<std::int64_t>(splits, 1);
+  }
+  if (splits == 1) {
+    add_phase(kernel, stage, 1);
+    return;
+  }
+  Stage first = stage, second = stage;
+  first.to = second.from = reserve(kernel, stage.outer * splits * stage.inner, stage.dtype);
+  first.divisor = 1;
+  second.length = splits;
+  add_phase(kernel, first, splits);
+  add_phase(kernel, second, 1);
+}
+
+}  // namespace
+
+Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
+                          const std::vector<std::int64_t>& axes, bool mean) {
+  const OperandSpec& x = request.inputs[0];
+  struct Group {
+    std::int64_t size;
+    bool reduced;
+  };
+  std::vector<Group> groups;
+  double count = 1;
+  for (std::size_t axis = 0; axis < x.sizes.size(); ++axis) {
+    const bool reduced =
+        std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(axis));
+    if (reduced) count *= static_cast<double>(x.sizes[axis]);
+    if (x.sizes[axis] == 1) continue;
+    if (!groups.empty() && groups.back().reduced == reduced) {
+      groups.back().size *= x.sizes[axis];
+    } else {
+      groups.push_back({x.sizes[axis], reduced});
+    }
+  }
+  auto stages_left =
+      std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; });
+  if (stages_left == 0) {  // nothing to reduce: rows of one element
+    groups.push_back({1, true});
+    stages_left = 1;
+  }
+
+  Kernel kernel;
+  Place from;
+  std::int64_t inner = 1;
+  for (std::size_t i = groups.size(); i-- > 0;) {
+    if (!groups[i].reduced) {
+      inner *= groups[i].size;
+      continue;
+    }
+    std::int64_t outer = 1;
+    for (std::size_t k = 0; k < i; ++k) outer *= groups[k].size;
+    const bool last = --stages_left == 0;
+    const Place to = last ? Place{} : reserve(kernel, outer * inner, x.dtype);
+    add_stage(kernel,
+              {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0, from, to});
+    from = to;
+  }
+  return kernel;
+}
+
+}  // namespace weft
