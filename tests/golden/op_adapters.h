@@ -1,0 +1,28 @@
+// How each golden operation is said in Weft's functions.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "weft/graph/functions.h"
+
+namespace weft::golden {
+
+struct OpCase {
+  Graph& graph;
+  const nlohmann::json& attrs;
+  std::map<std::string, Value> in;  // by the case's names
+
+  Value operator[](const std::string& name) const { return in.at(name); }
+  bool has(const std::string& name) const { return in.count(name) != 0; }
+};
+
+/// Output values by the case's names.
+using OpOutputs = std::map<std::string, Value>;
+using OpAdapter = OpOutputs (*)(const OpCase&);
+
+/// All adapters, by operation.
+const std::map<std::string, OpAdapter>& op_adapters();
+
+}  // namespace weft::golden
