@@ -40,7 +40,8 @@ std::map<std::string, Tensor> read_tensors(const fs::path& path) {
   return result;
 }
 
-std::vector<fs::path> find_cases(const std::string& folder_pattern, const std::string& file_pattern) {
+std::vector<fs::path> find_cases(const std::string& folder_pattern,
+                                 const std::string& file_pattern) {
   std::vector<fs::path> result;
   if (!fs::is_directory(folder())) return result;
   for (const auto& dir : fs::directory_iterator(folder())) {

@@ -20,8 +20,8 @@ std::map<std::string, Tensor> read_tensors(const std::filesystem::path& path);
 std::vector<std::filesystem::path> find_cases(const std::string& folder_pattern,
                                               const std::string& file_pattern);
 
-/// How far `actual` is from `reference`: max |difference| / max(max |reference|, floor); NaN counts as
-/// infinite, equal infinities as equal. Throws ShapeError where the sizes differ.
+/// How far `actual` is from `reference`: max |difference| / max(max |reference|, floor); NaN counts
+/// as infinite, equal infinities as equal. Throws ShapeError where the sizes differ.
 double relative_error(const Tensor& actual, const Tensor& reference, double floor = 0);
 
 /// Counts cases and prints one line each: "case NAME ok max_error=...", "case NAME FAIL ...",

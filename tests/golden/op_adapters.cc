@@ -177,9 +177,9 @@ std::vector<AxisSize> sizes_of(const json& j) {
 }
 
 OpOutputs matmul_transposed(const OpCase& c) {
-  return out(matmul(c["a"], c["b"],
-                    {.transpose_a = c.attrs.at("ta").get<bool>(),
-                     .transpose_b = c.attrs.at("tb").get<bool>()}));
+  return out(matmul(
+      c["a"], c["b"],
+      {.transpose_a = c.attrs.at("ta").get<bool>(), .transpose_b = c.attrs.at("tb").get<bool>()}));
 }
 
 OpOutputs topk_case(const OpCase& c) {
@@ -199,11 +199,18 @@ const std::map<std::string, OpAdapter>& op_adapters() {
   static const std::map<std::string, OpAdapter> adapters = {
       {"abs", unary<abs>},
       {"add", binary<add>},
-      {"argmax", [](const OpCase& c) { return out(argmax(c["x"], axis_of(c), c.attrs.at("keepdims").get<bool>())); }},
-      {"argmin", [](const OpCase& c) { return out(argmin(c["x"], axis_of(c), c.attrs.at("keepdims").get<bool>())); }},
+      {"argmax",
+       [](const OpCase& c) {
+         return out(argmax(c["x"], axis_of(c), c.attrs.at("keepdims").get<bool>()));
+       }},
+      {"argmin",
+       [](const OpCase& c) {
+         return out(argmin(c["x"], axis_of(c), c.attrs.at("keepdims").get<bool>()));
+       }},
       {"avg_pool1d", [](const OpCase& c) { return out(avg_pool1d(c["x"], pool1d(c))); }},
       {"avg_pool2d", [](const OpCase& c) { return out(avg_pool2d(c["x"], pool2d(c))); }},
-      {"bce_with_logits", [](const OpCase& c) { return out(bce_with_logits(c["x"], c["target"], reduction_of(c))); }},
+      {"bce_with_logits",
+       [](const OpCase& c) { return out(bce_with_logits(c["x"], c["target"], reduction_of(c))); }},
       {"clamp", clamp_case},
       {"concat", [](const OpCase& c) { return out(concat(in_order(c), axis_of(c))); }},
       {"conv1d", conv1d_case},
@@ -212,16 +219,21 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"cross_entropy", cross_entropy_case},
       {"cumsum", [](const OpCase& c) { return out(cumsum(c["x"], axis_of(c))); }},
       {"div", binary<div>},
-      {"einsum", [](const OpCase& c) { return out(einsum(c.attrs.at("equation").get<std::string>(), in_order(c))); }},
+      {"einsum",
+       [](const OpCase& c) {
+         return out(einsum(c.attrs.at("equation").get<std::string>(), in_order(c)));
+       }},
       {"elu", [](const OpCase& c) { return out(elu(c["x"], c.attrs.at("alpha").get<double>())); }},
       {"embedding", embedding_case},
       {"equal", binary<equal>},
       {"erf", unary<erf>},
       {"exp", unary<exp>},
-      {"expand", [](const OpCase& c) { return out(broadcast_to(c["x"], sizes_of(c.attrs.at("shape")))); }},
+      {"expand",
+       [](const OpCase& c) { return out(broadcast_to(c["x"], sizes_of(c.attrs.at("shape")))); }},
       {"expm1", unary<expm1>},
       {"flip", [](const OpCase& c) { return out(flip(c["x"], c.attrs.at("axes").get<Ints>())); }},
-      {"gather", [](const OpCase& c) { return out(take_along_axis(c["x"], c["index"], axis_of(c))); }},
+      {"gather",
+       [](const OpCase& c) { return out(take_along_axis(c["x"], c["index"], axis_of(c))); }},
       {"gelu_erf", unary<gelu_erf>},
       {"gelu_tanh", unary<gelu_tanh>},
       {"greater_equal", binary<greater_equal>},
@@ -230,14 +242,18 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"kl_div", [](const OpCase& c) { return out(kl_div(c["x"], c["target"], reduction_of(c))); }},
       {"l1", [](const OpCase& c) { return out(l1(c["x"], c["target"], reduction_of(c))); }},
       {"layer_norm", layer_norm_case},
-      {"leaky_relu", [](const OpCase& c) { return out(leaky_relu(c["x"], c.attrs.at("slope").get<double>())); }},
+      {"leaky_relu",
+       [](const OpCase& c) { return out(leaky_relu(c["x"], c.attrs.at("slope").get<double>())); }},
       {"less", binary<less>},
       {"linear", [](const OpCase& c) { return out(linear(c["x"], c["w"], optional(c, "b"))); }},
       {"log", unary<log>},
       {"log1p", unary<log1p>},
       {"log_softmax", [](const OpCase& c) { return out(log_softmax(c["x"], axis_of(c))); }},
       {"logsumexp", reduction<logsumexp>},
-      {"masked_fill", [](const OpCase& c) { return out(masked_fill(c["x"], c["mask"], c.attrs.at("value").get<double>())); }},
+      {"masked_fill",
+       [](const OpCase& c) {
+         return out(masked_fill(c["x"], c["mask"], c.attrs.at("value").get<double>()));
+       }},
       {"masked_softmax", [](const OpCase& c) { return out(masked_softmax(c["x"], c["mask"])); }},
       {"matmul", [](const OpCase& c) { return out(matmul(c["a"], c["b"])); }},
       {"matmul_transposed", matmul_transposed},
@@ -253,25 +269,45 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"mul", binary<mul>},
       {"neg", unary<neg>},
       {"norm2", reduction<norm>},
-      {"one_hot", [](const OpCase& c) { return out(one_hot(c["ids"], c.attrs.at("classes").get<std::int64_t>(), DType::f32)); }},
+      {"one_hot",
+       [](const OpCase& c) {
+         return out(one_hot(c["ids"], c.attrs.at("classes").get<std::int64_t>(), DType::f32));
+       }},
       {"outer", binary<outer>},
       {"pad", pad_case},
-      {"permute", [](const OpCase& c) { return out(permute(c["x"], c.attrs.at("order").get<Ints>())); }},
-      {"pixel_shuffle", [](const OpCase& c) { return out(pixel_shuffle(c["x"], c.attrs.at("r").get<std::int64_t>())); }},
+      {"permute",
+       [](const OpCase& c) { return out(permute(c["x"], c.attrs.at("order").get<Ints>())); }},
+      {"pixel_shuffle",
+       [](const OpCase& c) {
+         return out(pixel_shuffle(c["x"], c.attrs.at("r").get<std::int64_t>()));
+       }},
       {"pow", binary<pow>},
-      {"pow_scalar", [](const OpCase& c) { return out(pow(c["x"], c.attrs.at("p").get<double>())); }},
+      {"pow_scalar",
+       [](const OpCase& c) { return out(pow(c["x"], c.attrs.at("p").get<double>())); }},
       {"prod", reduction_over_axis<prod>},
       {"quick_gelu", unary<quick_gelu>},
       {"reciprocal", unary<reciprocal>},
       {"relu", unary<relu>},
-      {"repeat_interleave", [](const OpCase& c) { return out(repeat_interleave(c["x"], c.attrs.at("repeats").get<std::int64_t>(), axis_of(c))); }},
-      {"reshape", [](const OpCase& c) { return out(reshape(c["x"], sizes_of(c.attrs.at("shape")))); }},
-      {"rms_norm", [](const OpCase& c) { return out(rms_norm(c["x"], optional(c, "gain"), c.attrs.at("eps").get<double>())); }},
-      {"roll", [](const OpCase& c) { return out(roll(c["x"], c.attrs.at("shift").get<std::int64_t>(), axis_of(c))); }},
+      {"repeat_interleave",
+       [](const OpCase& c) {
+         return out(
+             repeat_interleave(c["x"], c.attrs.at("repeats").get<std::int64_t>(), axis_of(c)));
+       }},
+      {"reshape",
+       [](const OpCase& c) { return out(reshape(c["x"], sizes_of(c.attrs.at("shape")))); }},
+      {"rms_norm",
+       [](const OpCase& c) {
+         return out(rms_norm(c["x"], optional(c, "gain"), c.attrs.at("eps").get<double>()));
+       }},
+      {"roll",
+       [](const OpCase& c) {
+         return out(roll(c["x"], c.attrs.at("shift").get<std::int64_t>(), axis_of(c)));
+       }},
       {"rope", rope_case},
       {"rsqrt", unary<rsqrt>},
       {"scaled_dot_product_attention", attention_case},
-      {"scatter_add", [](const OpCase& c) { return out(scatter_add(c["x"], c["index"], c["src"], axis_of(c))); }},
+      {"scatter_add",
+       [](const OpCase& c) { return out(scatter_add(c["x"], c["index"], c["src"], axis_of(c))); }},
       {"sigmoid", unary<sigmoid>},
       {"silu", unary<silu>},
       {"sin", unary<sin>},
@@ -283,15 +319,26 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"sqrt", unary<sqrt>},
       {"square", unary<square>},
       {"stack", [](const OpCase& c) { return out(stack(in_order(c), axis_of(c))); }},
-      {"std", [](const OpCase& c) { return out(std(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(), c.attrs.at("correction").get<double>())); }},
+      {"std",
+       [](const OpCase& c) {
+         return out(std(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(),
+                        c.attrs.at("correction").get<double>()));
+       }},
       {"sub", binary<sub>},
       {"sum", reduction<sum>},
       {"tanh", unary<tanh>},
-      {"tile", [](const OpCase& c) { return out(repeat(c["x"], c.attrs.at("repeats").get<Ints>())); }},
+      {"tile",
+       [](const OpCase& c) { return out(repeat(c["x"], c.attrs.at("repeats").get<Ints>())); }},
       {"topk", topk_case},
-      {"tril", [](const OpCase& c) { return out(tril(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
-      {"triu", [](const OpCase& c) { return out(triu(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
-      {"var", [](const OpCase& c) { return out(var(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(), c.attrs.at("correction").get<double>())); }},
+      {"tril",
+       [](const OpCase& c) { return out(tril(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
+      {"triu",
+       [](const OpCase& c) { return out(triu(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
+      {"var",
+       [](const OpCase& c) {
+         return out(var(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(),
+                        c.attrs.at("correction").get<double>()));
+       }},
       {"where", [](const OpCase& c) { return out(where(c["c"], c["a"], c["b"])); }},
   };
   return adapters;

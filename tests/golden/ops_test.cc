@@ -85,15 +85,16 @@ Outcome run_case(OpAdapter adapter, const json& c, const Tensors& data, bool in_
   const Results results = session.run(program, feeds);
 
   Outcome outcome;
-  const double tolerance = in_double ? kDoubleTolerance : c.at("suggested_rel_to_max").get<double>();
+  const double tolerance =
+      in_double ? kDoubleTolerance : c.at("suggested_rel_to_max").get<double>();
   const double floor = c.at("rel_to_max_floor");
   for (const auto& [name, sizes] : c.at("outputs").items()) {
     if (outputs.count(name) == 0) {
       outcome.problem += "no output " + name + "; ";
       continue;
     }
-    compare(outcome, results["out." + name], data, id + ".out" + suffix + "." + name, tolerance, floor,
-            !in_double);
+    compare(outcome, results["out." + name], data, id + ".out" + suffix + "." + name, tolerance,
+            floor, !in_double);
   }
   for (const std::string& name : wrt) {
     compare(outcome, results["grad." + name], data, id + ".grad" + suffix + "." + name, tolerance,

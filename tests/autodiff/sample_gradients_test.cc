@@ -1,0 +1,117 @@
+// For every sample of every differentiable op: gradients against finite differences in double,
+// first and second order; and the definition in primitives against the kernel.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/autodiff/check_gradients.h"
+#include "weft/autodiff/retype.h"
+#include "weft/graph/run/session.h"
+
+namespace weft {
+namespace {
+
+struct Built {
+  Graph graph;
+  std::vector<Value> inputs;  // undefined where the sample has none
+  std::vector<Value> wrt;
+  Feeds feeds;
+  Node* node = nullptr;
+
+  Built(const OpRecord& op, const OpSample& sample) {
+    for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+      const Tensor& t = sample.inputs[i];
+      if (!t.defined()) {
+        inputs.emplace_back();
+        continue;
+      }
+      const std::string name = "in" + std::to_string(i);
+      inputs.push_back(graph.input(name, {t.dtype(), Shape(t.sizes())}));
+      feeds.emplace_back(name, t);
+      const bool skipped = std::find(sample.skip_gradient.begin(), sample.skip_gradient.end(),
+                                     static_cast<int>(i)) != sample.skip_gradient.end();
+      if (is_floating(t.dtype()) && t.numel() > 0 && !skipped) wrt.push_back(inputs.back());
+    }
+    node = &graph.apply(op, inputs, sample.attributes);
+  }
+};
+
+BOOST_AUTO_TEST_SUITE(sample_gradients)
+
+BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
+  int checked = 0;
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->samples == nullptr || op->gradient == Gradient::none) continue;
+    const auto samples = op->samples();
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      Built b(*op, samples[s]);
+      if (b.wrt.empty()) continue;
+      for (int o = 0; o < b.node->output_count(); ++o) {
+        const Value out = b.node->output(o);
+        if (!is_floating(out.dtype()) || out.shape().numel() == Dim(0)) continue;
+        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " output " << o) {
+          try {
+            const GradientReport report = check_gradients(
+                out, b.wrt, {.feeds = b.feeds, .max_elements = 24, .second_order = true});
+            BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
+            ++checked;
+          } catch (const std::exception& e) {
+            BOOST_ERROR(e.what());
+          }
+        }
+      }
+    }
+  }
+  BOOST_TEST(checked > 100);
+}
+
+BOOST_AUTO_TEST_CASE(decompositions_equal_the_kernels) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    const Decomposition define = builtin_decompositions().find(op->name);
+    if (define == nullptr || op->samples == nullptr) continue;
+    const auto samples = op->samples();
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      BOOST_TEST_CONTEXT("op " << op->name << " sample " << s) {
+        try {
+          Built b(*op, samples[s]);
+          const auto defined = define(*b.node, b.inputs, b.graph);
+          Program program("both");
+          for (int o = 0; o < b.node->output_count(); ++o) {
+            const Value d = defined[static_cast<std::size_t>(o)];
+            if (!d.defined()) continue;
+            program.output("kernel" + std::to_string(o), b.node->output(o));
+            program.output("defined" + std::to_string(o), d);
+          }
+          const Module twin = retype(program);
+          Feeds feeds;
+          for (const auto& [name, tensor] : b.feeds) {
+            feeds.emplace_back(name, tensor.dtype() == DType::f32 ? tensor.to(DType::f64) : tensor);
+          }
+          Session session(*twin.graph, {.threads = 1});
+          const Results results = session.run(twin.program, feeds);
+          for (int o = 0; o < b.node->output_count(); ++o) {
+            if (!defined[static_cast<std::size_t>(o)].defined()) continue;
+            const Tensor k = results["kernel" + std::to_string(o)];
+            const Tensor d = results["defined" + std::to_string(o)];
+            BOOST_REQUIRE((k.sizes() == d.sizes()));
+            for (std::int64_t i = 0; i < k.numel(); ++i) {
+              const double a = k.at(i), r = d.at(i);
+              if (a == r || (std::isnan(a) && std::isnan(r))) continue;
+              if (!(std::abs(a - r) <= 1e-10 * std::max(1.0, std::abs(r)))) {
+                BOOST_ERROR("output " << o << " element " << i << ": kernel " << a
+                                      << ", definition " << r);
+                break;
+              }
+            }
+          }
+        } catch (const std::exception& e) {
+          BOOST_ERROR(e.what());
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,244 @@
+// Promises that every op record must keep: generated from the records themselves.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "weft/autodiff/rule.h"
+#include "weft/graph/decompositions/decomposition.h"
+#include "weft/graph/ir/graph.h"
+#include "weft/ops/op.h"
+#include "weft/tests/kit/simd_targets.h"
+
+namespace weft {
+namespace {
+
+bool has_kernel(const OpRecord& op) {
+  return !op.has(Trait::leaf) && !op.has(Trait::alias) && !op.has(Trait::call);
+}
+
+// Functions of random keys and of anything with a hard step differ between f32 and f64 by design.
+bool comparable_across_dtypes(const OpRecord& op) {
+  return !op.has(Trait::random) && op.name != "floor" && op.name != "ceil" && op.name != "round";
+}
+
+std::vector<Tensor> in_double(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> result;
+  for (const Tensor& t : inputs) {
+    result.push_back(t.defined() && t.dtype() == DType::f32 ? t.to(DType::f64) : t);
+  }
+  return result;
+}
+
+Attributes in_double(const Attributes& attributes) {
+  Attributes result = attributes;
+  for (const auto& [name, value] : attributes) {
+    if (const DType* d = std::get_if<DType>(&value); d != nullptr && *d == DType::f32) {
+      result.set(name, DType::f64);
+    }
+  }
+  return result;
+}
+
+double largest(const Tensor& t) {
+  double m = 0;
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    if (std::isfinite(t.at(i))) m = std::max(m, std::abs(t.at(i)));
+  }
+  return m;
+}
+
+BOOST_AUTO_TEST_SUITE(records)
+
+BOOST_AUTO_TEST_CASE(every_record_is_complete) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    BOOST_TEST_CONTEXT("op " << op->name) {
+      BOOST_TEST(!op->doc.empty());
+      BOOST_TEST((!has_kernel(*op) || op->kernel != nullptr));
+      const bool exempt = op->has(Trait::leaf) || op->has(Trait::call);
+      BOOST_TEST((exempt || op->samples != nullptr), "samples are missing");
+      BOOST_TEST((exempt || op->has(Trait::alias) || op->error_samples != nullptr),
+                 "error samples are missing");
+      if (op->samples != nullptr) BOOST_TEST(!op->samples().empty());
+      if (op->error_samples != nullptr) BOOST_TEST(!op->error_samples().empty());
+      switch (op->gradient) {
+        case Gradient::rule:
+          BOOST_TEST((op->has(Trait::call) || builtin_rules().find(op->name) != nullptr),
+                     "there is no gradient rule");
+          break;
+        case Gradient::decomposition:
+          BOOST_TEST((builtin_decompositions().find(op->name) != nullptr),
+                     "there is no decomposition");
+          break;
+        case Gradient::none: BOOST_TEST(!op->no_gradient_reason.empty()); break;
+      }
+      for (const auto& [output, input] : op->inplace) {
+        BOOST_TEST(output < static_cast<int>(op->outputs.size()));
+        BOOST_TEST(input < static_cast<int>(op->inputs.size()));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
+  for (const std::string& name : builtin_rules().names()) {
+    BOOST_TEST((builtin_ops()->find(name) != nullptr), "rule for unknown op " << name);
+  }
+  for (const std::string& name : builtin_decompositions().names()) {
+    BOOST_TEST((builtin_ops()->find(name) != nullptr), "decomposition of unknown op " << name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->samples == nullptr || !has_kernel(*op) || !comparable_across_dtypes(*op)) continue;
+    const auto samples = op->samples();
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      const OpSample& sample = samples[s];
+      const auto reference =
+          evaluate_op(*op, in_double(sample.inputs), in_double(sample.attributes));
+      testing::for_each_simd_target([&](const char* target) {
+        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " target " << target) {
+          const auto actual = evaluate_op(*op, sample.inputs, sample.attributes);
+          BOOST_REQUIRE(actual.size() == reference.size());
+          for (std::size_t o = 0; o < actual.size(); ++o) {
+            BOOST_REQUIRE((actual[o].sizes() == reference[o].sizes()));
+            const double scale = std::max(1.0, largest(reference[o]));
+            for (std::int64_t i = 0; i < actual[o].numel(); ++i) {
+              const double a = actual[o].at(i), r = reference[o].at(i);
+              const bool same =
+                  a == r || (std::isnan(a) && std::isnan(r)) || std::abs(a - r) <= 2e-5 * scale;
+              if (!same) {
+                BOOST_ERROR("output " << o << " element " << i << ": " << a << " instead of " << r);
+                break;
+              }
+            }
+          }
+        }
+      });
+    }
+  }
+}
+
+// The same bits when an output is written over an input, as the record allows.
+BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->samples == nullptr || op->inplace.empty()) continue;
+    for (const OpSample& sample : op->samples()) {
+      const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
+      for (const auto& [output, input] : op->inplace) {
+        const auto in = static_cast<std::size_t>(input), out = static_cast<std::size_t>(output);
+        if (in >= sample.inputs.size() || !sample.inputs[in].defined()) continue;
+        const Tensor& source = sample.inputs[in];
+        if (source.sizes() != expected[out].sizes() ||
+            dtype_size(source.dtype()) != dtype_size(expected[out].dtype())) {
+          continue;
+        }
+        BOOST_TEST_CONTEXT("op " << op->name << " output " << output << " over input " << input) {
+          KernelRequest request;
+          request.attributes = op->complete(sample.attributes);
+          std::vector<const void*> inputs;
+          std::vector<void*> outputs;
+          std::vector<Tensor> results;
+          Tensor shared = source.clone();
+          for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+            const Tensor& t = sample.inputs[i];
+            request.inputs.push_back({t.dtype(), t.sizes(), t.defined()});
+            inputs.push_back(i == in ? shared.raw() : t.defined() ? t.raw() : nullptr);
+          }
+          for (const Tensor& t : expected) {
+            request.outputs.push_back({t.dtype(), t.sizes(), true});
+            results.push_back(Tensor::empty(t.dtype(), t.sizes()));
+          }
+          for (std::size_t o = 0; o < results.size(); ++o) {
+            outputs.push_back(o == out ? shared.mutable_raw() : results[o].mutable_raw());
+          }
+          const Kernel kernel = op->kernel(request);
+          const auto scratch = Buffer::allocate(kernel.shared_scratch);
+          const auto slot = Buffer::allocate(kernel.slot_scratch);
+          const KernelRun run{inputs.data(), outputs.data(), scratch->data(), slot->data()};
+          for (const Phase& phase : kernel.phases) {
+            for (std::int64_t c = 0; c < phase.chunks; ++c) phase.body(run, c);
+          }
+          BOOST_TEST((std::memcmp(shared.raw(), expected[out].raw(), expected[out].bytes()) == 0));
+        }
+      }
+    }
+  }
+}
+
+// Chunks may run in any order.
+BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->samples == nullptr || !has_kernel(*op)) continue;
+    for (const OpSample& sample : op->samples()) {
+      BOOST_TEST_CONTEXT("op " << op->name) {
+        const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
+        KernelRequest request;
+        request.attributes = op->complete(sample.attributes);
+        std::vector<const void*> inputs;
+        std::vector<void*> outputs;
+        std::vector<Tensor> results;
+        for (const Tensor& t : sample.inputs) {
+          request.inputs.push_back({t.dtype(), t.sizes(), t.defined()});
+          inputs.push_back(t.defined() ? t.raw() : nullptr);
+        }
+        for (const Tensor& t : expected) {
+          request.outputs.push_back({t.dtype(), t.sizes(), true});
+          results.push_back(Tensor::empty(t.dtype(), t.sizes()));
+          outputs.push_back(results.back().mutable_raw());
+        }
+        const Kernel kernel = op->kernel(request);
+        const auto scratch = Buffer::allocate(kernel.shared_scratch);
+        const auto slot = Buffer::allocate(kernel.slot_scratch);
+        // Dirty scratch: kernels must not count on zeros.
+        std::memset(scratch->data(), 0xA5, scratch->bytes());
+        const KernelRun run{inputs.data(), outputs.data(), scratch->data(), slot->data()};
+        for (const Phase& phase : kernel.phases) {
+          for (std::int64_t c = phase.chunks; c-- > 0;) {
+            std::memset(slot->data(), 0x5A, slot->bytes());
+            phase.body(run, c);
+          }
+        }
+        for (std::size_t o = 0; o < results.size(); ++o) {
+          BOOST_TEST(bitwise_equal(results[o], expected[o]), "output " << o);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(error_samples_give_their_message_with_operands_and_line) {
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->error_samples == nullptr) continue;
+    for (const OpErrorSample& sample : op->error_samples()) {
+      BOOST_TEST_CONTEXT("op " << op->name << ": " << sample.message) {
+        Graph g;
+        std::vector<Value> inputs;
+        for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+          // Symbols of a sample are its own: declared anew here by name.
+          const ValueType& t = sample.inputs[i];
+          const Shape shape = t.shape.substitute(
+              [&](const SymbolPtr& s) -> std::optional<Dim> { return g.dim(s->name); });
+          inputs.push_back(g.input("in" + std::to_string(i), {t.dtype, shape}));
+        }
+        try {
+          g.apply(*op, inputs, sample.attributes, {"user.cc", 42});
+          BOOST_ERROR("no error");
+        } catch (const Error& e) {
+          const std::string text = e.what();
+          BOOST_TEST((text.find(sample.message) != std::string::npos), text);
+          BOOST_TEST((text.starts_with(op->name + ": ")), text);
+          BOOST_TEST((text.find("user.cc:42") != std::string::npos), text);
+          if (!inputs.empty()) {
+            BOOST_TEST((text.find(inputs[0].type().str()) != std::string::npos), text);
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
