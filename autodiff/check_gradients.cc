@@ -104,6 +104,7 @@ class Checker {
   // (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h: error of order h^4.
   double difference(const std::string& name, std::int64_t element) {
     const Tensor original = point(name);
+    if (!original.defined()) return 0;  // the program does not depend on it
     const double x = original.at(element);
     const double h = options_.step * std::max(1.0, std::abs(x));
     const auto value_at = [&](double moved) {
@@ -122,7 +123,7 @@ class Checker {
     for (const auto& feed : feeds_) {
       if (feed.first == name) return feed.second;
     }
-    return session_->value(name);
+    return module_.graph->has_variable(name) ? session_->value(name) : Tensor();
   }
 
   void set_point(const std::string& name, const Tensor& t) {

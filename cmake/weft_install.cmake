@@ -1,0 +1,30 @@
+# Installation: libraries, headers under include/weft, the program, and a CMake package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(weft_targets weft_core weft_ops weft_graph weft_autodiff weft_serialization weft_models weft_weft)
+foreach(layer core ops graph autodiff serialization models)
+  set_target_properties(weft_${layer} PROPERTIES EXPORT_NAME ${layer})
+  install(DIRECTORY ${layer}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/${layer}
+    FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "program" EXCLUDE)
+endforeach()
+if(TARGET weft_testing)
+  set_target_properties(weft_testing PROPERTIES EXPORT_NAME testing)
+  list(APPEND weft_targets weft_testing)
+  install(DIRECTORY tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/tests/kit
+    FILES_MATCHING PATTERN "*.h")
+endif()
+install(TARGETS ${weft_targets} EXPORT weftTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET weft)
+  install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+set(weft_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${weft_package_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weftConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/weftConfig.cmake INSTALL_DESTINATION ${weft_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+  DESTINATION ${weft_package_dir})
