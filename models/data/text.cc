@@ -1,0 +1,90 @@
+#include "weft/models/data/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+
+namespace weft {
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  std::ostringstream text;
+  text << file.rdbuf();
+  // An empty file sets failbit on `text`; a directory opens but cannot be read.
+  if (file.bad() || (text.fail() && file.peek() != std::ifstream::traits_type::eof()))
+    throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  return std::move(text).str();
+}
+
+TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction)
+    : ids_(std::move(ids)) {
+  if (!(validation_fraction >= 0 && validation_fraction < 1)) {
+    throw ArgumentError(
+        fmt::format("validation_fraction must be in [0, 1), not {}", validation_fraction));
+  }
+  split_ = static_cast<std::int64_t>(static_cast<double>(ids_.size()) * (1 - validation_fraction));
+}
+
+TokenBatch TextData::windows(const std::vector<std::int64_t>& starts, std::int64_t length) const {
+  const auto batch = static_cast<std::int64_t>(starts.size());
+  TokenBatch out{Tensor::empty(DType::i32, {batch, length}),
+                 Tensor::empty(DType::i32, {batch, length})};
+  auto* inputs = out.inputs.mutable_data<std::int32_t>();
+  auto* targets = out.targets.mutable_data<std::int32_t>();
+  for (const std::int64_t start : starts) {
+    const std::int32_t* source = ids_.data() + start;
+    inputs = std::copy_n(source, length, inputs);
+    targets = std::copy_n(source + 1, length, targets);
+  }
+  return out;
+}
+
+TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std::uint64_t seed,
+                                    std::int64_t step) const {
+  if (train_size() < length + 1) {
+    throw ArgumentError(fmt::format(
+        "the training part has {} tokens, but a window of {} needs {}: give more text or a smaller "
+        "context",
+        train_size(), length, length + 1));
+  }
+  const RandomStream stream{stable_hash("weft.data", seed), 0, static_cast<std::uint32_t>(step)};
+  const auto places = static_cast<std::uint64_t>(train_size() - length);
+  std::vector<std::int64_t> starts;
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const PhiloxBlock block = stream.block(static_cast<std::uint64_t>(row));
+    const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
+    starts.push_back(static_cast<std::int64_t>(uniform_below(bits, places)));
+  }
+  return windows(starts, length);
+}
+
+std::vector<TokenBatch> TextData::validation_windows(std::int64_t batch,
+                                                     std::int64_t length) const {
+  const std::int64_t predictions = validation_size() - 1;
+  if (predictions < 1) {
+    throw ArgumentError(
+        fmt::format("the validation part has {} tokens: at least 2 are needed to predict one",
+                    validation_size()));
+  }
+  const std::int64_t full = predictions / length;
+  std::vector<TokenBatch> batches;
+  for (std::int64_t first = 0; first < full; first += batch) {
+    std::vector<std::int64_t> starts;
+    for (std::int64_t w = first; w < std::min(first + batch, full); ++w)
+      starts.push_back(split_ + w * length);
+    batches.push_back(windows(starts, length));
+  }
+  if (const std::int64_t rest = predictions % length; rest != 0)
+    batches.push_back(windows({split_ + full * length}, rest));
+  return batches;
+}
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+#include "weft/models/tokenizers/utf8.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft {
+
+char32_t next_code_point(std::string_view text, std::size_t& offset) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto fail = [&](std::string_view what) {
+    throw FormatError(
+        fmt::format("not UTF-8: {} at byte {} (0x{:02x})", what, offset, byte(offset)));
+  };
+  const unsigned char first = byte(offset);
+  if (first < 0x80) {
+    ++offset;
+    return first;
+  }
+  const int length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4) fail("a byte that starts no character");
+  if (offset + static_cast<std::size_t>(length) > text.size()) fail("the text ends in a character");
+  char32_t c = first & (0xFF >> (length + 1));
+  for (int i = 1; i < length; ++i) {
+    const unsigned char next = byte(offset + static_cast<std::size_t>(i));
+    if ((next & 0xC0) != 0x80) fail("an unfinished character");
+    c = c << 6 | (next & 0x3F);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (c < kSmallest[length]) fail("an overlong character");
+  if (c >= 0xD800 && c <= 0xDFFF) fail("a surrogate");
+  if (c > 0x10FFFF) fail("a character beyond U+10FFFF");
+  offset += static_cast<std::size_t>(length);
+  return c;
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t b) { out.push_back(static_cast<char>(b)); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | c >> 6);
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12);
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | c >> 18);
+    put(0x80 | (c >> 12 & 0x3F));
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+}
+
+std::string describe_character(char32_t c) {
+  const bool prints = c >= 0x20 && !(c >= 0x7F && c < 0xA0);
+  if (!prints) return fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
+  std::string text;
+  append_utf8(text, c);
+  return fmt::format("'{}' (U+{:04X})", text, static_cast<std::uint32_t>(c));
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// UTF-8 (RFC 3629), decoded strictly.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// Decodes the code point at `offset` and moves `offset` past it. Throws FormatError with the byte
+/// offset for a truncated, overlong or surrogate sequence, or one beyond U+10FFFF.
+char32_t next_code_point(std::string_view text, std::size_t& offset);
+/// Appends `c` as UTF-8.
+void append_utf8(std::string& out, char32_t c);
+/// How messages show a character: 'é' (U+00E9), or just U+000A where it does not print.
+std::string describe_character(char32_t c);
+
+}  // namespace weft

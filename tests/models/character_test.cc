@@ -1,0 +1,73 @@
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/character.h"
+
+namespace weft {
+namespace {
+
+bool says(const Error& error, const std::string& part) {
+  const bool found = std::string(error.what()).find(part) != std::string::npos;
+  if (!found) BOOST_TEST_MESSAGE(error.what());
+  return found;
+}
+
+BOOST_AUTO_TEST_CASE(vocabulary_is_sorted_and_round_trips) {
+  const auto tokenizer = CharacterTokenizer::from_text("bad é\n日本 𝄞 cab");
+  BOOST_TEST(tokenizer.characters() == "\n abcdé日本𝄞");
+  BOOST_TEST(tokenizer.vocab_size() == 10);
+  const auto ids = tokenizer.encode("cab\né𝄞");
+  BOOST_TEST(ids == (std::vector<std::int32_t>{4, 2, 3, 0, 6, 9}),
+             boost::test_tools::per_element());
+  BOOST_TEST(tokenizer.decode(ids) == "cab\né𝄞");
+  BOOST_TEST(tokenizer.encode("").empty());
+}
+
+BOOST_AUTO_TEST_CASE(json_round_trips) {
+  const auto tokenizer = CharacterTokenizer::from_text("\"quotes\\ and 日本\t\n");
+  const auto again = CharacterTokenizer::from_json(tokenizer.to_json());
+  BOOST_TEST(again.characters() == tokenizer.characters());
+  BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_json("{\"type\": \"bpe\"}"), FormatError,
+                        [](const Error& e) { return says(e, "not a character tokenizer"); });
+  BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_json("[]"), FormatError,
+                        [](const Error& e) { return says(e, "not a character tokenizer"); });
+  BOOST_CHECK_EXCEPTION(
+      CharacterTokenizer::from_json(R"({"type": "character", "characters": "ba"})"), FormatError,
+      [](const Error& e) { return says(e, "ascending and distinct"); });
+}
+
+BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
+  const auto tokenizer = CharacterTokenizer::from_text("héllo");
+  BOOST_CHECK_EXCEPTION(tokenizer.encode("hélü"), DataError, [](const Error& e) {
+    return says(e, "character 'ü' (U+00FC) at position 3 is not in the vocabulary (4 characters");
+  });
+  BOOST_CHECK_EXCEPTION(tokenizer.encode("h\n"), DataError, [](const Error& e) {
+    return says(e, "character U+000A at position 1 is not in the vocabulary");
+  });
+  const std::int32_t wrong[] = {0, 4};
+  BOOST_CHECK_EXCEPTION(tokenizer.decode(wrong), DataError, [](const Error& e) {
+    return says(e, "token id 4 is outside the vocabulary [0, 4)");
+  });
+  BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(""), ArgumentError,
+                        [](const Error& e) { return says(e, "an empty text has no vocabulary"); });
+}
+
+BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"ab\xff", "a byte that starts no character at byte 2 (0xff)"},
+      {"a\x80", "a byte that starts no character at byte 1 (0x80)"},
+      {"a\xc3", "the text ends in a character at byte 1 (0xc3)"},
+      {"\xe6\x97z", "an unfinished character at byte 0 (0xe6)"},
+      {"\xe0\x80\x80", "an overlong character at byte 0 (0xe0)"},
+      {"\xed\xa0\x80", "a surrogate at byte 0 (0xed)"},
+      {"\xf4\x90\x80\x80", "a character beyond U+10FFFF at byte 0 (0xf4)"},
+  };
+  for (const auto& [text, message] : cases) {
+    BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(text), FormatError,
+                          [&](const Error& e) { return says(e, message); });
+  }
+}
+
+}  // namespace
+}  // namespace weft
