@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -14,13 +15,13 @@
 namespace weft {
 
 std::string read_text_file(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    throw IoError(fmt::format("cannot read {}: Is a directory", path));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   std::ostringstream text;
   text << file.rdbuf();
-  // An empty file sets failbit on `text`; a directory opens but cannot be read.
-  if (file.bad() || (text.fail() && file.peek() != std::ifstream::traits_type::eof()))
-    throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (file.bad()) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   return std::move(text).str();
 }
 

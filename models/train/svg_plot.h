@@ -9,17 +9,17 @@ namespace weft {
 
 /// One line of a chart.
 struct PlotSeries {
-  std::string name;
-  std::vector<std::pair<double, double>>
-      points;  // (x, y), x ascending; points not finite are left out
+  std::string name = {};
+  std::vector<std::pair<double, double>> points =
+      {};  // (x, y), x ascending; points not finite are left out
   /// A thin pale line for noisy values (per-step losses), with a smoothed one over it.
   bool noisy = false;
 };
 
 struct PlotOptions {
-  std::string title;
-  std::string x_label;
-  std::string y_label;
+  std::string title = {};
+  std::string x_label = {};
+  std::string y_label = {};
   int width = 860, height = 480;  // pixels
 };
 
