@@ -1,0 +1,68 @@
+// Functions: closed sub-graphs, calls of them, and gradients of one's own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/functions/arg.h"
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+/// Builds the inside of a function: takes the body's graph and its inputs, gives its outputs. It
+/// may use nothing else: values, variables and keys of the caller come in as inputs (GraphError
+/// otherwise).
+using FunctionBuilder =
+    std::function<std::vector<Value>(Graph& body, const std::vector<Value>& inputs)>;
+
+/// A formal input of a function.
+struct FormalInput {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<AxisSize> sizes = {};
+};
+
+/// Defines the function `name` of `graph` with these inputs. Its symbols are its own: "n" in
+/// `sizes` is an n of the body, which takes the size of the operand at every call. A size that is
+/// not a plain number or symbol must be made of symbols that stand alone as a size of some input
+/// (ShapeError otherwise).
+const Function& define_function(Graph& graph, std::string_view name,
+                                const std::vector<FormalInput>& inputs,
+                                const FunctionBuilder& builder,
+                                SourceLocation loc = SourceLocation::current());
+
+/// Calls a function: one value per output. Operand dtypes and shapes must fit the formal ones
+/// (DTypeError, ShapeError). What the body requires of its dims is required of the operands'.
+std::vector<Value> call(Graph& graph, std::string_view function,
+                        const std::vector<Value>& arguments,
+                        SourceLocation loc = SourceLocation::current());
+
+/// Applies `forward` to `arguments` with a gradient of one's own: `gradient` gets the arguments,
+/// the outputs and one cotangent per output (in this order) and returns one value per argument, of
+/// the argument's type; an undefined Value says that no gradient goes there (zeros). Both are
+/// stored as closed functions of the graph, called `name` and `name`.gradient, and used again where
+/// the same is applied to operands of the same types; another forward pass under the name is a
+/// GraphError.
+///   auto y = custom_gradient(g, "clip", {x}, forward, gradient)[0];
+std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
+                                   const std::vector<Value>& arguments,
+                                   const FunctionBuilder& forward, const FunctionBuilder& gradient,
+                                   SourceLocation loc = SourceLocation::current());
+
+/// What the symbols of a function's body stand for at a call.
+class SymbolMap {
+ public:
+  void bind(const SymbolPtr& symbol, Dim dim) { map_.emplace(symbol, std::move(dim)); }
+  bool has(const SymbolPtr& symbol) const { return map_.count(symbol) != 0; }
+  std::function<std::optional<Dim>(const SymbolPtr&)> lookup() const;
+  Dim apply(const Dim& dim) const { return dim.substitute(lookup()); }
+
+ private:
+  std::map<SymbolPtr, Dim> map_;
+};
+/// Binds every symbol that is a whole size of a formal input to the operand's size.
+SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands);
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// Replaces calls by the bodies of their functions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "weft/core/error.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/passes/pipeline.h"
+
+namespace weft {
+namespace {
+
+class Inliner {
+ public:
+  explicit Inliner(std::uint32_t next_instance) : next_instance_(next_instance) {}
+
+  // Nested calls recurse: a body owns the functions that it calls, so that the depth is that of the
+  // definitions, never that of the graph.
+  std::vector<Value> expand(const Node& call, const std::vector<Value>& inputs, Graph& target) {
+    const Function& function = call.graph().function(call.attributes().text("body"));
+    const SymbolMap bound = bind_symbols(function, inputs);
+    for (const DimEquation& e : function.body->requirements()) {
+      target.require(bound.apply(e.left) == bound.apply(e.right), call.graph().location(call));
+    }
+    // Clones that a recomputation made must stay apart: they get numbers that nobody else has.
+    std::map<std::uint32_t, std::uint32_t> instances;
+    const auto instance = [&](std::uint32_t own) {
+      if (own == 0 && call.instance() == 0) return std::uint32_t{0};
+      const auto [it, fresh] = instances.emplace(own, next_instance_);
+      if (fresh) ++next_instance_;
+      return it->second;
+    };
+    CloneOptions options;
+    options.rewrite = [&](const Node& node, const std::vector<Value>& operands, Graph& graph) {
+      if (node.op().has(Trait::call)) return expand(node, operands, graph);
+      const std::size_t before = graph.node_count();
+      Node& copy = graph.apply(node.op(), operands, node.attributes().substitute(bound.lookup()),
+                               node.graph().location(node), instance(node.instance()));
+      if (graph.node_count() != before) graph.copy_place(node, copy);
+      std::vector<Value> outputs;
+      for (int i = 0; i < copy.output_count(); ++i) outputs.push_back(copy.output(i));
+      return outputs;
+    };
+    Cloner cloner(target, std::move(options));
+    for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+      cloner.set(function.inputs[i], inputs[i]);
+    }
+    std::vector<Value> outputs;
+    for (const Value& v : function.outputs) outputs.push_back(cloner.copy(v));
+    return outputs;
+  }
+
+ private:
+  std::uint32_t next_instance_;
+};
+
+}  // namespace
+
+Module inline_calls(Module module, const PassOptions&) {
+  std::uint32_t last = 0;
+  bool calls = false;
+  for (const Node* n : module.program.nodes()) {
+    last = std::max(last, n->instance());
+    calls = calls || n->op().has(Trait::call);
+  }
+  if (!calls) return module;
+  Inliner inliner(last + 1);
+  CloneOptions options;
+  options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
+    return node.op().has(Trait::call) ? inliner.expand(node, inputs, target) : std::vector<Value>();
+  };
+  return clone_program(module.program, options);
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#include "weft/graph/passes/pipeline.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/passes/verify.h"
+
+namespace weft {
+
+const std::vector<Pass>& default_passes() {
+  static const std::vector<Pass> passes = {
+      {"inline", "replaces calls by the bodies of their functions", inline_calls},
+      {"fold", "evaluates nodes whose operands are constants", fold_constants},
+      {"simplify", "removes operations that change nothing", simplify},
+  };
+  return passes;
+}
+
+Module run_passes(Module module, const PassOptions& options) {
+  return run_passes(std::move(module), default_passes(), options);
+}
+
+Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options) {
+  for (const std::string& name : options.disabled) {
+    if (std::none_of(passes.begin(), passes.end(), [&](const Pass& p) { return p.name == name; })) {
+      std::vector<std::string> names;
+      for (const Pass& p : passes) names.push_back(p.name);
+      throw ArgumentError(fmt::format("there is no pass '{}' to disable; there are: {}", name,
+                                      fmt::join(names, ", ")));
+    }
+  }
+  const auto finish = [&](std::string_view name) {
+    if (options.verify) {
+      try {
+        verify_program(module.program);
+      } catch (const Error& e) {
+        e.rethrow_as(fmt::format("after pass '{}': {}", name, e.what()));
+      }
+    }
+    if (options.observe) options.observe(name, module.program);
+  };
+  finish("start");
+  for (const Pass& pass : passes) {
+    if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
+        options.disabled.end()) {
+      continue;
+    }
+    module = pass.run(std::move(module), options);
+    finish(pass.name);
+  }
+  return module;
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// Passes: rewrites of a program that keep its meaning. They know dtypes and symbolic shapes, never
+// the machine.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/ir/clone.h"
+
+namespace weft {
+
+struct PassOptions {
+  /// Names of passes to leave out.
+  std::vector<std::string> disabled = {};
+  /// Checks the structure after every pass (see verify_program): for tests and debugging.
+  bool verify = false;
+  /// The largest operands, in elements, that `fold` evaluates at compile time.
+  std::int64_t fold_elements = std::int64_t{1} << 20;
+  /// Called with the program before the first pass ("start") and after every pass: to print it,
+  /// say.
+  std::function<void(std::string_view pass, const Program& program)> observe = {};
+};
+
+/// A named rewrite. `run` takes a module and gives a new one.
+struct Pass {
+  std::string name;
+  std::string doc;
+  Module (*run)(Module module, const PassOptions& options) = nullptr;
+};
+
+/// Weft's passes in the order in which they run: inline, fold, simplify. Every pass also drops what
+/// the program does not need (it copies what is reachable) and merges equal nodes (building interns
+/// them).
+const std::vector<Pass>& default_passes();
+
+/// Runs `passes` one after the other, except those that the options disable. The result computes
+/// the same bits as the original, except that sign and payload of a NaN may differ. Throws
+/// ArgumentError for an unknown name in `disabled`.
+Module run_passes(Module module, const PassOptions& options = {});
+Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
+
+/// Replaces every call by the body of its function, nested calls too.
+Module inline_calls(Module module, const PassOptions& options = {});
+/// Evaluates nodes whose operands are constants, where the result is not larger than the operands
+/// (or than 64 elements). Random and opaque ops stay; so does a node whose data check fails, so
+/// that the error comes at run time, with its line.
+Module fold_constants(Module module, const PassOptions& options = {});
+/// Removes operations that change nothing: see simplify.cc for the list.
+Module simplify(Module module, const PassOptions& options = {});
+
+}  // namespace weft

@@ -1,0 +1,282 @@
+// Removes operations that change nothing.
+//
+// Every rule keeps each bit of the result, signed zeros included (sign and payload of a NaN may
+// differ):
+// - x + (-0.0) is x, but x + 0.0 is not (-0.0 + 0.0 = 0.0); x - 0.0 is x, but x - (-0.0) is not;
+// - x * 1 and x / 1 are x; x * 0 stays, since inf * 0 is NaN;
+// - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic;
+// - casts that lose nothing and come back; reshapes, permutations and broadcasts that compose or do
+//   nothing; slices, pads, flips and concats of everything; a broadcast that the op does by itself;
+// - a swap of the last two axes before matmul becomes its transpose flag.
+// A rule applies only where the replacement has exactly the type of the node.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "weft/core/error.h"
+#include "weft/graph/passes/pipeline.h"
+
+namespace weft {
+namespace {
+
+// Constants with more elements are not searched for being uniform.
+constexpr std::int64_t kUniformLimit = 1024;
+
+struct Match {
+  const Node& node;                  // op and attributes
+  const std::vector<Value>& inputs;  // in the target
+  Graph& target;
+
+  std::string_view op() const { return node.op().name; }
+  Value input(std::size_t i) const { return i < inputs.size() ? inputs[i] : Value(); }
+  Value apply(std::string_view name, std::vector<Value> operands,
+              Attributes attributes = {}) const {
+    return target.apply(name, std::move(operands), std::move(attributes), SourceLocation{})
+        .output(0);
+  }
+};
+
+bool is(const Value& v, std::string_view op) { return v.defined() && v.node().op().name == op; }
+bool is_any(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+// The value that all elements of a constant have (compared by bits).
+std::optional<double> uniform(Value v) {
+  while (is(v, "broadcast_to") || is(v, "reshape")) v = v.node().input(0);
+  if (!is(v, "constant")) return std::nullopt;
+  const Tensor& t = v.node().attributes().tensor("value");
+  if (t.numel() == 0 || t.numel() > kUniformLimit) return std::nullopt;
+  const std::size_t size = dtype_size(t.dtype());
+  for (std::int64_t i = 1; i < t.numel(); ++i) {
+    if (!std::equal(t.raw(), t.raw() + size, t.raw() + static_cast<std::size_t>(i) * size)) {
+      return std::nullopt;
+    }
+  }
+  return t.at(0);
+}
+
+// True if `v` is `wanted` everywhere, with the sign of zero as given (integers have one zero).
+bool is_number(const Value& v, double wanted) {
+  const std::optional<double> value = uniform(v);
+  if (!value || *value != wanted) return false;
+  return !is_floating(v.dtype()) || std::signbit(*value) == std::signbit(wanted);
+}
+
+bool is_zero_to_add(const Value& v) { return is_number(v, is_floating(v.dtype()) ? -0.0 : 0.0); }
+
+Value simplify_arithmetic(const Match& m) {
+  const Value a = m.input(0), b = m.input(1);
+  const auto neg_of = [](const Value& v) { return is(v, "neg") ? v.node().input(0) : Value(); };
+  if (m.op() == "neg") return neg_of(a);
+  if (m.op() == "add") {
+    if (is_zero_to_add(b)) return a;
+    if (is_zero_to_add(a)) return b;
+    if (const Value y = neg_of(b); y.defined()) return m.apply("sub", {a, y});
+    if (const Value y = neg_of(a); y.defined()) return m.apply("sub", {b, y});
+  }
+  if (m.op() == "sub") {
+    if (is_number(b, 0.0)) return a;
+    if (const Value y = neg_of(b); y.defined()) return m.apply("add", {a, y});
+  }
+  if (m.op() == "mul") {
+    if (is_number(b, 1)) return a;
+    if (is_number(a, 1)) return b;
+  }
+  if (m.op() == "div" && is_number(b, 1)) return a;
+  if (m.op() == "mul" || m.op() == "div") {
+    const Value x = neg_of(a), y = neg_of(b);
+    // Integer division of negated operands may overflow where the original does not.
+    if (x.defined() && y.defined() && is_floating(a.dtype())) return m.apply(m.op(), {x, y});
+  }
+  return {};
+}
+
+Value simplify_idempotent(const Match& m) {
+  const Value a = m.input(0), b = m.input(1);
+  if (is_any(m.op(), {"abs", "relu", "floor", "ceil", "round", "sign"}) && is(a, m.op())) return a;
+  if (m.op() == "abs" && is(a, "neg")) return m.apply("abs", {a.node().input(0)});
+  if (m.op() == "logical_not" && is(a, "logical_not")) return a.node().input(0);
+  if (is_any(m.op(), {"maximum", "minimum", "logical_and", "logical_or"}) && a == b) return a;
+  if (m.op() == "where") {
+    const Value x = m.input(1), y = m.input(2);
+    if (x == y) return x;
+    if (is_number(a, 1)) return x;
+    if (is_number(a, 0)) return y;
+  }
+  return {};
+}
+
+// True if every value of `from` is a value of `through`, so that a cast there and back is exact.
+bool holds_all(DType from, DType through) {
+  const auto bits = [](DType d) {  // of integers that the dtype holds exactly, with sign
+    switch (d) {
+      case DType::boolean: return 1;
+      case DType::u8:
+      case DType::i8: return 8;
+      case DType::i32: return 32;
+      case DType::i64: return 64;
+      case DType::bf16: return 8;
+      case DType::f16: return 11;
+      case DType::f32: return 24;
+      case DType::f64: return 53;
+    }
+    return 0;
+  };
+  if (from == DType::boolean) return true;
+  if (is_integer(from)) {
+    if (is_integer(through)) {
+      if (from == DType::u8 || through == DType::u8)
+        return bits(through) > bits(from) && through != DType::u8;
+      return bits(through) >= bits(from);
+    }
+    return is_floating(through) && bits(through) >= bits(from);
+  }
+  if (through == DType::f64) return true;
+  return through == DType::f32 && from != DType::f64;
+}
+
+Value simplify_cast(const Match& m) {
+  if (m.op() != "cast") return {};
+  const Value a = m.input(0);
+  const DType to = m.node.attributes().dtype("dtype");
+  if (a.dtype() == to) return a;
+  if (is(a, "cast")) {
+    const Value x = a.node().input(0);
+    if (x.dtype() == to && holds_all(to, a.dtype())) return x;
+  }
+  return {};
+}
+
+bool all_zero(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d == Dim(0); });
+}
+
+Value simplify_movement(const Match& m) {
+  const Value a = m.input(0);
+  const Attributes& attributes = m.node.attributes();
+  if (m.op() == "reshape" || m.op() == "broadcast_to") {
+    if (a.shape() == attributes.shape("shape")) return a;
+    if (is(a, m.op())) return m.apply(m.op(), {a.node().input(0)}, attributes);
+  }
+  if (m.op() == "permute") {
+    const auto& order = attributes.integers("order");
+    if (is(a, "permute")) {
+      const auto& first = a.node().attributes().integers("order");
+      std::vector<std::int64_t> both;
+      for (const std::int64_t axis : order) both.push_back(first[static_cast<std::size_t>(axis)]);
+      return m.apply("permute", {a.node().input(0)}, {{"order", both}});
+    }
+    if (std::is_sorted(order.begin(), order.end())) return a;
+  }
+  if (m.op() == "slice") {
+    const auto& steps = attributes.integers("steps");
+    if (all_zero(attributes.shape("starts")) && attributes.shape("sizes") == a.shape() &&
+        std::all_of(steps.begin(), steps.end(), [](std::int64_t s) { return s == 1; })) {
+      return a;
+    }
+  }
+  if (m.op() == "pad" && all_zero(attributes.shape("before")) &&
+      all_zero(attributes.shape("after"))) {
+    return a;
+  }
+  if (m.op() == "flip") {
+    const auto& axes = attributes.integers("axes");
+    if (axes.empty()) return a;
+    if (is(a, "flip") && a.node().attributes().integers("axes") == axes) return a.node().input(0);
+  }
+  if (m.op() == "concat" && m.inputs.size() == 1) return a;
+  return {};
+}
+
+bool swaps_last_two(const Value& v) {
+  if (!is(v, "permute")) return false;
+  std::vector<std::int64_t> order = v.node().attributes().integers("order");
+  if (order.size() < 2) return false;
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != static_cast<std::int64_t>(i)) return false;
+  }
+  return true;
+}
+
+// The node with operand `i` replaced, if the op's shape rule then gives the same types.
+Value with_operand(const Match& m, std::size_t i, const Value& operand) {
+  std::vector<Value> operands = m.inputs;
+  operands[i] = operand;
+  std::vector<const ValueType*> types(operands.size(), nullptr);
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].defined()) types[k] = &operands[k].type();
+  }
+  try {
+    const auto inferred = m.node.op().infer(
+        InferContext(m.op(), std::move(types), m.node.attributes(), m.target.facts()));
+    if (inferred.size() != 1 || !(inferred[0] == m.node.type(0))) return {};
+  } catch (const Error&) {
+    return {};
+  }
+  return m.target
+      .apply(m.node.op(), std::move(operands), m.node.attributes(), SourceLocation{},
+             m.node.instance())
+      .output(0);
+}
+
+Value simplify_operands(const Match& m) {
+  if (m.op() == "matmul") {
+    const Value a = m.input(0), b = m.input(1);
+    Attributes flags = m.node.attributes();
+    if (swaps_last_two(a)) {
+      flags.set("transpose_a", !flags.flag("transpose_a"));
+      return m.apply("matmul", {a.node().input(0), b}, flags);
+    }
+    if (swaps_last_two(b)) {
+      flags.set("transpose_b", !flags.flag("transpose_b"));
+      return m.apply("matmul", {a, b.node().input(0)}, flags);
+    }
+  }
+  if (!m.node.op().has(Trait::elementwise) || m.node.op().has(Trait::random)) return {};
+  if (m.inputs.size() < 2) return {};
+  for (std::size_t i = 0; i < m.inputs.size(); ++i) {
+    if (!is(m.inputs[i], "broadcast_to")) continue;
+    const Value v = with_operand(m, i, m.inputs[i].node().input(0));
+    if (v.defined()) return v;
+  }
+  return {};
+}
+
+Value simplify_once(const Match& m) {
+  // Recomputed clones are there for memory's sake; opaque ops are there to be left alone.
+  if (m.node.instance() != 0 || m.node.op().has(Trait::opaque) || m.node.output_count() != 1) {
+    return {};
+  }
+  for (const auto rule : {simplify_arithmetic, simplify_idempotent, simplify_cast,
+                          simplify_movement, simplify_operands}) {
+    const Value v = rule(m);
+    if (v.defined() && v.type() == m.node.type(0)) return v;
+  }
+  return {};
+}
+
+}  // namespace
+
+Module simplify(Module module, const PassOptions&) {
+  CloneOptions options;
+  options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {
+    Value value = simplify_once({node, inputs, target});
+    if (!value.defined()) return std::vector<Value>();
+    // A rule may make another one possible. Every rule shortens the expression or moves a sign or a
+    // transpose away for good, so that this ends.
+    while (!value.node().op().has(Trait::leaf)) {
+      const std::vector<Value> operands = value.node().inputs();
+      const Value next =
+          value.output() == 0 ? simplify_once({value.node(), operands, target}) : Value();
+      if (!next.defined() || next == value) break;
+      value = next;
+    }
+    return std::vector<Value>{value};
+  };
+  return clone_program(module.program, options);
+}
+
+}  // namespace weft

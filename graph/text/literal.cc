@@ -1,0 +1,191 @@
+#include "weft/graph/text/literal.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace weft {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Bits of the NaN that is printed without its bits.
+std::uint64_t usual_nan(std::size_t bytes, DType dtype) {
+  if (bytes == 8) return 0x7ff8000000000000u;
+  if (bytes == 4) return 0x7fc00000u;
+  return dtype == DType::bf16 ? 0x7fc0u : 0x7e00u;
+}
+
+std::string nan_text(std::uint64_t bits, std::size_t bytes, DType dtype) {
+  if (bits == usual_nan(bytes, dtype)) return "nan";
+  return fmt::format("nan(0x{:x})", bits);
+}
+
+// The bits in "nan" or "nan(0x...)", if the text is that.
+std::optional<std::uint64_t> parse_nan(std::string_view text, std::size_t bytes, DType dtype) {
+  if (text == "nan") return usual_nan(bytes, dtype);
+  constexpr std::string_view kStart = "nan(0x";
+  if (text.substr(0, kStart.size()) != kStart || text.back() != ')') return std::nullopt;
+  const std::string_view digits = text.substr(kStart.size(), text.size() - kStart.size() - 1);
+  std::uint64_t bits = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return bits;
+}
+
+bool is_nan_bits(std::uint64_t bits, DType dtype) {
+  switch (dtype) {
+    case DType::f64: return std::isnan(std::bit_cast<double>(bits));
+    case DType::f32:
+      return bits <= 0xffffffffu &&
+             std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    case DType::bf16: return bits <= 0xffffu && (bits & 0x7fffu) > 0x7f80u;
+    case DType::f16: return bits <= 0xffffu && (bits & 0x7fffu) > 0x7c00u;
+    default: return false;
+  }
+}
+
+template <class T>
+bool parse_whole(std::string_view text, std::byte* out) {
+  const std::optional<std::int64_t> value = parse_integer(text);
+  if (!value || *value < std::numeric_limits<T>::min() || *value > std::numeric_limits<T>::max()) {
+    return false;
+  }
+  const T element = static_cast<T>(*value);
+  std::memcpy(out, &element, sizeof(T));
+  return true;
+}
+
+}  // namespace
+
+bool continues_plain_name(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == '/';
+}
+
+bool is_plain_name(std::string_view name) {
+  if (name.empty() || !(is_letter(name[0]) || name[0] == '_')) return false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!continues_plain_name(name[i])) return false;
+    if (i > 0 && name[i] == '/' && name[i - 1] == '/') return false;  // would start a comment
+  }
+  return true;
+}
+
+std::string quote(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (c == '\n') {
+      result += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string quote_if_needed(std::string_view name) {
+  return is_plain_name(name) ? std::string(name) : quote(name);
+}
+
+std::string float_text(double value) {
+  if (std::isnan(value)) return nan_text(std::bit_cast<std::uint64_t>(value), 8, DType::f64);
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char buffer[40];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof(buffer), std::fabs(value), std::chars_format::hex);
+  return fmt::format("{}0x{}", std::signbit(value) ? "-" : "", std::string_view(buffer, end));
+}
+
+std::string element_text(const Tensor& tensor, std::int64_t index) {
+  const DType dtype = tensor.dtype();
+  const std::size_t size = dtype_size(dtype);
+  if (is_floating(dtype)) {
+    const double value = tensor.at(index);
+    if (!std::isnan(value)) return float_text(value);
+    std::uint64_t bits = 0;  // little-endian
+    std::memcpy(&bits, tensor.raw() + static_cast<std::size_t>(index) * size, size);
+    return nan_text(bits, size, dtype);
+  }
+  if (dtype == DType::boolean) return tensor.data<bool>()[index] ? "true" : "false";
+  if (dtype == DType::i64) return fmt::format("{}", tensor.data<std::int64_t>()[index]);
+  return fmt::format("{}", static_cast<std::int64_t>(tensor.at(index)));
+}
+
+std::optional<double> parse_float(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto bits = parse_nan(text, 8, DType::f64)) {
+    return is_nan_bits(*bits, DType::f64) ? std::optional(std::bit_cast<double>(*bits))
+                                          : std::nullopt;
+  }
+  const bool negative = text[0] == '-';
+  if (negative) text.remove_prefix(1);
+  const bool hex = text.substr(0, 2) == "0x";
+  if (hex) text.remove_prefix(2);
+  if (text.empty() || text[0] == '-' || text == "nan") return std::nullopt;
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value,
+                      hex ? std::chars_format::hex : std::chars_format::general);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (hex && !std::isfinite(value)) return std::nullopt;
+  if (std::isnan(value)) return std::nullopt;
+  return negative ? -value : value;
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool parse_element(std::string_view text, Tensor& tensor, std::int64_t index) {
+  const DType dtype = tensor.dtype();
+  const std::size_t size = dtype_size(dtype);
+  std::byte* out = tensor.mutable_raw() + static_cast<std::size_t>(index) * size;
+  if (dtype == DType::boolean) {
+    if (text != "true" && text != "false") return false;
+    const std::uint8_t value = text == "true" ? 1 : 0;
+    std::memcpy(out, &value, 1);
+    return true;
+  }
+  if (dtype == DType::i64) return parse_whole<std::int64_t>(text, out);
+  if (dtype == DType::i32) return parse_whole<std::int32_t>(text, out);
+  if (dtype == DType::i8) return parse_whole<std::int8_t>(text, out);
+  if (dtype == DType::u8) return parse_whole<std::uint8_t>(text, out);
+  if (text.empty()) return false;
+  if (const auto bits = parse_nan(text, size, dtype)) {
+    if (!is_nan_bits(*bits, dtype)) return false;
+    std::memcpy(out, &*bits, size);  // little-endian
+    return true;
+  }
+  const std::optional<double> value = parse_float(text);
+  if (!value) return false;
+  if (dtype == DType::f64) std::memcpy(out, &*value, size);
+  if (dtype == DType::f32) {
+    const auto element = static_cast<float>(*value);
+    std::memcpy(out, &element, size);
+  }
+  if (dtype == DType::bf16) {
+    const BFloat16 element = to_bfloat16(*value);
+    std::memcpy(out, &element, size);
+  }
+  if (dtype == DType::f16) {
+    const Float16 element = to_float16(*value);
+    std::memcpy(out, &element, size);
+  }
+  return true;
+}
+
+}  // namespace weft
