@@ -71,7 +71,7 @@ class Printer {
     for (std::size_t i = 0; i < f.outputs.size(); ++i) {
       out_ += fmt::format("{}{}", comma(i), names_.at(f.outputs[i]));
     }
-    out_ += "\n" + indent + "}\n";
+    out_ += fmt::format("\n{}}}\n", indent);
   }
 
   void program(const Program& p, const Updates& updates) {
