@@ -1,0 +1,131 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/matmul.h"
+
+namespace weft {
+namespace {
+
+Tensor matmul(const Tensor& a, const Tensor& b, bool ta, bool tb) {
+  return evaluate_op(builtin_ops()->at("matmul"), {a, b},
+                     {{"transpose_a", ta}, {"transpose_b", tb}})[0];
+}
+
+double max_difference(const Tensor& a, const Tensor& b) {
+  BOOST_REQUIRE(a.sizes() == b.sizes());
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  }
+  return worst;
+}
+
+void check(Sizes a_sizes, Sizes b_sizes, bool ta, bool tb) {
+  const Tensor a = sample_uniform(std::move(a_sizes), 1), b = sample_uniform(std::move(b_sizes), 2);
+  const Tensor expected = testing::reference_matmul(a, b, ta, tb);
+  const double k = static_cast<double>(a.size(ta ? -2 : -1));
+  BOOST_REQUIRE_SMALL(max_difference(matmul(a, b, ta, tb), expected), 2e-7 * (k + 1));
+  const Tensor a64 = a.to(DType::f64), b64 = b.to(DType::f64);
+  BOOST_REQUIRE_SMALL(max_difference(matmul(a64, b64, ta, tb), expected), 1e-15 * (k + 1));
+}
+
+void check_transposes(std::int64_t m, std::int64_t n, std::int64_t k) {
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      check(ta ? Sizes{k, m} : Sizes{m, k}, tb ? Sizes{n, k} : Sizes{k, n}, ta, tb);
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(matmul_op)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
+  testing::for_each_simd_target([](const char*) {
+    const std::int64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 17, 31, 33, 67};
+    for (const std::int64_t m : sizes) {
+      for (const std::int64_t n : sizes) check_transposes(m, n, (m * 7 + n * 3) % 37);
+    }
+    for (const std::int64_t k : {0, 1, 2, 15, 16, 17, 255, 256, 257, 600}) {
+      check_transposes(3, 19, k);
+      check_transposes(19, 4, k);
+      check_transposes(14, 35, k);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(products_of_many_tiles) {
+  check_transposes(250, 530, 300);
+  check_transposes(3, 1500, 700);
+  check_transposes(1500, 2, 700);
+}
+
+BOOST_AUTO_TEST_CASE(batch_axes_broadcast) {
+  check({2, 3, 4, 5}, {2, 3, 5, 6}, false, false);
+  check({2, 1, 4, 5}, {3, 5, 6}, false, false);
+  check({4, 5}, {2, 3, 5, 6}, false, false);
+  check({2, 3, 5, 4}, {5, 6}, true, false);
+  check({2, 3, 4, 5}, {6, 5}, false, true);
+  check({2, 3, 1, 5}, {1, 3, 6, 5}, false, true);
+  check({0, 3, 4, 5}, {1, 1, 5, 6}, false, false);
+  check({3, 0, 5}, {5, 6}, false, false);
+}
+
+BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
+  const Tensor a = sample_uniform({300, 300}, 3), b = sample_uniform({300, 600}, 4);
+  const Tensor whole = matmul(a, b, false, false);
+  const Tensor top = Tensor::of<float>({7, 300}, std::span(a.data<float>(), 7 * 300));
+  const Tensor part = matmul(top, b, false, false);
+  BOOST_CHECK(std::memcmp(part.raw(), whole.raw(), part.bytes()) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(infinities_and_nan_pass_through) {
+  const float inf = INFINITY;
+  const Tensor y = matmul(Tensor::of<float>({2, 2}, {inf, 1, 0, NAN}),
+                          Tensor::of<float>({2, 1}, {2, 3}), false, false);
+  BOOST_CHECK_EQUAL(y.at(0), inf);
+  BOOST_CHECK(std::isnan(y.at(1)));
+  // The zeros that fill up a panel must not meet the infinity beside them.
+  const Tensor z = matmul(Tensor::full(DType::f32, {5, 3}, inf),
+                          Tensor::full(DType::f32, {3, 5}, 1), false, false);
+  for (int i = 0; i < 25; ++i) BOOST_CHECK_EQUAL(z.at(i), inf);
+}
+
+BOOST_AUTO_TEST_CASE(gemm_accumulates_into_any_strides) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t m : {2, 9}) {
+      const std::int64_t n = 11, k = 6, stride = 20;
+      // Both operands every second element of something larger, C inside wider rows.
+      const Tensor a = sample_uniform({m, k, 2}, 5), b = sample_uniform({k, n, 2}, 6);
+      Tensor c = sample_uniform({m, stride}, 7);
+      const Tensor before = c.clone();
+      kernels::GemmProblem<float> g;
+      g.m = m, g.n = n, g.k = k;
+      g.a = {a.data<float>(), 2 * k, 2};
+      g.b = {b.data<float>(), 2 * n, 2};
+      g.c = c.mutable_data<float>();
+      g.c_stride = stride;
+      g.accumulate = true;
+      const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(4, m, n, k));
+      kernels::gemm(g, scratch->data());
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < stride; ++j) {
+          double expected = before.at(i * stride + j);
+          for (std::int64_t p = 0; p < k && j < n; ++p) {
+            expected += a.at(2 * (i * k + p)) * b.at(2 * (p * n + j));
+          }
+          BOOST_REQUIRE_SMALL(c.at(i * stride + j) - expected, 4e-6);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
