@@ -26,6 +26,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using Full = hn::ScalableTag<T>;
 
+/// Untyped memory as elements of T.
+template <class T>
+HWY_INLINE const T* elements(const void* p) {
+  return static_cast<const T*>(p);
+}
+template <class T>
+HWY_INLINE T* elements(void* p) {
+  return static_cast<T*>(p);
+}
+
 // -- Partial vectors: the remainder of a row gets the same arithmetic as its body
 // --------------------
 

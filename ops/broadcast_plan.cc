@@ -1,0 +1,65 @@
+#include "weft/ops/broadcast_plan.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+/// Strides of a dense operand along the axes of `out`: 0 where it is repeated.
+Sizes broadcast_strides(const Sizes& operand, const Sizes& out) {
+  const auto refuse = [&](const char* why) -> void {
+    throw ShapeError(
+        fmt::format("{} does not broadcast to {}: {}", to_string(operand), to_string(out), why));
+  };
+  if (operand.size() > out.size()) refuse("it has more axes");
+  const Sizes dense = row_major_strides(operand);
+  const std::size_t lead = out.size() - operand.size();
+  Sizes strides(out.size(), 0);
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    if (operand[i] == out[lead + i]) {
+      strides[lead + i] = operand[i] == 1 ? 0 : dense[i];
+    } else if (operand[i] != 1) {
+      refuse("sizes must be equal or 1");
+    }
+  }
+  return strides;
+}
+
+}  // namespace
+
+BroadcastPlan::BroadcastPlan(const Sizes& out, const std::vector<Sizes>& operands)
+    : numel_(num_elements(out)), strides_(operands.size()) {
+  std::vector<Sizes> full;
+  for (const Sizes& operand : operands) full.push_back(broadcast_strides(operand, out));
+  for (std::size_t axis = 0; axis < out.size(); ++axis) {
+    if (out[axis] == 1) continue;
+    bool merge = !sizes_.empty();
+    for (std::size_t i = 0; merge && i < full.size(); ++i) {
+      merge = strides_[i].back() == full[i][axis] * out[axis];
+    }
+    if (merge) {
+      sizes_.back() *= out[axis];
+      for (std::size_t i = 0; i < full.size(); ++i) strides_[i].back() = full[i][axis];
+    } else {
+      sizes_.push_back(out[axis]);
+      for (std::size_t i = 0; i < full.size(); ++i) strides_[i].push_back(full[i][axis]);
+    }
+  }
+  if (sizes_.empty()) {
+    sizes_.push_back(1);
+    for (Sizes& s : strides_) s.push_back(1);
+  }
+}
+
+void BroadcastPlan::locate(std::int64_t position, std::vector<std::int64_t>& offsets) const {
+  std::fill(offsets.begin(), offsets.end(), 0);
+  for (std::size_t axis = sizes_.size(); axis-- > 0;) {
+    const std::int64_t index = position % sizes_[axis];
+    position /= sizes_[axis];
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += index * strides_[i][axis];
+  }
+}
+
+}  // namespace weft

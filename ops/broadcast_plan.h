@@ -1,0 +1,55 @@
+// How the elements of broadcast operands meet: a loop nest of few axes, made once per kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "weft/core/shape.h"
+
+namespace weft {
+
+/// Dense operands broadcast (NumPy rules) to a dense result. Axes of size 1 vanish and neighbouring
+/// axes that every operand walks alike are merged, so that operands of equal sizes make one single
+/// row.
+class BroadcastPlan {
+ public:
+  /// `operands` are sizes that broadcast to `out`; throws ShapeError naming both where they do not.
+  BroadcastPlan(const Sizes& out, const std::vector<Sizes>& operands);
+
+  /// Elements of the result.
+  std::int64_t numel() const { return numel_; }
+  /// Elements of a row, the innermost merged axis.
+  std::int64_t row() const { return sizes_.back(); }
+  /// 1 if operand i moves along a row, 0 if one element of it serves the whole row.
+  std::int64_t step(std::size_t i) const { return strides_[i].back(); }
+  /// Merged axes, outermost first (at least one), and the operands' strides (in elements) along
+  /// them.
+  const Sizes& sizes() const { return sizes_; }
+  const Sizes& strides(std::size_t operand) const { return strides_[operand]; }
+
+  /// Calls body(position, offsets, count) for the pieces of rows that make up the flattened
+  /// positions [begin, end) of the result, in order: `offsets[i]` is where operand i starts; it
+  /// goes on with step(i).
+  template <class Body>
+  void for_rows(std::int64_t begin, std::int64_t end, Body&& body) const {
+    std::vector<std::int64_t> offsets(strides_.size());
+    while (begin < end) {
+      const std::int64_t in_row = begin % row();
+      const std::int64_t count = std::min(row() - in_row, end - begin);
+      locate(begin, offsets);
+      body(begin, offsets.data(), count);
+      begin += count;
+    }
+  }
+
+ private:
+  /// Offset of every operand at a flattened position of the result.
+  void locate(std::int64_t position, std::vector<std::int64_t>& offsets) const;
+
+  std::int64_t numel_ = 0;
+  Sizes sizes_;
+  std::vector<Sizes> strides_;
+};
+
+}  // namespace weft

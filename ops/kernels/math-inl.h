@@ -1,0 +1,192 @@
+// Elementary functions on vectors of f32 and f64, right for every input: infinities, NaN,
+// denormals, signed zeros and arguments outside the range that hwy/contrib/math promises. At most 4
+// ULP (tests say). Included once per target; everything lives in weft::HWY_NAMESPACE.
+#if defined(WEFT_OPS_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_MATH_INL_H_
+#undef WEFT_OPS_KERNELS_MATH_INL_H_
+#else
+#define WEFT_OPS_KERNELS_MATH_INL_H_
+#endif
+
+#include <math.h>
+
+#include "hwy/contrib/math/math-inl.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// `value` in every lane, rounded to the element type.
+template <class D>
+HWY_INLINE hn::Vec<D> constant(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> infinity(D d) {
+  return constant(d, HUGE_VAL);
+}
+/// `value` where `x` is not a NaN, `x` where it is. (Not Ne(x, x): Highway 1.0.3 says false for NaN
+/// on AVX2.)
+template <class D>
+HWY_INLINE hn::Vec<D> keep_nan(D, hn::Vec<D> x, hn::Vec<D> value) {
+  return hn::IfThenElse(hn::IsNaN(x), x, value);
+}
+
+/// f of every lane through the C library.
+template <class D>
+HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(double)) {
+  using T = hn::TFromD<D>;
+  HWY_ALIGN T lanes[hn::MaxLanes(d)];
+  hn::Store(x, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    lanes[i] = static_cast<T>(f(static_cast<double>(lanes[i])));
+  }
+  return hn::Load(d, lanes);
+}
+
+/// e^x. Highway's is right up to the overflow bound only, and gives 0 for NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_exp(D d, hn::Vec<D> x) {
+  const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
+  const auto y = hn::Exp(d, hn::Min(x, bound));
+  return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), y));
+}
+
+/// e^x - 1.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_expm1(D d, hn::Vec<D> x) {
+  const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
+  const auto y = hn::Expm1(d, hn::Min(x, bound));
+  const auto finite = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);  // keeps -0
+  return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), finite));
+}
+
+/// Natural logarithm: -inf at 0, NaN below.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_log(D d, hn::Vec<D> x) {
+  const auto inf = infinity(d);
+  auto y = hn::Log(d, x);
+  y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
+  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), y);
+  return keep_nan(d, x, y);
+}
+
+/// log(1 + x): -inf at -1, NaN below.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_log1p(D d, hn::Vec<D> x) {
+  const auto inf = infinity(d), minus_one = constant(d, -1.0);
+  auto y = hn::Log1p(d, x);
+  y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
+  y = hn::IfThenElse(hn::Eq(x, minus_one), hn::Neg(inf), y);
+  y = hn::IfThenElse(hn::Lt(x, minus_one), hn::NaN(d), y);
+  return keep_nan(d, x, y);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
+  const auto y = hn::Tanh(d, x);
+  return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
+}
+
+/// Sine and cosine. Highway reduces the argument in a few steps, which is exact enough up to
+/// `kBound` only; vectors with larger (or non-finite) lanes go through the C library.
+inline constexpr double kTrigonometricBound = 30000.0;
+
+template <class D>
+HWY_INLINE hn::Vec<D> vec_sin(D d, hn::Vec<D> x) {
+  const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
+  const auto y = hn::Sin(d, hn::IfThenElseZero(small, x));
+  if (HWY_LIKELY(hn::AllTrue(d, small))) return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
+  const auto slow = per_lane(d, x, ::sin);
+  return hn::IfThenElse(small, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y), slow);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> vec_cos(D d, hn::Vec<D> x) {
+  const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
+  const auto y = hn::Cos(d, hn::IfThenElseZero(small, x));
+  if (HWY_LIKELY(hn::AllTrue(d, small))) return y;
+  return hn::IfThenElse(small, y, per_lane(d, x, ::cos));
+}
+
+// Error function. For floats: minimax polynomials (N. Juffa, "Optimized version of erff()"): near 0
+// in x^2, elsewhere erfc(t) = exp(p(t)). Doubles exist for gradient checks and go through the C
+// library.
+
+/// The polynomial with erfc(t) ~ exp(p(t)) for floats 0.92 < t.
+template <class D>
+HWY_INLINE hn::Vec<D> log_erfc_polynomial(D d, hn::Vec<D> t) {
+  const auto s = hn::Mul(t, t);
+  auto r = hn::MulAdd(constant(d, -0x1.220000p-16), t, constant(d, 0x1.91cfb2p-12));
+  const auto u = hn::MulAdd(constant(d, -0x1.fd1438p-9), t, constant(d, 0x1.8d6342p-6));
+  r = hn::MulAdd(r, s, u);
+  r = hn::MulAdd(r, t, constant(d, -0x1.b55cb8p-4));
+  r = hn::MulAdd(r, t, constant(d, -0x1.450aa0p-1));
+  r = hn::MulAdd(r, t, constant(d, -0x1.079d0cp-3));
+  return hn::MulSub(r, t, t);
+}
+/// erf for floats |x| <= 0.92.
+template <class D>
+HWY_INLINE hn::Vec<D> small_erf_polynomial(D d, hn::Vec<D> x) {
+  const auto s = hn::Mul(x, x);
+  auto r = hn::MulAdd(constant(d, -0x1.38e000p-11), s, constant(d, 0x1.471a58p-8));
+  r = hn::MulAdd(r, s, constant(d, -0x1.b691b2p-6));
+  r = hn::MulAdd(r, s, constant(d, 0x1.ce1c44p-4));
+  r = hn::MulAdd(r, s, constant(d, -0x1.812700p-2));
+  r = hn::MulAdd(r, s, constant(d, 0x1.06eba8p-3));
+  return hn::MulAdd(r, x, x);
+}
+inline constexpr double kSmallErf = 0.927734375;
+
+template <class D>
+HWY_INLINE hn::Vec<D> vec_erf(D d, hn::Vec<D> x) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8) return per_lane(d, x, ::erf);
+  const auto t =
+      hn::Min(hn::Abs(x), constant(d, 10.0));  // erf is 1 from 4 on; the polynomial falls to 10
+  const auto tail = hn::Sub(constant(d, 1.0), hn::Exp(d, log_erfc_polynomial(d, t)));
+  const auto y = hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), hn::CopySign(tail, x),
+                                small_erf_polynomial(d, x));
+  return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
+}
+/// Standard normal distribution function, 0.5 * erfc(-x / sqrt(2)): no cancellation for negative x.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
+  const auto half = constant(d, 0.5), one = constant(d, 1.0);
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::Mul(half, per_lane(d, hn::Mul(x, constant(d, -0.70710678118654752440)), ::erfc));
+  }
+  const auto z = hn::Mul(x, constant(d, 0.70710678118654752440));
+  const auto t = hn::Min(hn::Abs(z), constant(d, 10.0));
+  const auto tail = hn::Mul(half, hn::Exp(d, log_erfc_polynomial(d, t)));
+  const auto outer = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
+  const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
+  return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
+}
+/// 1 / (1 + e^-x) from e^-|x|, which cannot overflow.
+template <class D>
+HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
+  const auto one = constant(d, 1.0);
+  const auto e = vec_exp(d, hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+}
+
+/// log(1 + e^x) = max(x, 0) + log1p(e^-|x|).
+template <class D>
+HWY_INLINE hn::Vec<D> vec_softplus(D d, hn::Vec<D> x) {
+  const auto positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+  return hn::Add(positive, vec_log1p(d, vec_exp(d, hn::Neg(hn::Abs(x)))));
+}
+
+/// x * gate, where the gate of -inf is 0: their product there is the limit, -0, and not NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> gated(D d, hn::Vec<D> x, hn::Vec<D> gate) {
+  return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity(d))), constant(d, -0.0), hn::Mul(x, gate));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
