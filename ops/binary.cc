@@ -1,7 +1,333 @@
+// Records of elementwise ops with two operands, and of where.
+#include <fmt/format.h>
+
+#include "weft/ops/broadcast_plan.h"
 #include "weft/ops/builtin.h"
+#include "weft/ops/elementwise.h"
+#include "weft/ops/kernels/binary.h"
 
 namespace weft {
+namespace {
 
-void add_binary_ops(OpSet&) {}
+using elementwise::at;
+using elementwise::sample_values;
+using kernels::BinaryOp;
+using kernels::CompareOp;
+using kernels::LogicalOp;
+using kernels::RowOperand;
+
+using RowFunction = void (*)(DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n);
+
+// Nanoseconds per float on one core, roughly: the first is what memory allows.
+constexpr double kExactNs = 0.4, kPowNs = 25.0;
+
+Kernel make_row_kernel(const KernelRequest& request, double ns_per_element, RowFunction row) {
+  const DType in = request.inputs[0].dtype, out = request.outputs[0].dtype;
+  BroadcastPlan plan(request.outputs[0].sizes, {request.inputs[0].sizes, request.inputs[1].sizes});
+  return elementwise::make_kernel(
+      plan.numel(), ns_per_element,
+      [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
+        const std::size_t size = dtype_size(in);
+        plan.for_rows(begin, end,
+                      [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {
+                        row(in, {at(run.inputs[0], from[0], size), plan.step(0)},
+                            {at(run.inputs[1], from[1], size), plan.step(1)},
+                            at(run.outputs[0], i, dtype_size(out)), count);
+                      });
+      });
+}
+
+/// "[1, 2]": where a flattened position lies.
+std::string index_text(std::int64_t position, const Sizes& sizes) {
+  Sizes index(sizes.size());
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    index[axis] = position % sizes[axis];
+    position /= sizes[axis];
+  }
+  return to_string(index);
+}
+
+/// First element of an integer tensor for which `bad` holds, or -1.
+template <class Bad>
+std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad) {
+  const auto search = [&](const auto* p) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (bad(p[i])) return i;
+    }
+    return std::int64_t{-1};
+  };
+  switch (dtype) {
+    case DType::i64: return search(static_cast<const std::int64_t*>(data));
+    case DType::i32: return search(static_cast<const std::int32_t*>(data));
+    case DType::i8: return search(static_cast<const std::int8_t*>(data));
+    case DType::u8: return search(static_cast<const std::uint8_t*>(data));
+    default: return -1;
+  }
+}
+
+template <BinaryOp op>
+Kernel make_binary(const KernelRequest& request) {
+  return make_row_kernel(request, op == BinaryOp::pow ? kPowNs : kExactNs,
+                         [](DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
+                           kernels::binary_row(op, dtype, a, b, out, n);
+                         });
+}
+
+/// Integer division by zero and negative integer powers have no value: refused before the run.
+template <BinaryOp op>
+Kernel make_partial(const KernelRequest& request) {
+  Kernel kernel = make_binary<op>(request);
+  const OperandSpec b = request.inputs[1];
+  if (!is_integer(b.dtype) || request.outputs[0].numel() == 0) return kernel;
+  kernel.check = [b](const KernelRun& run) {
+    const std::int64_t i = find_integer(b.dtype, run.inputs[1], b.numel(), [](auto x) {
+      return op == BinaryOp::div ? x == 0 : x < 0;
+    });
+    if (i < 0) return;
+    if (op == BinaryOp::div) {
+      throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
+    }
+    throw DataError(
+        fmt::format("negative power of an integer: b{} must be 0 or more; cast to a "
+                    "floating dtype for others",
+                    index_text(i, b.sizes)));
+  };
+  return kernel;
+}
+
+template <CompareOp op>
+Kernel make_compare(const KernelRequest& request) {
+  return make_row_kernel(request, kExactNs,
+                         [](DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
+                           kernels::compare_row(op, dtype, a, b, out, n);
+                         });
+}
+
+template <LogicalOp op>
+Kernel make_logical(const KernelRequest& request) {
+  return make_row_kernel(request, kExactNs,
+                         [](DType, RowOperand a, RowOperand b, void* out, std::int64_t n) {
+                           kernels::logical_row(op, a, b, out, n);
+                         });
+}
+
+Kernel make_where(const KernelRequest& request) {
+  const std::size_t size = dtype_size(request.outputs[0].dtype);
+  BroadcastPlan plan(request.outputs[0].sizes,
+                     {request.inputs[0].sizes, request.inputs[1].sizes, request.inputs[2].sizes});
+  return elementwise::make_kernel(
+      plan.numel(), kExactNs,
+      [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
+        plan.for_rows(begin, end,
+                      [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {
+                        kernels::where_row(size, {at(run.inputs[0], from[0], 1), plan.step(0)},
+                                           {at(run.inputs[1], from[1], size), plan.step(1)},
+                                           {at(run.inputs[2], from[2], size), plan.step(2)},
+                                           at(run.outputs[0], i, size), count);
+                      });
+      });
+}
+
+std::vector<ValueType> infer_binary(const InferContext& context) {
+  context.require_same_dtype(0, 1);
+  elementwise::require_number(context, 0, "a");
+  return {{context.dtype(0), context.broadcast(context.shape(0), context.shape(1))}};
+}
+
+std::vector<ValueType> infer_compare(const InferContext& context) {
+  context.require_same_dtype(0, 1);
+  return {{DType::boolean, context.broadcast(context.shape(0), context.shape(1))}};
+}
+
+std::vector<ValueType> infer_logical(const InferContext& context) {
+  context.require_dtype(0, DType::boolean, "a");
+  context.require_dtype(1, DType::boolean, "b");
+  return {{DType::boolean, context.broadcast(context.shape(0), context.shape(1))}};
+}
+
+std::vector<ValueType> infer_where(const InferContext& context) {
+  context.require_dtype(0, DType::boolean, "c");
+  context.require_same_dtype(1, 2);
+  const Shape values = context.broadcast(context.shape(1), context.shape(2));
+  return {{context.dtype(1), context.broadcast(context.shape(0), values)}};
+}
+
+const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
+  static const std::vector<std::pair<Sizes, Sizes>> sizes = {
+      {{2, 3}, {2, 3}}, {{}, {3}}, {{2, 1, 3}, {4, 1}}, {{0, 3}, {3}}, {{17}, {17}}, {{5}, {1}}};
+  return sizes;
+}
+
+/// Samples with values of a in [low_a, 2], of b in [low_b, 2.5] (in tenths).
+template <int low_a, int low_b>
+std::vector<OpSample> samples() {
+  std::vector<OpSample> result;
+  std::uint32_t seed = 1;
+  for (const auto& [a, b] : sample_sizes()) {
+    result.push_back({{sample_values(a, low_a / 10.0, 2.0, seed, -1),
+                       sample_values(b, low_b / 10.0, 2.5, seed + 1, 1)},
+                      {}});
+    seed += 2;
+  }
+  return result;
+}
+
+Tensor sample_bools(const Sizes& sizes, std::uint32_t seed) {
+  const Tensor values = sample_values(sizes, -1, 1, seed);
+  Tensor bools = Tensor::empty(DType::boolean, sizes);
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    bools.mutable_data<bool>()[i] = values.at(i) > 0;
+  return bools;
+}
+
+std::vector<OpSample> logical_samples() {
+  std::vector<OpSample> result;
+  std::uint32_t seed = 1;
+  for (const auto& [a, b] : sample_sizes()) {
+    result.push_back({{sample_bools(a, seed), sample_bools(b, seed + 1)}, {}});
+    seed += 2;
+  }
+  return result;
+}
+
+std::vector<OpSample> compare_samples() {
+  std::vector<OpSample> result = samples<-20, -20>();
+  result.push_back(
+      {{Tensor::of<std::int32_t>({4}, {1, 2, 3, 4}), Tensor::scalar(DType::i32, 3)}, {}});
+  result.push_back({logical_samples()[0].inputs, {}});
+  return result;
+}
+
+std::vector<OpSample> where_samples() {
+  const auto sample = [](Sizes c, Sizes a, Sizes b, std::uint32_t seed) -> OpSample {
+    return {{sample_bools(c, seed), sample_values(a, -2, 2, seed + 1),
+             sample_values(b, -2, 2, seed + 2)},
+            {}};
+  };
+  return {sample({2, 3}, {2, 3}, {2, 3}, 1), sample({3}, {2, 1}, {}, 4),
+          sample({4, 1}, {3}, {4, 3}, 7), sample({0}, {}, {}, 10), sample({}, {5}, {5}, 13)};
+}
+
+std::vector<OpErrorSample> shape_errors(DType dtype) {
+  return {{{{dtype, {2, 3}}, {dtype, {4}}},
+           {},
+           "do not broadcast: axis 1 (from the right) has 3 and 4"},
+          {{{DType::i64, {2}}, {DType::i32, {2}}}, {}, "i32"}};
+}
+
+std::vector<OpErrorSample> binary_errors() {
+  std::vector<OpErrorSample> errors = shape_errors(DType::f32);
+  errors.push_back({{{DType::boolean, {2}}, {DType::boolean, {2}}},
+                    {},
+                    "a must be f32, f64 or an integer, but is bool"});
+  return errors;
+}
+
+std::vector<OpErrorSample> compare_errors() { return shape_errors(DType::u8); }
+
+std::vector<OpErrorSample> logical_errors() {
+  return {{{{DType::f32, {2}}, {DType::boolean, {2}}}, {}, "a must be bool, but is f32"},
+          {{{DType::boolean, {2}}, {DType::i32, {2}}}, {}, "b must be bool, but is i32"},
+          {{{DType::boolean, {2}}, {DType::boolean, {3}}}, {}, "do not broadcast"}};
+}
+
+std::vector<OpErrorSample> where_errors() {
+  return {
+      {{{DType::f32, {2}}, {DType::f32, {2}}, {DType::f32, {2}}}, {}, "c must be bool, but is f32"},
+      {{{DType::boolean, {2}}, {DType::f32, {2}}, {DType::f64, {2}}},
+       {},
+       "operands have different dtypes, f32 and f64"},
+      {{{DType::boolean, {3}}, {DType::f32, {2}}, {DType::f32, {2}}}, {}, "do not broadcast"}};
+}
+
+OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const KernelRequest&),
+                     Trait more = Trait::none) {
+  OpRecord r;
+  r.name = std::move(name);
+  r.doc = std::move(doc);
+  r.inputs = {{"a"}, {"b"}};
+  r.traits = Trait::elementwise | more;
+  r.inplace = {{0, 0}, {0, 1}};
+  r.infer = infer_binary;
+  r.kernel = kernel;
+  r.samples = samples<-20, -20>;
+  r.error_samples = binary_errors;
+  return r;
+}
+
+void add_arithmetic(OpSet& ops) {
+  const Trait commutes = Trait::commutative;
+  ops.add(make_record("add", "a + b; integers wrap around.", make_binary<BinaryOp::add>, commutes));
+  ops.add(make_record("sub", "a - b; integers wrap around.", make_binary<BinaryOp::sub>));
+  ops.add(make_record("mul", "a * b; integers wrap around.", make_binary<BinaryOp::mul>, commutes));
+  OpRecord div =
+      make_record("div", "a / b; integers truncate, a zero integer divisor is a data error.",
+                  make_partial<BinaryOp::div>);
+  div.samples = samples<-20, 5>;
+  ops.add(std::move(div));
+  OpRecord pow =
+      make_record("pow", "a to the power of b; a negative integer exponent is a data error.",
+                  make_partial<BinaryOp::pow>);
+  pow.samples = samples<5, -20>;
+  ops.add(std::move(pow));
+  ops.add(make_record("maximum", "The larger one; NaN if either is. Ties share the gradient.",
+                      make_binary<BinaryOp::maximum>, commutes));
+  ops.add(make_record("minimum", "The smaller one; NaN if either is. Ties share the gradient.",
+                      make_binary<BinaryOp::minimum>, commutes));
+}
+
+void add_boolean(OpSet& ops, OpRecord r) {
+  r.gradient = Gradient::none;
+  r.no_gradient_reason = "booleans have no gradient";
+  ops.add(std::move(r));
+}
+
+void add_comparisons(OpSet& ops) {
+  const auto add = [&](const char* name, const char* doc, Kernel (*kernel)(const KernelRequest&),
+                       Trait more = Trait::none) {
+    OpRecord r = make_record(name, doc, kernel, more);
+    r.infer = infer_compare;
+    r.inplace = {};
+    r.samples = compare_samples;
+    r.error_samples = compare_errors;
+    add_boolean(ops, std::move(r));
+  };
+  const Trait commutes = Trait::commutative;
+  add("equal", "a == b; false for NaN.", make_compare<CompareOp::equal>, commutes);
+  add("not_equal", "a != b; true for NaN.", make_compare<CompareOp::not_equal>, commutes);
+  add("less", "a < b; false for NaN.", make_compare<CompareOp::less>);
+  add("less_equal", "a <= b; false for NaN.", make_compare<CompareOp::less_equal>);
+  add("greater", "a > b; false for NaN.", make_compare<CompareOp::greater>);
+  add("greater_equal", "a >= b; false for NaN.", make_compare<CompareOp::greater_equal>);
+}
+
+void add_logical(OpSet& ops) {
+  const auto add = [&](const char* name, const char* doc, Kernel (*kernel)(const KernelRequest&)) {
+    OpRecord r = make_record(name, doc, kernel, Trait::commutative);
+    r.infer = infer_logical;
+    r.samples = logical_samples;
+    r.error_samples = logical_errors;
+    add_boolean(ops, std::move(r));
+  };
+  add("logical_and", "a && b.", make_logical<LogicalOp::logical_and>);
+  add("logical_or", "a || b.", make_logical<LogicalOp::logical_or>);
+  add("logical_xor", "a != b.", make_logical<LogicalOp::logical_xor>);
+}
+
+}  // namespace
+
+void add_binary_ops(OpSet& ops) {
+  add_arithmetic(ops);
+  add_comparisons(ops);
+  add_logical(ops);
+  OpRecord where =
+      make_record("where", "c ? a : b for each element; all three broadcast.", make_where);
+  where.inputs = {{"c"}, {"a"}, {"b"}};
+  where.inplace = {{0, 1}, {0, 2}};
+  where.infer = infer_where;
+  where.samples = where_samples;
+  where.error_samples = where_errors;
+  ops.add(std::move(where));
+}
 
 }  // namespace weft

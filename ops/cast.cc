@@ -1,7 +1,60 @@
+// The record of cast.
+#include "weft/ops/kernels/cast.h"
+
 #include "weft/ops/builtin.h"
+#include "weft/ops/elementwise.h"
 
 namespace weft {
+namespace {
 
-void add_cast_ops(OpSet&) {}
+using elementwise::at;
+using elementwise::sample_values;
+
+constexpr double kNsPerElement = 0.4;
+
+std::vector<ValueType> infer_cast(const InferContext& context) {
+  return {{context.attributes().dtype("dtype"), context.shape(0)}};
+}
+
+Kernel make_cast(const KernelRequest& request) {
+  const DType from = request.inputs[0].dtype, to = request.outputs[0].dtype;
+  return elementwise::make_kernel(request.outputs[0].numel(), kNsPerElement,
+                                  [=](const KernelRun& run, std::int64_t begin, std::int64_t end) {
+                                    kernels::cast_row(
+                                        from, to, at(run.inputs[0], begin, dtype_size(from)),
+                                        at(run.outputs[0], begin, dtype_size(to)), end - begin);
+                                  });
+}
+
+std::vector<OpSample> samples() {
+  // To f64 only: finite differences in double would not survive another rounding.
+  return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
+          {{sample_values({}, -2, 2, 2)}, {{"dtype", DType::f64}}},
+          {{sample_values({0, 3}, -2, 2, 3)}, {{"dtype", DType::f64}}}};
+}
+
+std::vector<OpErrorSample> error_samples() {
+  return {{{{DType::f32, {2}}}, {}, "dtype"},
+          {{{DType::f32, {2}}}, {{"dtype", std::int64_t{1}}}, "dtype"}};
+}
+
+}  // namespace
+
+void add_cast_ops(OpSet& ops) {
+  OpRecord r;
+  r.name = "cast";
+  r.doc =
+      "x converted to dtype. Floats to integers truncate and saturate (NaN gives 0), integers to "
+      "narrower "
+      "ones wrap around, to bool is x != 0, to floats rounds to nearest, ties to even.";
+  r.inputs = {{"x"}};
+  r.attributes = {{"dtype", DType::f32, /*required=*/true}};
+  r.traits = Trait::elementwise;
+  r.infer = infer_cast;
+  r.kernel = make_cast;
+  r.samples = samples;
+  r.error_samples = error_samples;
+  ops.add(std::move(r));
+}
 
 }  // namespace weft
