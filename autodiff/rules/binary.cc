@@ -1,7 +1,85 @@
+// Gradients of elementwise ops with several operands. They have the broadcast shape: the transform
+// sums them to the operands' shapes.
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
 
 namespace weft {
+namespace {
 
-void add_binary_rules(RuleSet&) {}
+using Gradients = std::vector<Value>;
+
+Gradients gradient_add(const GradientContext& c) { return {c.cotangent(), c.cotangent()}; }
+
+Gradients gradient_sub(const GradientContext& c) {
+  Gradients g(2);
+  if (c.needs(0)) g[0] = c.cotangent();
+  if (c.needs(1)) g[1] = neg(c.cotangent());
+  return g;
+}
+
+Gradients gradient_mul(const GradientContext& c) {
+  Gradients g(2);
+  if (c.needs(0)) g[0] = c.cotangent() * c.input(1);
+  if (c.needs(1)) g[1] = c.cotangent() * c.input(0);
+  return g;
+}
+
+/// 1 / b and -a / b^2.
+Gradients gradient_div(const GradientContext& c) {
+  Gradients g(2);
+  const Value by_a = c.cotangent() / c.input(1);
+  if (c.needs(0)) g[0] = by_a;
+  if (c.needs(1)) g[1] = neg(by_a * c.output());
+  return g;
+}
+
+/// b a^(b-1), 0 where b is 0; a^b log(a), 0 where a is 0 and b >= 0 (there a^b does not move with b
+/// > 0).
+Gradients gradient_pow(const GradientContext& c) {
+  const Value a = c.input(0), b = c.input(1);
+  Gradients g(2);
+  if (c.needs(0)) g[0] = where(equal(b, 0), 0, c.cotangent() * (b * pow(a, b - 1)));
+  if (c.needs(1)) {
+    // log of 1 and not of 0 where the result is 0 anyway: its own gradient must stay finite.
+    const Value flat = logical_and(equal(a, 0), b >= 0);
+    g[1] = where(flat, 0, c.cotangent() * (c.output() * log(where(flat, 1, a))));
+  }
+  return g;
+}
+
+/// All to the operand that was chosen, half to each at ties. `chosen` compares an operand with the
+/// other.
+Gradients share(const GradientContext& c, Value (*chosen)(Arg, Arg)) {
+  const Value a = c.input(0), b = c.input(1), g = c.cotangent();
+  const Value tied = where(equal(a, b), 0.5 * g, 0);
+  Gradients result(2);
+  if (c.needs(0)) result[0] = where(chosen(a, b), g, tied);
+  if (c.needs(1)) result[1] = where(chosen(b, a), g, tied);
+  return result;
+}
+
+Gradients gradient_maximum(const GradientContext& c) { return share(c, greater); }
+Gradients gradient_minimum(const GradientContext& c) { return share(c, less); }
+
+Gradients gradient_where(const GradientContext& c) {
+  Gradients g(3);
+  if (c.needs(1)) g[1] = where(c.input(0), c.cotangent(), 0);
+  if (c.needs(2)) g[2] = where(c.input(0), 0, c.cotangent());
+  return g;
+}
+
+}  // namespace
+
+void add_binary_rules(RuleSet& rules) {
+  rules.add("add", gradient_add);
+  rules.add("sub", gradient_sub);
+  rules.add("mul", gradient_mul);
+  rules.add("div", gradient_div);
+  rules.add("pow", gradient_pow);
+  rules.add("maximum", gradient_maximum);
+  rules.add("minimum", gradient_minimum);
+  rules.add("where", gradient_where);
+}
 
 }  // namespace weft

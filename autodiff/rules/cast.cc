@@ -1,7 +1,17 @@
+// Gradient of cast: the cotangent in the operand's dtype. Nothing flows through integers and bools.
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/math.h"
 
 namespace weft {
+namespace {
 
-void add_cast_rules(RuleSet&) {}
+std::vector<Value> gradient_cast(const GradientContext& c) {
+  if (!is_floating(c.input(0).dtype()) || !is_floating(c.output().dtype())) return {};
+  return {cast(c.cotangent(), c.input(0).dtype())};
+}
+
+}  // namespace
+
+void add_cast_rules(RuleSet& rules) { rules.add("cast", gradient_cast); }
 
 }  // namespace weft
