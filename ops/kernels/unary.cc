@@ -56,22 +56,23 @@ struct Reciprocal {
     return hn::Div(constant(d, 1.0), x);
   }
 };
+// Roundings towards 0 keep the sign, which Highway's own code for SSSE3 loses: -0.25 gives -0.
 struct Floor {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::Floor(x));
+    return keep_nan(d, x, hn::CopySign(hn::Floor(x), x));
   }
 };
 struct Ceil {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::Ceil(x));
+    return keep_nan(d, x, hn::CopySign(hn::Ceil(x), x));
   }
 };
 struct Round {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::Round(x));
+    return keep_nan(d, x, hn::CopySign(hn::Round(x), x));
   }
 };
 /// Not max(x, 0): NaN must stay.
