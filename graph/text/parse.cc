@@ -1,0 +1,498 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "weft/core/error.h"
+#include "weft/graph/text/literal.h"
+#include "weft/graph/text/scanner.h"
+#include "weft/graph/text/text.h"
+
+namespace weft {
+namespace {
+
+// Keeps hostile text from exhausting the stack.
+constexpr int kMaxNesting = 32;
+
+class Parser {
+ public:
+  Parser(std::string_view text, const ParseOptions& options)
+      : options_(options), scan_(text, options.file) {}
+
+  Module parse() {
+    scan_.expect("weft text");
+    const std::size_t at = scan_.position();
+    const std::string_view version = scan_.number("a version");
+    if (version != "1") {
+      scan_.fail_at(at,
+                    fmt::format("version {} of the text; this program reads version 1", version));
+    }
+    Module module{std::make_unique<Graph>(options_.ops), Program("")};
+    Names names;
+    statements(*module.graph, names, 0);
+    if (scan_.take_word("program")) program(module, names);
+    if (!scan_.at_end()) scan_.expected("the end of the text");
+    return module;
+  }
+
+ private:
+  struct Names {
+    std::unordered_map<std::string, Value> values;  // "%4", "%tokens", "@net.weight"
+  };
+
+  // Runs `build`; what the graph finds wrong becomes an error at `position`.
+  template <class F>
+  auto guard(std::size_t position, F&& build) {
+    try {
+      return build();
+    } catch (const FormatError&) {
+      throw;
+    } catch (const Error& e) {
+      std::string message = e.what();
+      // The place that the graph adds is the place of the text again.
+      if (const std::size_t end = message.rfind("\n  at "); end != std::string::npos) {
+        message.resize(end);
+      }
+      scan_.fail_at(position, message);
+    }
+  }
+
+  SourceLocation here(std::size_t position) const {
+    return {options_.file.c_str(), scan_.line_of(position)};
+  }
+  void set_place(Graph& g, const Value& v, std::size_t position) {
+    if (!g.location(v.node()).known()) g.set_place(v.node(), here(position), {});
+  }
+
+  void statements(Graph& g, Names& names, int depth) {
+    for (;;) {
+      const std::size_t at = scan_.position();
+      if (scan_.take_word("dim")) {
+        do {
+          const std::string name = scan_.name("the name of a symbol");
+          guard(at, [&] {
+            Dim::parse(name, [&](std::string_view n) { return g.dim(n).as_symbol(); });
+            return 0;
+          });
+        } while (scan_.take(","));
+      } else if (scan_.take_word("require")) {
+        const Dim left = dim(g, "=");
+        scan_.expect("==");
+        const Dim right = dim(g, "");
+        guard(at, [&] { g.require(left == right, {}); });
+      } else if (scan_.take_word("input")) {
+        scan_.expect("%");
+        const std::string name = scan_.name("the name of an input");
+        scan_.expect(":");
+        const ValueType t = type(g);
+        const Value v = guard(at, [&] { return g.input(name, t, {}); });
+        set_place(g, v, at);
+        names.values.emplace("%" + name, v);
+      } else if (scan_.take_word("variable")) {
+        variable(g, names, at);
+      } else if (scan_.take_word("func")) {
+        function(g, at, depth);
+      } else if (scan_.take_word("name")) {
+        const std::string name = scan_.name("a name");
+        scan_.expect("=");
+        const Value v = value(names);
+        guard(at, [&] { g.set_name(name, v, {}); });
+      } else if (scan_.peek() == '%') {
+        node(g, names);
+      } else {
+        return;
+      }
+    }
+  }
+
+  void variable(Graph& g, Names& names, std::size_t at) {
+    scan_.expect("@");
+    const std::string name = scan_.name("the name of a variable");
+    scan_.expect(":");
+    VariableOptions options;
+    const std::size_t kind_at = scan_.position();
+    const std::string_view kind = scan_.word("the kind of the variable");
+    options.kind = guard(kind_at, [&] { return parse_variable_kind(kind); });
+    options.trainable = !scan_.take_word("frozen");
+    const ValueType t = type(g);
+    scan_.expect("=");
+    options.initializer = initializer();
+    const Variable v = guard(at, [&] { return g.variable(name, t, options, {}); });
+    set_place(g, v.value(), at);
+    names.values.emplace("@" + name, v.value());
+    if (scan_.take_word("alias")) {
+      do {
+        scan_.expect("@");
+        const std::size_t alias_at = scan_.position();
+        const std::string alias = scan_.name("another name of the variable");
+        guard(alias_at, [&] { g.alias(alias, v, {}); });
+      } while (scan_.take(","));
+    }
+  }
+
+  Initializer initializer() {
+    static constexpr std::pair<std::string_view, Initializer::Kind> kKinds[] = {
+        {"constant", Initializer::Kind::constant},
+        {"normal", Initializer::Kind::normal},
+        {"uniform", Initializer::Kind::uniform},
+        {"truncated_normal", Initializer::Kind::truncated_normal},
+        {"key", Initializer::Kind::key}};
+    const std::size_t at = scan_.position();
+    const std::string_view word = scan_.word("an initializer");
+    for (const auto& [name, kind] : kKinds) {
+      if (name != word) continue;
+      Initializer result{kind, 0, 0};
+      scan_.expect("(");
+      if (kind != Initializer::Kind::key) result.a = real();
+      if (kind != Initializer::Kind::key && kind != Initializer::Kind::constant) {
+        scan_.expect(",");
+        result.b = real();
+      }
+      scan_.expect(")");
+      return result;
+    }
+    scan_.fail_at(at, fmt::format("expected constant, normal, uniform, truncated_normal or key, "
+                                  "found {}",
+                                  quote(word)));
+  }
+
+  void function(Graph& g, std::size_t at, int depth) {
+    if (depth >= kMaxNesting) {
+      scan_.fail_at(at, fmt::format("functions are nested deeper than {}", kMaxNesting));
+    }
+    Function f;
+    scan_.expect("@");
+    f.name = scan_.name("the name of a function");
+    std::vector<std::pair<std::size_t, std::string>> inputs;
+    scan_.expect("(");
+    if (!scan_.take(")")) {
+      do {
+        scan_.expect("%");
+        const std::size_t name_at = scan_.position();
+        inputs.emplace_back(name_at, scan_.name("the name of an input"));
+      } while (scan_.take(","));
+      scan_.expect(")");
+    }
+    if (scan_.take_word("gradient")) {
+      scan_.expect("@");
+      f.gradient = scan_.name("the name of a function");
+    }
+    scan_.expect("{");
+    f.body = std::make_unique<Graph>(options_.ops);
+    Names names;
+    statements(*f.body, names, depth + 1);
+    for (const auto& [name_at, name] : inputs) {
+      const auto it = names.values.find("%" + name);
+      if (it == names.values.end()) {
+        scan_.fail_at(name_at, fmt::format("the function does not declare input %{}", name));
+      }
+      f.inputs.push_back(it->second);
+    }
+    if (!scan_.take_word("return")) scan_.expected("a statement or \"return\"");
+    do {
+      f.outputs.push_back(value(names));
+    } while (scan_.take(","));
+    scan_.expect("}");
+    guard(at, [&] {
+      g.add_function(std::move(f), {});
+      return 0;
+    });
+  }
+
+  void node(Graph& g, Names& names) {
+    std::vector<std::pair<std::size_t, std::string>> outputs;
+    do {
+      const std::size_t at = scan_.position();
+      scan_.expect("%");
+      outputs.emplace_back(at, "%" + std::string(scan_.word("the number of a value")));
+    } while (scan_.take(","));
+    scan_.expect("=");
+    const std::size_t at = scan_.position();
+    const OpRecord& op = record();
+    scan_.expect("(");
+    std::vector<Value> operands;
+    if (!scan_.take(")")) {
+      do {
+        operands.push_back(scan_.take_word("_") ? Value() : value(names));
+      } while (scan_.take(","));
+      scan_.expect(")");
+    }
+    Attributes attributes;
+    if (scan_.take("{")) {
+      do {
+        attribute(g, op, attributes);
+      } while (scan_.take(","));
+      scan_.expect("}");
+    }
+    std::uint32_t instance = 0;
+    if (scan_.take_word("instance")) {
+      instance =
+          static_cast<std::uint32_t>(whole(0, std::numeric_limits<std::uint32_t>::max() - 1));
+    }
+    check_function(g, op, attributes, at);
+    Node& made = guard(at, [&]() -> std::reference_wrapper<Node> {
+      return std::ref(g.apply(op, std::move(operands), std::move(attributes), {}, instance));
+    });
+    set_place(g, made.output(0), at);
+    if (made.output_count() != static_cast<int>(outputs.size())) {
+      scan_.fail_at(at, fmt::format("{} gives {} values, but {} are named", op.name,
+                                    made.output_count(), outputs.size()));
+    }
+    scan_.expect(":");
+    for (int i = 0; i < made.output_count(); ++i) {
+      if (i > 0) scan_.expect(",");
+      const std::size_t type_at = scan_.position();
+      const ValueType said = type(g);
+      if (!(said == made.type(i))) {
+        scan_.fail_at(type_at, fmt::format("{} gives {}, but the text says {}", op.name,
+                                           made.type(i).str(), said.str()));
+      }
+      const auto& [name_at, name] = outputs[static_cast<std::size_t>(i)];
+      if (!names.values.emplace(name, made.output(i)).second) {
+        scan_.fail_at(name_at, fmt::format("{} is defined twice", name));
+      }
+    }
+  }
+
+  const OpRecord& record() {
+    const std::size_t at = scan_.position();
+    const std::string_view name = scan_.word("the name of an op");
+    const OpRecord* op = nullptr;
+    if (scan_.take("!")) {
+      const std::int64_t version = whole(1, std::numeric_limits<int>::max());
+      op = options_.ops->find(name, static_cast<int>(version));
+      if (op == nullptr) scan_.fail_at(at, fmt::format("unknown op {} version {}", name, version));
+    } else {
+      op = guard(at, [&] { return &options_.ops->at(name); });
+    }
+    if (op->has(Trait::leaf) && op->name != "constant") {
+      scan_.fail_at(at, fmt::format("{0} is no op to apply; write \"{0} ...\" instead", op->name));
+    }
+    return *op;
+  }
+
+  // The graph would find it too, but less politely.
+  void check_function(const Graph& g, const OpRecord& op, const Attributes& attributes,
+                      std::size_t at) {
+    if (!op.has(Trait::call)) return;
+    const Attribute* body = attributes.find("body");
+    const auto* name = body == nullptr ? nullptr : std::get_if<std::string>(body);
+    if (name != nullptr && !g.has_function(*name)) {
+      scan_.fail_at(at, fmt::format("function @{} is not defined", quote_if_needed(*name)));
+    }
+  }
+
+  void attribute(Graph& g, const OpRecord& op, Attributes& attributes) {
+    const std::size_t at = scan_.position();
+    const std::string_view name = scan_.word("the name of an attribute");
+    if (attributes.find(name) != nullptr) {
+      scan_.fail_at(at, fmt::format("attribute {} is given twice", name));
+    }
+    for (const AttributeSpec& spec : op.attributes) {
+      if (spec.name != name) continue;
+      scan_.expect("=");
+      attributes.set(name, attribute_value(g, spec.default_value, op, name));
+      return;
+    }
+    std::string known;
+    for (const AttributeSpec& spec : op.attributes) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", spec.name);
+    }
+    scan_.fail_at(at, fmt::format("op {} has no attribute {}; it has: {}", op.name, name,
+                                  known.empty() ? "none" : known));
+  }
+
+  Attribute attribute_value(Graph& g, const Attribute& like, const OpRecord& op,
+                            std::string_view name) {
+    if (std::holds_alternative<bool>(like)) {
+      if (scan_.take_word("true")) return true;
+      if (!scan_.take_word("false")) scan_.expected("true or false");
+      return false;
+    }
+    if (std::holds_alternative<std::int64_t>(like)) {
+      // Streams are 32-bit counters; a larger one would be cut silently when drawing.
+      const bool stream = op.has(Trait::random) && name == "stream";
+      return stream ? whole(0, std::numeric_limits<std::uint32_t>::max())
+                    : whole(std::numeric_limits<std::int64_t>::min(),
+                            std::numeric_limits<std::int64_t>::max());
+    }
+    if (std::holds_alternative<double>(like)) return real();
+    if (std::holds_alternative<std::string>(like)) return scan_.quoted("a string in quotes");
+    if (std::holds_alternative<DType>(like)) return dtype();
+    if (std::holds_alternative<std::vector<std::int64_t>>(like)) {
+      std::vector<std::int64_t> list;
+      each([&] {
+        list.push_back(whole(std::numeric_limits<std::int64_t>::min(),
+                             std::numeric_limits<std::int64_t>::max()));
+      });
+      return list;
+    }
+    if (std::holds_alternative<std::vector<double>>(like)) {
+      std::vector<double> list;
+      each([&] { list.push_back(real()); });
+      return list;
+    }
+    if (std::holds_alternative<Dim>(like)) return dim(g, ",}");
+    if (std::holds_alternative<Shape>(like)) return shape(g);
+    return tensor(g);
+  }
+
+  template <class F>
+  void each(F&& element) {
+    scan_.expect("[");
+    if (scan_.take("]")) return;
+    do {
+      element();
+    } while (scan_.take(","));
+    scan_.expect("]");
+  }
+
+  Tensor tensor(Graph& g) {
+    const std::size_t at = scan_.position();
+    const ValueType t = type(g);
+    if (!t.shape.is_constant()) scan_.fail_at(at, "the sizes of a constant must be numbers");
+    const Sizes sizes = t.shape.constant();
+    const std::int64_t count = guard(at, [&] { return num_elements(sizes); });
+    if (scan_.take_word("constant")) {
+      const std::size_t name_at = scan_.position();
+      const std::string name = scan_.name("the name of a constant");
+      const Tensor* found = nullptr;
+      if (options_.constants != nullptr) {
+        const auto it = options_.constants->find(name);
+        if (it != options_.constants->end()) found = &it->second;
+      }
+      if (found == nullptr) {
+        scan_.fail_at(name_at, fmt::format("constant {} is not among those given", name));
+      }
+      if (found->dtype() != t.dtype || found->sizes() != sizes) {
+        scan_.fail_at(name_at, fmt::format("constant {} is {}, but the text says {}", name,
+                                           found->type_str(), t.str()));
+      }
+      return *found;
+    }
+    std::vector<std::pair<std::size_t, std::string_view>> elements;
+    scan_.expect("{");
+    if (!scan_.take("}")) {
+      do {
+        const std::size_t element_at = scan_.position();
+        elements.emplace_back(element_at, scan_.number("an element"));
+      } while (scan_.take(","));
+      scan_.expect("}");
+    }
+    if (static_cast<std::int64_t>(elements.size()) != count) {
+      scan_.fail_at(
+          at, fmt::format("{} has {} elements, but {} are given", t.str(), count, elements.size()));
+    }
+    Tensor result = Tensor::empty(t.dtype, sizes);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (!parse_element(elements[i].second, result, static_cast<std::int64_t>(i))) {
+        scan_.fail_at(
+            elements[i].first,
+            fmt::format("{} is no value of {}", quote(elements[i].second), dtype_name(t.dtype)));
+      }
+    }
+    return result;
+  }
+
+  void program(Module& module, Names& names) {
+    module.program = Program(scan_.name("the name of the program"));
+    scan_.expect("{");
+    for (;;) {
+      const std::size_t at = scan_.position();
+      if (scan_.take_word("precision")) {
+        const std::size_t word_at = scan_.position();
+        const std::string_view word = scan_.word("a precision");
+        module.program.precision(guard(word_at, [&] { return parse_precision(word); }));
+      } else if (scan_.take_word("output")) {
+        const std::string name = scan_.name("the name of an output");
+        scan_.expect("=");
+        const Value v = value(names);
+        guard(at, [&] { module.program.output(name, v, {}); });
+      } else if (scan_.take_word("update")) {
+        if (scan_.peek() != '@') scan_.expected("a variable");
+        const Value variable = value(names);
+        scan_.expect("=");
+        const Value v = value(names);
+        guard(at, [&] { module.program.update(Variable(variable), v, {}); });
+      } else {
+        break;
+      }
+    }
+    if (!scan_.take("}")) scan_.expected("precision, output, update or \"}\"");
+  }
+
+  Value value(const Names& names) {
+    const std::size_t at = scan_.position();
+    std::string key;
+    if (scan_.take("@")) {
+      key = "@" + scan_.name("the name of a variable");
+    } else {
+      if (!scan_.take("%")) scan_.expected("a value (%...) or a variable (@...)");
+      const bool number = scan_.peek() >= '0' && scan_.peek() <= '9';
+      key =
+          "%" + (number ? std::string(scan_.word("a number")) : scan_.name("the name of a value"));
+    }
+    const auto it = names.values.find(key);
+    if (it == names.values.end()) scan_.fail_at(at, fmt::format("{} is not defined", key));
+    return it->second;
+  }
+
+  ValueType type(Graph& g) {
+    const DType d = dtype();
+    return {d, shape(g)};
+  }
+  DType dtype() {
+    const std::size_t at = scan_.position();
+    const std::string_view word = scan_.word("a dtype");
+    return guard(at, [&] { return parse_dtype(word); });
+  }
+  Shape shape(Graph& g) {
+    Shape result;
+    each([&] { result.push_back(dim(g, ",]")); });
+    return result;
+  }
+  Dim dim(Graph& g, std::string_view stops) {
+    const std::size_t at = scan_.position();
+    const std::string_view text = scan_.expression(stops);
+    try {
+      return Dim::parse(text, [&](std::string_view name) {
+        for (const SymbolPtr& s : g.symbols()) {
+          if (s->name == name) return s;
+        }
+        throw FormatError(
+            fmt::format("dim \"{}\" is not declared; write \"dim {}\" first", name, name));
+      });
+    } catch (const Error& e) {
+      scan_.fail_at(at, e.what());
+    }
+  }
+
+  double real() {
+    const std::size_t at = scan_.position();
+    const std::string_view text = scan_.number("a number");
+    const std::optional<double> value = parse_float(text);
+    if (!value) scan_.fail_at(at, fmt::format("expected a number, found {}", quote(text)));
+    return *value;
+  }
+  std::int64_t whole(std::int64_t low, std::int64_t high) {
+    const std::size_t at = scan_.position();
+    const std::string_view text = scan_.number("a whole number");
+    const std::optional<std::int64_t> value = parse_integer(text);
+    if (!value || *value < low || *value > high) {
+      scan_.fail_at(at, fmt::format("expected a whole number, at least {} and at most {}, found {}",
+                                    low, high, quote(text)));
+    }
+    return *value;
+  }
+
+  const ParseOptions& options_;
+  Scanner scan_;
+};
+
+}  // namespace
+
+Module parse_text(std::string_view text, const ParseOptions& options) {
+  return Parser(text, options).parse();
+}
+
+}  // namespace weft
