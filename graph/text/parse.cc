@@ -87,7 +87,7 @@ class Parser {
         const ValueType t = type(g);
         const Value v = guard(at, [&] { return g.input(name, t, {}); });
         set_place(g, v, at);
-        names.values.emplace("%" + name, v);
+        names.values.emplace(fmt::format("%{}", name), v);
       } else if (scan_.take_word("variable")) {
         variable(g, names, at);
       } else if (scan_.take_word("func")) {
@@ -119,7 +119,7 @@ class Parser {
     options.initializer = initializer();
     const Variable v = guard(at, [&] { return g.variable(name, t, options, {}); });
     set_place(g, v.value(), at);
-    names.values.emplace("@" + name, v.value());
+    names.values.emplace(fmt::format("@{}", name), v.value());
     if (scan_.take_word("alias")) {
       do {
         scan_.expect("@");
@@ -182,7 +182,7 @@ class Parser {
     Names names;
     statements(*f.body, names, depth + 1);
     for (const auto& [name_at, name] : inputs) {
-      const auto it = names.values.find("%" + name);
+      const auto it = names.values.find(fmt::format("%{}", name));
       if (it == names.values.end()) {
         scan_.fail_at(name_at, fmt::format("the function does not declare input %{}", name));
       }
@@ -204,7 +204,7 @@ class Parser {
     do {
       const std::size_t at = scan_.position();
       scan_.expect("%");
-      outputs.emplace_back(at, "%" + std::string(scan_.word("the number of a value")));
+      outputs.emplace_back(at, fmt::format("%{}", scan_.word("the number of a value")));
     } while (scan_.take(","));
     scan_.expect("=");
     const std::size_t at = scan_.position();
@@ -425,12 +425,13 @@ class Parser {
     const std::size_t at = scan_.position();
     std::string key;
     if (scan_.take("@")) {
-      key = "@" + scan_.name("the name of a variable");
+      key = fmt::format("@{}", scan_.name("the name of a variable"));
     } else {
       if (!scan_.take("%")) scan_.expected("a value (%...) or a variable (@...)");
       const bool number = scan_.peek() >= '0' && scan_.peek() <= '9';
-      key =
-          "%" + (number ? std::string(scan_.word("a number")) : scan_.name("the name of a value"));
+      const std::string name =
+          number ? std::string(scan_.word("a number")) : scan_.name("the name of a value");
+      key = fmt::format("%{}", name);
     }
     const auto it = names.values.find(key);
     if (it == names.values.end()) scan_.fail_at(at, fmt::format("{} is not defined", key));

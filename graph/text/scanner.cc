@@ -141,11 +141,13 @@ std::string_view Scanner::number(std::string_view what) {
   skip();
   const std::size_t start = position_;
   while (position_ < text_.size() && !is_blank(text_[position_]) &&
-         std::string_view(",]})").find(text_[position_]) == std::string_view::npos) {
+         std::string_view(",]}()").find(text_[position_]) == std::string_view::npos) {
     ++position_;
   }
-  if (text_.substr(start, position_ - start).substr(0, 4) == "nan(") take(")");
   if (position_ == start) expected(what);
+  if (text_.substr(start, position_ - start) == "nan" && text_.substr(position_, 1) == "(") {
+    position_ = std::min(text_.find(')', position_), text_.size() - 1) + 1;
+  }
   return text_.substr(start, position_ - start);
 }
 

@@ -1,0 +1,286 @@
+#include "weft/graph/text/text.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "weft/core/error.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/passes/verify.h"
+
+namespace weft {
+namespace {
+
+auto says(std::string what) {
+  return [what](const Error& e) {
+    const bool ok = std::string(e.what()).find(what) != std::string::npos;
+    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
+    return ok;
+  };
+}
+
+Value sum(Value x, std::vector<std::int64_t> axes) {
+  return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
+}
+
+// Everything that text has to carry: symbols, requirements, variables of all kinds, aliases, odd
+// names, functions, constants of every dtype, optional operands, several outputs, instances,
+// updates.
+Program sample(Graph& g) {
+  const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
+  const Value odd = g.input("odd name \"1\"\n", DType::f32, {2, 3});
+  g.require(g.dim("seq") == g.dim("half") * 2);
+  const Variable gain =
+      g.variable("net.gain", DType::f32, {4}, {.initializer = Initializer::ones()});
+  g.alias("tied gain", gain);
+  const Variable frozen =
+      g.variable("net.frozen", DType::f32, {4},
+                 {.trainable = false, .initializer = Initializer::truncated_normal(0.02)});
+  const Variable step = g.variable("step", DType::f32, {2, 3}, {.kind = VariableKind::optimizer});
+  const Variable cache =
+      g.variable("cache", DType::f32, {"batch", 7}, {.kind = VariableKind::cache});
+  g.key("dropout");
+
+  Node& norm = g.apply("layer_norm", {x, gain.value(), frozen.value()},
+                       {{"axes", std::int64_t{1}}, {"eps", 1e-5}});
+  const Value no_gain = g.apply("layer_norm", {x, Value(), frozen.value()},
+                                {{"axes", std::int64_t{1}}, {"eps", 0x1.fp-1000}})
+                            .output(0);
+  g.set_name("hidden.0", norm.output(0));
+  g.set_name("hidden again", norm.output(0));
+
+  define_function(g, "total", {{"a", DType::f32, {"n", "m", 4}}},
+                  [](Graph& body, const std::vector<Value>& in) {
+                    define_function(body, "inner", {{"b", DType::f32, {"k"}}},
+                                    [](Graph&, const std::vector<Value>& b) {
+                                      return std::vector<Value>{sum(b[0], {0})};
+                                    });
+                    return call(body, "inner", {sum(in[0], {1, 2})});
+                  });
+  const Value total = call(g, "total", {norm.output(0)})[0];
+  const Value mine = custom_gradient(
+      g, "mine", {no_gain},
+      [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{sum(in[0], {2})}; },
+      [](Graph& body, const std::vector<Value>& in) {
+        return std::vector<Value>{body.apply("optimization_barrier", {in[0]}).output(0)};
+      })[0];
+
+  const OpRecord& barrier = g.ops().at("optimization_barrier");
+  const Value again = g.apply(barrier, {odd}, {}, SourceLocation::current(), 3).output(0);
+  std::vector<Value> constants;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  float payload;
+  const std::uint32_t bits = 0xffc12345u;
+  std::memcpy(&payload, &bits, 4);
+  for (Tensor t :
+       {Tensor::of<float>({6}, {0.1f, -0.0f, nan, payload, -std::numeric_limits<float>::infinity(),
+                                std::numeric_limits<float>::denorm_min()}),
+        Tensor::of<double>({2}, {0.1, std::nan("")}), Tensor::full(DType::bf16, {2}, 0.3),
+        Tensor::full(DType::f16, {1, 1}, NAN),
+        Tensor::of<std::int64_t>({2}, {INT64_MIN, INT64_MAX}), Tensor::of<std::int32_t>({1}, {-7}),
+        Tensor::of<std::int8_t>({1}, {-128}), Tensor::of<std::uint8_t>({1}, {255}),
+        Tensor::of<bool>({2}, {true, false}), Tensor::zeros(DType::f32, {0, 3}),
+        Tensor::full(DType::f32, {100}, 0.7)}) {
+    constants.push_back(g.constant(t));
+  }
+  Program p("train net");
+  p.precision(Precision::medium)
+      .output("total", total)
+      .output("mine", mine)
+      .output("rows",
+              g.apply("dim_value", {}, {{"dim", g.dim("batch") * 3 + 1}, {"dtype", DType::i64}})
+                  .output(0))
+      .output("cache", cache.value())
+      .update(step, again);
+  for (std::size_t i = 0; i < constants.size(); ++i)
+    p.output("c" + std::to_string(i), constants[i]);
+  return p;
+}
+
+BOOST_AUTO_TEST_SUITE(text)
+
+BOOST_AUTO_TEST_CASE(prints_readable_text) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 4});
+  const Variable w =
+      g.variable("net.w", DType::f32, {4}, {.initializer = Initializer::normal(0.5)});
+  const Value y = sum(x, {0});
+  g.set_name("total", y);
+  Program p = Program("eval").output("y", y).update(w, y);
+  BOOST_TEST(to_text(p) ==
+             "weft text 1\n"
+             "dim batch\n"
+             "input %x: f32[batch, 4]\n"
+             "variable @net.w: parameter f32[4] = normal(0x0p+0, 0x1p-1)\n"
+             "%0 = sum(%x) {axes = [0], keepdims = false} : f32[4]\n"
+             "name total = %0\n"
+             "program eval {\n"
+             "  precision highest\n"
+             "  output y = %0\n"
+             "  update @net.w = %0\n"
+             "}\n");
+  const std::string places = to_text(p, {.places = true});
+  BOOST_TEST(places.find("text_test.cc:") != std::string::npos);
+  BOOST_TEST(to_text(parse_text(places).program) == to_text(p));
+}
+
+BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
+  Graph g;
+  const Program p = sample(g);
+  TextConstants constants;
+  const std::string first = to_text(p, {.constants = &constants});
+  BOOST_TEST(constants.size() == 1u);
+  const Module back = parse_text(first, {.constants = &constants});
+  verify_program(back.program);
+  BOOST_TEST(to_text(back.program) == first);
+  BOOST_TEST(to_text(*back.graph).find("name hidden.0 = ") != std::string::npos);
+
+  // Node by node: the same ops over the same operands, attributes equal by bits.
+  BOOST_TEST(back.program.nodes().size() == p.nodes().size());
+  std::vector<std::string> ops, ops_back;
+  for (const Node* n : p.nodes()) ops.push_back(n->op().name);
+  for (const Node* n : back.program.nodes()) ops_back.push_back(n->op().name);
+  std::sort(ops.begin(), ops.end());
+  std::sort(ops_back.begin(), ops_back.end());
+  BOOST_TEST(ops == ops_back, boost::test_tools::per_element());
+  for (const auto& [name, value] : p.outputs()) {
+    if (value.node().op().name != "constant") continue;
+    for (const auto& [other, copy] : back.program.outputs()) {
+      if (other != name) continue;
+      BOOST_TEST(bitwise_equal(value.node().attributes().tensor("value"),
+                               copy.node().attributes().tensor("value")));
+    }
+  }
+  const Variable gain = back.graph->find_variable("tied gain");
+  BOOST_TEST(gain.name() == "net.gain");
+  BOOST_TEST(!back.graph->find_variable("net.frozen").info().trainable);
+  BOOST_TEST((back.graph->find_variable("net.frozen").info().initializer ==
+              g.find_variable("net.frozen").info().initializer));
+  BOOST_TEST((back.graph->find_named("hidden again") == back.graph->find_named("hidden.0")));
+  BOOST_TEST(back.graph->where(back.graph->find_named("hidden.0").node()).find("<text>:") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(whole_graphs_round_trip) {
+  Graph g;
+  sample(g);
+  TextConstants constants;
+  const std::string first = to_text(g, {.constants = &constants});
+  const Module back = parse_text(first, {.constants = &constants});
+  BOOST_TEST(to_text(*back.graph) == first);
+  BOOST_TEST(back.program.outputs().empty());
+  verify_graph(*back.graph);
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_program_is_text_too) {
+  const std::string text = to_text(Program("nothing"));
+  BOOST_TEST(to_text(parse_text(text).program) == text);
+}
+
+BOOST_AUTO_TEST_CASE(literals_may_be_written_by_hand) {
+  const Module m = parse_text(
+      "weft text 1\n"
+      "%0 = constant() {value = f32[3] {0.5, -2, 1e3}} : f32[3]\n"
+      "program p { output y = %0 }");
+  BOOST_TEST(m.program.outputs()[0].second.node().attributes().tensor("value").to_vector<float>() ==
+                 (std::vector<float>{0.5f, -2, 1000}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
+  const auto bad = [](const std::string& body, const std::string& message) {
+    BOOST_CHECK_EXCEPTION(parse_text("weft text 1\ndim n\ninput %x: f32[n, 4]\n" + body),
+                          FormatError, says(message));
+  };
+  BOOST_CHECK_EXCEPTION(parse_text("hello"), FormatError,
+                        says("<text>:1:1: expected \"weft text\", found \"hello\""));
+  BOOST_CHECK_EXCEPTION(parse_text("weft text 2"), FormatError,
+                        says("1:11: version 2 of the text"));
+  BOOST_CHECK_EXCEPTION(parse_text("weft text 1", {.file = "a.txt"}).program.output("x", Value()),
+                        GraphError, says("undefined"));
+  bad("%0 = summ(%x)", "<text>:4:6: unknown op 'summ'; did you mean 'sum'?");
+  bad("%0 = sum(%y)", "4:10: %y is not defined");
+  bad("%0 = sum(@w)", "4:10: @w is not defined");
+  bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
+  bad("%0 = sum(%x) {axes = [0], axes = [0]}", "4:27: attribute axes is given twice");
+  bad("%0 = sum(%x) {axes = [7], keepdims = false} : f32[]", "4:6: sum: ");
+  bad("%0 = sum(%x) {axes = [0], keepdims = false} : f32[5]",
+      "4:47: sum gives f32[4], but the text says f32[5]");
+  bad("%0 = sum(%x) {axes = [zero]}", "4:23: expected a whole number");
+  bad("%0, %1 = sum(%x) {axes = [0], keepdims = false} : f32[4]",
+      "4:10: sum gives 1 values, but 2 are named");
+  bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9");
+  bad("%0 = variable()", "4:6: variable is no op to apply");
+  bad("%0 = call(%x) {body = \"f\"} : f32[4]", "4:6: function @f is not defined");
+  bad("%0 = constant() {value = f32[3] {1, 2}} : f32[3]",
+      "4:26: f32[3] has 3 elements, but 2 are given");
+  bad("%0 = constant() {value = f32[1] {one}} : f32[1]", "4:34: \"one\" is no value of f32");
+  bad("%0 = constant() {value = i8[1] {128}} : i8[1]", "\"128\" is no value of i8");
+  bad("%0 = constant() {value = f32[100] constant big} : f32[100]",
+      "4:44: constant big is not among those given");
+  bad("%0 = constant() {value = f32[4611686018427387904, 4] {}} : f32[0]", "4:26: ");
+  bad("input %x: f32[2]", "4:1: input 'x': an input of this name exists already");
+  bad("input %y: f31[2]", "4:11: ");
+  bad("input %y: f32[m]", "4:15: dim \"m\" is not declared; write \"dim m\" first");
+  bad("input %y: f32[2 +]", "4:15: ");
+  bad("require n == n + 1", "4:1: require(");
+  bad("variable @v: weight f32[2] = constant(0)", "4:14: unknown variable kind 'weight'");
+  bad("variable @v: buffer f32[2] = gaussian(0)", "4:30: expected constant, normal");
+  bad("variable @v: buffer f32[n] = constant(0)", "4:1: variable 'v': shape [n] is symbolic");
+  bad("name a = %x name a = @x", "4:22: @x is not defined");
+  bad("func @f(%a) { input %b: f32[n] return %b }", "4:29: dim \"n\" is not declared");
+  bad("func @f(%a) { input %b: f32[2] return %b }", "4:10: the function does not declare input %a");
+  bad("func @f(%b) { input %b: f32[2] }", "4:32: expected a statement or \"return\", found \"}\"");
+  bad("program p { output y = %x output y = %x }", "4:27: program 'p' has an output 'y' already");
+  bad("program p { precision low }", "4:23: unknown precision 'low'");
+  bad("program p { result y = %x }", "4:13: expected precision, output, update or \"}\"");
+  bad("program p { output \"y = %x }", "4:20: the string does not end");
+  bad("program p { } more", "4:15: expected the end of the text, found \"more\"");
+}
+
+BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
+  Graph g;
+  TextConstants constants;
+  const std::string good = to_text(sample(g), {.constants = &constants});
+  const std::string bytes = "%@{}[](),=:!-_\"\\ \n0x9nafp/*+";
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  int refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = good;
+    for (std::size_t edits = 1 + below(3); edits > 0; --edits) {
+      const std::size_t at = below(text.size());
+      switch (below(5)) {
+        case 0: text[at] = bytes[below(bytes.size())]; break;
+        case 1: text.erase(at, 1 + below(20)); break;
+        case 2: text.insert(at, 1, bytes[below(bytes.size())]); break;
+        case 3: text.resize(at + 1); break;
+        case 4: text.insert(at, text.substr(below(text.size()), below(40))); break;
+      }
+    }
+    try {
+      parse_text(text, {.constants = &constants});
+    } catch (const FormatError&) {
+      ++refused;
+    }
+  }
+  BOOST_TEST(refused > 2000);
+  std::string deep = "weft text 1\n";
+  for (int i = 0; i < 1000; ++i) deep += "func @f() { ";
+  BOOST_CHECK_EXCEPTION(parse_text(deep), FormatError, says("nested deeper than 32"));
+}
+
+BOOST_AUTO_TEST_CASE(draws_dot) {
+  Graph g;
+  const std::string dot = to_dot(sample(g));
+  BOOST_TEST(dot.find("digraph \"train net\"") == 0u);
+  BOOST_TEST(dot.find("layer_norm\\nf32[batch, seq, 4]") != std::string::npos);
+  BOOST_TEST(dot.find("update @step") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
