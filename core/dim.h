@@ -43,9 +43,9 @@ class Dim {
  public:
   struct Polynomial;
 
-  Dim() = default;                                // 0
-  Dim(std::int64_t value) : constant_(value) {}   // NOLINT(google-explicit-constructor)
-  Dim(int value) : constant_(value) {}            // NOLINT(google-explicit-constructor)
+  Dim() = default;                               // 0
+  Dim(std::int64_t value) : constant_(value) {}  // NOLINT(google-explicit-constructor)
+  Dim(int value) : constant_(value) {}           // NOLINT(google-explicit-constructor)
   explicit Dim(SymbolPtr symbol);
 
   bool is_constant() const { return poly_ == nullptr; }
@@ -64,8 +64,8 @@ class Dim {
 
   /// "2*batch*seq + 1", "floor_div(seq, 2)", "-1": parse() reads it back.
   std::string str() const;
-  /// Reads what str() writes (and any expression of + - * ( ) floor_div min max). `symbol` gives the
-  /// symbol for a name. Throws FormatError with the position.
+  /// Reads what str() writes (and any expression of + - * ( ) floor_div min max). `symbol` gives
+  /// the symbol for a name. Throws FormatError with the position.
   static Dim parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol);
 
   std::size_t hash() const;
@@ -91,8 +91,8 @@ class Dim {
   friend struct DimBuilder;
   bool identical(const Dim& o) const;
 
-  std::int64_t constant_ = 0;                // the value when poly_ is null
-  std::shared_ptr<const Polynomial> poly_;   // canonical, never constant
+  std::int64_t constant_ = 0;               // the value when poly_ is null
+  std::shared_ptr<const Polynomial> poly_;  // canonical, never constant
 };
 
 /// Floor division, rounding towards minus infinity. Simplifies when the division is exact.

@@ -176,7 +176,7 @@ Dim floor_div_constant(const Dim& a, std::int64_t k) {
       common = std::gcd(common, r);
     }
   }
-  const Dim whole = DimBuilder::from_terms(std::move(outside));
+  Dim whole = DimBuilder::from_terms(std::move(outside));
   if (inside.empty()) return whole;  // offset < k
   for (Term& t : inside) t.coefficient /= common;
   k /= common;

@@ -34,7 +34,7 @@ class Parser {
 
   Dim parse() {
     try {
-      const Dim d = sum();
+      Dim d = sum();
       peek();
       if (position_ < text_.size()) fail("an operator or the end");
       return d;

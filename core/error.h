@@ -15,7 +15,8 @@ class Error : public std::runtime_error {
   [[noreturn]] virtual void rethrow_as(const std::string& message) const { throw Error(message); }
 };
 
-/// Implements rethrow_as for one class per kind of mistake, so that callers catch what they can handle.
+/// Implements rethrow_as for one class per kind of mistake, so that callers catch what they can
+/// handle.
 template <class Self>
 class ErrorOf : public Error {
  public:
@@ -38,7 +39,8 @@ class ArgumentError : public ErrorOf<ArgumentError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A graph or program used wrongly: a foreign Value, an unknown name, a second update of a variable.
+/// A graph or program used wrongly: a foreign Value, an unknown name, a second update of a
+/// variable.
 class GraphError : public ErrorOf<GraphError> {
  public:
   using ErrorOf::ErrorOf;

@@ -28,7 +28,8 @@ class FunctionRef<R(Args...)> {
 };
 
 struct WorkersOptions {
-  /// Number of worker slots; 0 means one per hardware thread. Never more than asked for run at once.
+  /// Number of worker slots; 0 means one per hardware thread. Never more than asked for run at
+  /// once.
   int threads = 0;
   /// Test mode: when not 0, chunks are handed out in a shuffled order, with random small delays, so
   /// that a hidden dependence on order shows.

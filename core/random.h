@@ -33,17 +33,15 @@ struct RandomStream {
   std::uint32_t step = 0;
 
   PhiloxBlock block(std::uint64_t index) const {
-    return philox4x32({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-                       stream, step},
-                      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+    return philox4x32(
+        {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), stream, step},
+        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
   std::uint32_t word(std::uint64_t element) const { return block(element / 4)[element % 4]; }
 };
 
 /// Uniform in [0, 1) with 24 bits.
-inline float uniform_float(std::uint32_t word) {
-  return static_cast<float>(word >> 8) * 0x1p-24f;
-}
+inline float uniform_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 /// Uniform in [0, 1) with 53 bits.
 inline double uniform_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32 | low) >> 11)) * 0x1p-53;

@@ -48,7 +48,8 @@ To float_to_integer(double x) {
   if (x != x) return 0;
   constexpr double kLow = static_cast<double>(std::numeric_limits<To>::min());
   // max() + 1 is a power of two, hence exact, where max() of 64 bits is not.
-  constexpr double kEnd = static_cast<double>(std::numeric_limits<To>::max() / 2 + 1) * 2.0;
+  constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
+  constexpr double kEnd = static_cast<double>(kHalf) * 2.0;
   if (x <= kLow) return std::numeric_limits<To>::min();
   if (x >= kEnd) return std::numeric_limits<To>::max();
   return static_cast<To>(x);

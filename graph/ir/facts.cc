@@ -30,7 +30,7 @@ void Graph::Facts::add(const DimEquation& equation) {
   const auto symbols = zero.symbols();
   for (auto it = symbols.rbegin(); it != symbols.rend(); ++it) {
     if (const auto solution = solve_for(zero, *it)) {
-      const SymbolPtr symbol = *it;
+      const SymbolPtr& symbol = *it;
       for (auto& [s, d] : substitutions_) {
         d = d.substitute([&](const SymbolPtr& x) -> std::optional<Dim> {
           return x == symbol ? solution : std::nullopt;
