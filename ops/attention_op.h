@@ -1,0 +1,38 @@
+// What the files of the attention op share: operand positions and the parts of its records.
+#pragma once
+
+#include "weft/ops/op.h"
+
+namespace weft::attention_op {
+
+/// Operands of `attention`, in order; `attention_grad` has g, out and lse in front and g_lse
+/// behind.
+enum Operand : int {
+  kQ,
+  kK,
+  kV,
+  kBias,
+  kMask,
+  kOffsetBias,
+  kRowBias,
+  kRowIndex,
+  kColBias,
+  kColIndex,
+  kLengths,
+  kQStart,
+  kKey,
+  kOperands,
+};
+inline constexpr int kGradFirst = 3;                     // g, out, lse
+inline constexpr int kGradLse = kGradFirst + kOperands;  // g_lse
+
+std::vector<ValueType> infer(const InferContext& c);
+std::vector<ValueType> infer_grad(const InferContext& c);
+Kernel kernel(const KernelRequest& request);
+Kernel grad_kernel(const KernelRequest& request);
+std::vector<OpSample> samples();
+std::vector<OpSample> grad_samples();
+std::vector<OpErrorSample> error_samples();
+std::vector<OpErrorSample> grad_error_samples();
+
+}  // namespace weft::attention_op

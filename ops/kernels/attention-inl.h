@@ -1,0 +1,101 @@
+// Scores of a tile of attention: shared by the forward and backward kernels. Included once per SIMD
+// target.
+#if defined(WEFT_OPS_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#undef WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#else
+#define WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/softmax_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// s[r * stride + c] = score of query i0 + r and key j0 + c; -inf where the key is not visible.
+template <class T>
+HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
+                                 int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
+                                 std::byte* gemm_scratch) {
+  kernels::gemm({.m = rows,
+                 .n = cols,
+                 .k = a.D,
+                 .a = {a.q + a.query_row(b, h, i0) * a.D, a.D, 1},
+                 .b = {a.k + a.key_row(b, h, j0) * a.D, 1, a.D},
+                 .c = s,
+                 .c_stride = stride,
+                 .accumulate = false},
+                gemm_scratch);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t i = i0 + r;
+    T* row = s + r * stride;
+    row_scale(row, cols, a.scale, row);
+    if (a.bias != nullptr) {
+      const ScoreStrides& t = a.bias_strides;
+      const T* bias = a.bias + b * t.b + h * t.h + i * t.i + j0 * t.j;
+      if (t.j == 1) {
+        for (int64_t c = 0; c < cols; ++c) row[c] += bias[c];
+      } else {
+        for (int64_t c = 0; c < cols; ++c) row[c] += bias[0];
+      }
+    }
+    if (a.offset_bias != nullptr) {
+      const int64_t origin = a.offset_origin(b, i) + j0;
+      const T* table = a.offset_bias + h * a.offset_count + origin;
+      for (int64_t c = 0; c < cols; ++c) row[c] += table[c];
+    }
+    if (a.row_bias != nullptr) {
+      const T* table = a.row_bias + a.query_row(b, h, i) * a.row_count;
+      for (int64_t c = 0; c < cols; ++c) row[c] += table[a.row_index[i * a.Lk + j0 + c]];
+    }
+    if (a.col_bias != nullptr) {
+      const T* table = a.col_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count;
+      for (int64_t c = 0; c < cols; ++c) {
+        row[c] += table[c * a.col_count + a.col_index[i * a.Lk + j0 + c]];
+      }
+    }
+    if (a.mask != nullptr) {
+      const ScoreStrides& t = a.mask_strides;
+      const bool* mask = a.mask + b * t.b + h * t.h + i * t.i + j0 * t.j;
+      for (int64_t c = 0; c < cols; ++c) {
+        if (!mask[c * t.j]) row[c] = negative_infinity<T>();
+      }
+    }
+    const auto range = a.visible(b, i);
+    for (int64_t c = 0; c < HWY_MIN(cols, range.begin - j0); ++c) row[c] = negative_infinity<T>();
+    for (int64_t c = HWY_MAX(int64_t{0}, range.end - j0); c < cols; ++c) {
+      row[c] = negative_infinity<T>();
+    }
+  }
+}
+
+/// factor[c] = keep_scale or 0 for the probabilities of query i and keys from j0 on.
+template <class T>
+HWY_INLINE void attention_dropout(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i,
+                                  int64_t j0, int64_t cols, T* factor) {
+  const uint64_t first = static_cast<uint64_t>(a.query_row(b, h, i) * a.Lk + j0);
+  const uint64_t end = first + static_cast<uint64_t>(cols);
+  for (uint64_t block = first / 4; block * 4 < end; ++block) {
+    const PhiloxBlock words = a.random.block(block);
+    for (uint64_t w = 0; w < 4; ++w) {
+      const uint64_t element = block * 4 + w;
+      if (element < first || element >= end) continue;
+      factor[element - first] = words[w] >= a.drop_below ? a.keep_scale : T(0);
+    }
+  }
+}
+
+/// x[c] *= factor[c].
+template <class T>
+HWY_INLINE void row_multiply(T* x, const T* factor, int64_t n) {
+  for (int64_t c = 0; c < n; ++c) x[c] *= factor[c];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,156 @@
+// The inner work of attention and its gradient: one block of queries or keys of one head per call.
+// Formulas and operands are those of the record (ops/attention.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/core/random.h"
+
+namespace weft {
+
+/// i32 or i64 data, or nothing.
+struct IndexData {
+  const void* data = nullptr;
+  bool wide = true;
+  explicit operator bool() const { return data != nullptr; }
+  std::int64_t operator[](std::int64_t i) const {
+    return wide ? static_cast<const std::int64_t*>(data)[i]
+                : static_cast<const std::int32_t*>(data)[i];
+  }
+};
+
+/// Strides in elements over [B, H, Lq, Lk]; 0 on broadcast axes.
+struct ScoreStrides {
+  std::int64_t b = 0, h = 0, i = 0, j = 0;
+};
+
+/// Queries and keys of one tile. Multiples of every register block; 64 x 128 floats stay in the L1
+/// and L2 caches.
+inline constexpr std::int64_t kQueryBlock = 64;
+inline constexpr std::int64_t kKeyBlock = 128;
+
+/// Operands of one attention. Null pointers stand for absent operands.
+template <class T>
+struct AttentionArgs {
+  std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
+  const T *q = nullptr, *k = nullptr, *v = nullptr;
+  const T* bias = nullptr;
+  ScoreStrides bias_strides;
+  const bool* mask = nullptr;
+  ScoreStrides mask_strides;
+  const T* offset_bias = nullptr;
+  std::int64_t offset_count = 0;  // T: entries per head
+  const T* row_bias = nullptr;
+  IndexData row_index;
+  std::int64_t row_count = 0;  // R of row_bias
+  const T* col_bias = nullptr;
+  IndexData col_index;
+  std::int64_t col_count = 0;
+  IndexData lengths, q_start;
+  bool causal = false;
+  std::int64_t window = 0;
+  T scale = 1;
+  /// Dropout: an element is kept where its word is at least this; 0 means no dropout.
+  std::uint64_t drop_below = 0;
+  T keep_scale = 1;
+  RandomStream random;
+
+  std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
+  std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
+  /// Position of query i among the keys.
+  std::int64_t position(std::int64_t b, std::int64_t i) const {
+    return q_start ? q_start[b] + i : i + Lk - Lq;
+  }
+  /// Index into offset_bias[h] for key 0; key j is j further.
+  std::int64_t offset_origin(std::int64_t b, std::int64_t i) const {
+    return q_start ? offset_count - Lk - q_start[b] - i : Lq - 1 - i;
+  }
+  /// Keys that query i may see, before any mask: [begin, end).
+  struct Range {
+    std::int64_t begin, end;
+  };
+  Range visible(std::int64_t b, std::int64_t i) const {
+    const std::int64_t p = position(b, i);
+    std::int64_t begin = 0, end = length(b);
+    if (causal && p + 1 < end) end = p + 1;
+    if (window > 0) {
+      if (p + window < end) end = p + window;
+      if (p - window + 1 > begin) begin = p - window + 1;
+    }
+    if (end < begin) end = begin;
+    return {begin, end};
+  }
+  /// Keys that any of the queries [i0, i1) may see: both ends grow with i.
+  Range visible(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+    const Range first = visible(b, i0), last = visible(b, i1 - 1);
+    const std::int64_t begin = first.begin < Lk ? first.begin : Lk;
+    return {begin, last.end < begin ? begin : last.end};
+  }
+  /// Row of a [B, H, Lq, ...] array.
+  std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return (b * H + h) * Lq + i;
+  }
+  /// Row of a [B, Hkv, Lk, ...] array, for query head h.
+  std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
+    return (b * Hkv + kv_head(h)) * Lk + j;
+  }
+};
+
+/// What the gradient knows besides, and where it writes; null where nobody asks.
+template <class T>
+struct AttentionGrads {
+  const T *g = nullptr, *out = nullptr, *lse = nullptr;
+  const T* g_lse = nullptr;
+  T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, made by attention_delta
+  T *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  T *drow_bias = nullptr, *dcol_bias = nullptr;
+};
+
+/// Bytes of scratch of one worker, on any CPU.
+template <class T>
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
+template <class T>
+std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
+
+/// out and lse (may be null) of queries [i0, i1), at most kQueryBlock of them. The scores of the
+/// block live in scratch: kQueryBlock x Lk.
+void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                       std::int64_t i0, std::int64_t i1, float* out, float* lse,
+                       std::byte* scratch);
+void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                       std::int64_t i0, std::int64_t i1, double* out, double* lse,
+                       std::byte* scratch);
+
+/// grads.delta of rows [begin, end) of [B * H * Lq].
+void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                     std::int64_t begin, std::int64_t end);
+void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                     std::int64_t begin, std::int64_t end);
+
+/// dq and drow_bias of one block of queries (kQueryBlock from i0 on).
+void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
+void attention_grad_queries(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
+
+/// dk, dv and dcol_bias of one block of keys (kKeyBlock from j0 on) of one key head: its query
+/// heads in order.
+void attention_grad_keys(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
+void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
+
+/// Adds the gradient of the scores of one tile, queries [i0, i1) and keys [j0, j1), to `dbias` (an
+/// array with strides args.bias_strides: sums over broadcast axes) and to doffset[0, offset_count)
+/// of that head; either may be null.
+void attention_grad_scores(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, float* dbias, float* doffset,
+                           std::byte* scratch);
+void attention_grad_scores(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, double* dbias, double* doffset,
+                           std::byte* scratch);
+
+}  // namespace weft
