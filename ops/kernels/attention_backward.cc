@@ -174,7 +174,11 @@ void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b
     if (dbias != nullptr) {
       const ScoreStrides& t = a.bias_strides;
       T* row = dbias + b * t.b + h * t.h + i * t.i;
-      for (int64_t j = j0; j < j1; ++j) row[j * t.j] += ds[j - j0];
+      if (t.j == 0) {
+        row[0] += static_cast<T>(row_sum(ds, j1 - j0));
+      } else {
+        for (int64_t j = j0; j < j1; ++j) row[j] += ds[j - j0];
+      }
     }
     if (doffset != nullptr) {
       T* row = doffset + a.offset_origin(b, i);

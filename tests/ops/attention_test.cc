@@ -1,0 +1,179 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/attention.h"
+
+namespace weft {
+namespace {
+
+void check_close(const Tensor& actual, const std::vector<double>& expected, double tolerance,
+                 const char* what) {
+  BOOST_REQUIRE_EQUAL(static_cast<std::size_t>(actual.numel()), expected.size());
+  double scale = 1;
+  for (const double e : expected) {
+    if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double a = actual.at(static_cast<std::int64_t>(i));
+    if (a == expected[i]) continue;  // -inf
+    BOOST_REQUIRE_MESSAGE(std::abs(a - expected[i]) <= tolerance * scale,
+                          what << "[" << i << "] is " << a << ", expected " << expected[i]);
+  }
+}
+
+/// Forward and all gradients against the reference.
+void check(std::vector<Tensor> in, const Attributes& attributes, double tolerance) {
+  in.resize(13);
+  const auto out = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+  const Tensor g = sample_uniform(out[0].sizes(), 21).to(in[0].dtype());
+  const Tensor g_lse = sample_uniform(out[1].sizes(), 22).to(in[0].dtype());
+  std::vector<Tensor> grad_in = {g, out[0], out[1]};
+  grad_in.insert(grad_in.end(), in.begin(), in.end());
+  grad_in.push_back(g_lse);
+  const auto grads = evaluate_op(builtin_ops()->at("attention_grad"), grad_in, attributes);
+  const auto r = testing::reference_attention(in, attributes, g, g_lse);
+  check_close(out[0], r.out, tolerance, "out");
+  check_close(out[1], r.lse, tolerance, "lse");
+  check_close(grads[0], r.dq, tolerance, "dq");
+  check_close(grads[1], r.dk, tolerance, "dk");
+  check_close(grads[2], r.dv, tolerance, "dv");
+  check_close(grads[3], r.dbias, tolerance, "dbias");
+  check_close(grads[4], r.doffset_bias, tolerance, "doffset_bias");
+  check_close(grads[5], r.drow_bias, tolerance, "drow_bias");
+  check_close(grads[6], r.dcol_bias, tolerance, "dcol_bias");
+}
+
+std::vector<Tensor> operands(std::int64_t b, std::int64_t h, std::int64_t hkv, std::int64_t lq,
+                             std::int64_t lk, std::int64_t d, std::int64_t dv) {
+  std::vector<Tensor> in = {sample_uniform({b, h, lq, d}, 1), sample_uniform({b, hkv, lk, d}, 2),
+                            sample_uniform({b, hkv, lk, dv}, 3)};
+  in.resize(13);
+  return in;
+}
+
+std::string data_error(const std::vector<Tensor>& in, bool causal = true) {
+  try {
+    evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}, {"causal", causal}});
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Tensor ints(std::vector<std::int64_t> values) {
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention)
+
+BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
+  testing::for_each_simd_target([](const char*) {
+    for (const OpSample& sample : builtin_ops()->at("attention").samples()) {
+      check(sample.inputs, sample.attributes, 1e-5);
+      std::vector<Tensor> doubles = sample.inputs;
+      for (Tensor& t : doubles) {
+        if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
+      }
+      check(doubles, sample.attributes, 1e-12);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
+  // More than one block of 64 queries and 128 keys, ragged ends, grouped heads, everything at once.
+  std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 9, 17);
+  check(in, {{"scale", 0.3}}, 1e-5);
+  check(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+  check(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{40}}}, 1e-5);
+  in[3] = sample_uniform({1, 4, 131, 261}, 4);
+  in[10] = ints({200, 33});
+  in[12] = ints({7, 1});
+  check(in, {{"scale", 0.3}, {"dropout", 0.25}, {"stream", std::int64_t{2}}}, 1e-5);
+  in[3] = sample_uniform({2, 1, 1, 261}, 4);
+  in[5] = sample_uniform({4, 600}, 5);
+  in[6] = sample_uniform({2, 4, 131, 5}, 6);
+  in[7] = sample_indices({131, 261}, 7, 5);
+  in[8] = sample_uniform({2, 4, 261, 3}, 8);
+  in[9] = sample_indices({131, 261}, 9, 3);
+  in[11] = ints({0, 100});
+  check(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+  in[3] = sample_uniform({1, 1, 131, 1}, 4);
+  check(in, {{"scale", 0.3}, {"window", std::int64_t{9}}}, 1e-5);
+  in[3] = sample_uniform({1, 1, 1, 1}, 4);
+  check(in, {{"scale", 0.3}}, 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(keys_beyond_lengths_may_hold_anything) {
+  std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
+  in[10] = ints({3});
+  const auto clean = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
+  for (const std::size_t which : {1, 2}) {
+    for (int i = 12; i < 20; ++i) in[which].mutable_data<float>()[i] = NAN;
+  }
+  const auto dirty = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
+  BOOST_CHECK(bitwise_equal(clean[0], dirty[0]));
+}
+
+BOOST_AUTO_TEST_CASE(bad_data_is_named) {
+  std::vector<Tensor> in = operands(2, 1, 1, 3, 5, 4, 4);
+  in[10] = ints({5, 6});
+  BOOST_CHECK_EQUAL(data_error(in), "lengths[1] is 6, but there are 5 keys: it must be in [0, 5]");
+  in[10] = Tensor();
+  in[11] = ints({2, 3});
+  BOOST_CHECK_EQUAL(
+      data_error(in),
+      "cache overflow: q_start[1] is 3 and there are 3 queries, but there is room for "
+      "5 keys");
+  BOOST_CHECK_EQUAL(data_error(in, false), "no error");
+  in[11] = ints({-1, 0});
+  BOOST_CHECK_EQUAL(data_error(in), "q_start[0] is -1: it must not be negative");
+  in[11] = ints({0, 2});
+  in[5] = sample_uniform({1, 8}, 5);
+  BOOST_CHECK_EQUAL(
+      data_error(in),
+      "offset_bias has 8 entries per head, but q_start[1] = 2 with 3 queries and 5 keys "
+      "needs 9");
+  in[5] = in[11] = Tensor();
+  in[6] = sample_uniform({2, 1, 3, 2}, 6);
+  in[7] = Tensor::full(DType::i32, {3, 5}, 1);
+  in[7].mutable_data<std::int32_t>()[7] = 2;
+  BOOST_CHECK_EQUAL(data_error(in),
+                    "row_index[1, 2] is 2, but row_bias has 2 entries: it must be in [0, 2)");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_optional_operands_are_named) {
+  const auto message = [](std::size_t i, Tensor t) -> std::string {
+    std::vector<Tensor> in = operands(2, 4, 2, 3, 5, 6, 7);
+    in[i] = std::move(t);
+    try {
+      evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  BOOST_CHECK_EQUAL(
+      message(3, sample_uniform({2, 4, 3, 4}, 1)),
+      "bias must broadcast to [batch, heads, queries, keys] = [2, 4, 3, 5], but axis 3 of "
+      "[2, 4, 3, 4] is 4");
+  BOOST_CHECK_EQUAL(message(4, sample_uniform({1, 1, 3, 5}, 1)),
+                    "mask must be bool, but is f32; convert it with cast()");
+  BOOST_CHECK_EQUAL(
+      message(5, sample_uniform({4, 9}, 1)),
+      "offset_bias without q_start must have queries + keys - 1 entries per head: 9 and 7 "
+      "differ");
+  BOOST_CHECK_EQUAL(message(6, sample_uniform({2, 4, 3, 2}, 1)),
+                    "row_bias and row_index belong together: only row_bias is given");
+  BOOST_CHECK_EQUAL(message(10, ints({1, 2, 3})), "lengths must have shape [2], but has [3]");
+  BOOST_CHECK_EQUAL(message(11, sample_uniform({2}, 1)),
+                    "q_start must be i32 or i64, but is f32; convert it with cast()");
+  BOOST_CHECK_EQUAL(message(12, ints({1, 2, 3})), "key must have shape [2], but has [3]");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

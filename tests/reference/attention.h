@@ -1,0 +1,142 @@
+// Scalar model in double of attention and its gradient: the record's formulas, pair by pair.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "weft/core/random.h"
+#include "weft/core/tensor.h"
+#include "weft/ops/attribute.h"
+
+namespace weft::testing {
+
+struct ReferenceAttention {
+  std::vector<double> out, lse;
+  // Gradients for a cotangent g of out and g_lse of lse; empty without g.
+  std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
+};
+
+/// `in` are the 13 operands of the op, `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined.
+inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
+                                              const Attributes& attributes, const Tensor& g = {},
+                                              const Tensor& g_lse = {}) {
+  const Tensor &q = in[0], &k = in[1], &v = in[2];
+  const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
+  const std::int64_t B = q.size(0), H = q.size(1), Lq = q.size(2), D = q.size(3), Hkv = k.size(1),
+                     Lk = k.size(2), Dv = v.size(3);
+  const auto count = [&](std::size_t i) {
+    return static_cast<std::size_t>(given(i) ? in[i].numel() : 0);
+  };
+  ReferenceAttention r;
+  r.out.assign(static_cast<std::size_t>(B * H * Lq * Dv), 0);
+  r.lse.assign(static_cast<std::size_t>(B * H * Lq), -INFINITY);
+  r.dq.assign(count(0), 0);
+  r.dk.assign(count(1), 0);
+  r.dv.assign(count(2), 0);
+  r.dbias.assign(count(3), 0);
+  r.doffset_bias.assign(count(5), 0);
+  r.drow_bias.assign(count(6), 0);
+  r.dcol_bias.assign(count(8), 0);
+  const auto flag = [&](const char* n) {
+    return attributes.find(n) != nullptr && attributes.flag(n);
+  };
+  const std::int64_t window = attributes.find("window") ? attributes.integer("window") : 0;
+  const double rate = attributes.find("dropout") ? attributes.real("dropout") : 0;
+  const double scale = attributes.real("scale");
+  RandomStream random;
+  if (rate > 0) {
+    random = {static_cast<std::uint64_t>(in[12].at(0)),
+              static_cast<std::uint32_t>(attributes.integer("stream")),
+              static_cast<std::uint32_t>(in[12].at(1))};
+  }
+  // Index into an operand [B|1, H|1, Lq|1, Lk|1].
+  const auto broadcast = [](const Tensor& t, std::int64_t b, std::int64_t h, std::int64_t i,
+                            std::int64_t j) {
+    const std::int64_t at[] = {b, h, i, j};
+    std::int64_t index = 0;
+    for (int axis = 0; axis < 4; ++axis) {
+      index = index * t.size(axis) + (t.size(axis) == 1 ? 0 : at[axis]);
+    }
+    return index;
+  };
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t h = 0; h < H; ++h) {
+      const std::int64_t kv = b * Hkv + h / (H / Hkv);
+      for (std::int64_t i = 0; i < Lq; ++i) {
+        const std::int64_t row = (b * H + h) * Lq + i;
+        const std::int64_t start = given(11) ? static_cast<std::int64_t>(in[11].at(b)) : 0;
+        const std::int64_t p = given(11) ? start + i : i + Lk - Lq;
+        const auto offset_index = [&](std::int64_t j) {
+          const std::int64_t T = in[5].size(1);
+          return h * T + (given(11) ? j - (i + start) + T - Lk : j - i + Lq - 1);
+        };
+        const auto row_index = [&](std::int64_t j) {
+          return row * in[6].size(3) + static_cast<std::int64_t>(in[7].at(i * Lk + j));
+        };
+        const auto col_index = [&](std::int64_t j) {
+          return ((b * H + h) * Lk + j) * in[8].size(3) +
+                 static_cast<std::int64_t>(in[9].at(i * Lk + j));
+        };
+        std::vector<double> s(static_cast<std::size_t>(Lk), -INFINITY), keep(s.size(), 1);
+        double max = -INFINITY, sum = 0;
+        for (std::int64_t j = 0; j < Lk; ++j) {
+          if (flag("causal") && j > p) continue;
+          if (window > 0 && std::abs(p - j) >= window) continue;
+          if (given(10) && j >= in[10].at(b)) continue;
+          if (given(4) && in[4].at(broadcast(in[4], b, h, i, j)) == 0) continue;
+          double score = 0;
+          for (std::int64_t d = 0; d < D; ++d)
+            score += q.at(row * D + d) * k.at((kv * Lk + j) * D + d);
+          score *= scale;
+          if (given(3)) score += in[3].at(broadcast(in[3], b, h, i, j));
+          if (given(5)) score += in[5].at(offset_index(j));
+          if (given(6)) score += in[6].at(row_index(j));
+          if (given(8)) score += in[8].at(col_index(j));
+          s[static_cast<std::size_t>(j)] = score;
+          max = std::max(max, score);
+        }
+        if (max == -INFINITY) continue;
+        for (const double x : s) sum += std::exp(x - max);
+        r.lse[static_cast<std::size_t>(row)] = max + std::log(sum);
+        double delta = g_lse.defined() ? -g_lse.at(row) : 0;
+        for (std::int64_t j = 0; j < Lk; ++j) {
+          const auto u = static_cast<std::size_t>(j);
+          s[u] = std::exp(s[u] - max) / sum;
+          if (rate > 0) {
+            const std::uint32_t word = random.word(static_cast<std::uint64_t>(row * Lk + j));
+            keep[u] = static_cast<double>(word) >= rate * 0x1p32 ? 1 / (1 - rate) : 0;
+          }
+          for (std::int64_t d = 0; d < Dv; ++d) {
+            r.out[static_cast<std::size_t>(row * Dv + d)] +=
+                keep[u] * s[u] * v.at((kv * Lk + j) * Dv + d);
+          }
+        }
+        if (!g.defined()) continue;
+        for (std::int64_t d = 0; d < Dv; ++d) {
+          delta += g.at(row * Dv + d) * r.out[static_cast<std::size_t>(row * Dv + d)];
+        }
+        for (std::int64_t j = 0; j < Lk; ++j) {
+          const auto u = static_cast<std::size_t>(j);
+          double dp = 0;
+          for (std::int64_t d = 0; d < Dv; ++d) {
+            dp += keep[u] * g.at(row * Dv + d) * v.at((kv * Lk + j) * Dv + d);
+            r.dv[static_cast<std::size_t>((kv * Lk + j) * Dv + d)] +=
+                keep[u] * s[u] * g.at(row * Dv + d);
+          }
+          const double ds = s[u] * (dp - delta);
+          for (std::int64_t d = 0; d < D; ++d) {
+            r.dq[static_cast<std::size_t>(row * D + d)] += scale * ds * k.at((kv * Lk + j) * D + d);
+            r.dk[static_cast<std::size_t>((kv * Lk + j) * D + d)] += scale * ds * q.at(row * D + d);
+          }
+          if (given(3)) r.dbias[static_cast<std::size_t>(broadcast(in[3], b, h, i, j))] += ds;
+          if (given(5)) r.doffset_bias[static_cast<std::size_t>(offset_index(j))] += ds;
+          if (given(6)) r.drow_bias[static_cast<std::size_t>(row_index(j))] += ds;
+          if (given(8)) r.dcol_bias[static_cast<std::size_t>(col_index(j))] += ds;
+        }
+      }
+    }
+  }
+  return r;
+}
+
+}  // namespace weft::testing
