@@ -1,7 +1,17 @@
+// Gradient of rope: a rotation's adjoint turns back.
 #include "weft/autodiff/rule.h"
 
 namespace weft {
+namespace {
 
-void add_rope_rules(RuleSet&) {}
+std::vector<Value> gradient_rope(const GradientContext& c) {
+  Attributes attributes = c.attributes();
+  attributes.set("inverse", !attributes.flag("inverse"));
+  return {c.graph().apply("rope", {c.cotangent(), c.input(1)}, std::move(attributes)).output(0)};
+}
+
+}  // namespace
+
+void add_rope_rules(RuleSet& rules) { rules.add("rope", gradient_rope); }
 
 }  // namespace weft

@@ -1,0 +1,67 @@
+#include "weft/graph/functions/loss.h"
+
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/axes.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft {
+namespace {
+
+Value reduced(const Value& loss, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mean: return mean(loss);
+    case Reduction::sum: return sum(loss);
+    case Reduction::none: return loss;
+    case Reduction::batch_mean: break;
+  }
+  return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
+}
+
+}  // namespace
+
+Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options) {
+  const Value x = logits.value("cross_entropy"), t = targets.value("cross_entropy");
+  Graph& graph = x.graph();
+  const std::int64_t axis = resolve_axis(options.class_axis, x, "cross_entropy", logits.location());
+  const Value loss = graph
+                         .apply("cross_entropy", {x, t},
+                                {{"axis", axis},
+                                 {"ignore_index", options.ignore_index},
+                                 {"label_smoothing", options.label_smoothing}},
+                                logits.location())
+                         .output(0);
+  const Graph::Frame frame(graph, "cross_entropy", logits.location());
+  if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
+  return sum(loss) / sum(cast(not_equal(t, options.ignore_index), x.dtype()));
+}
+
+Value mse(Arg x, Arg target, Reduction reduction) {
+  const ArgPair p = resolve_pair(x, target, "mse");
+  const Graph::Frame frame(p.a.graph(), "mse", p.loc);
+  return reduced(square(p.a - p.b), reduction);
+}
+
+Value l1(Arg x, Arg target, Reduction reduction) {
+  const ArgPair p = resolve_pair(x, target, "l1");
+  const Graph::Frame frame(p.a.graph(), "l1", p.loc);
+  return reduced(abs(p.a - p.b), reduction);
+}
+
+Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
+  const ArgPair p = resolve_pair(x, target, "bce_with_logits");
+  const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
+  // softplus(x) = max(x, 0) + ln(1 + exp(-|x|)), with a smooth gradient at 0.
+  return reduced(softplus(p.a) - p.a * p.b, reduction);
+}
+
+Value kl_div(Arg x, Arg target, Reduction reduction) {
+  const ArgPair p = resolve_pair(x, target, "kl_div");
+  const Graph::Frame frame(p.a.graph(), "kl_div", p.loc);
+  const Value positive = p.b > 0;
+  const Value log_target = log(where(positive, p.b, 1));
+  return reduced(where(positive, p.b * (log_target - p.a), 0), reduction);
+}
+
+}  // namespace weft
