@@ -1,0 +1,211 @@
+// Convolutions as matrix products over patches (Chellapilla et al., "High performance convolutional
+// neural networks for document processing", 2006). Patches of one tile of positions are gathered
+// into the worker's scratch, so that memory does not grow with the image; tiles follow from the
+// sizes alone.
+#include "weft/ops/conv_kernel.h"
+
+#include <algorithm>
+
+#include "weft/ops/kernels/conv.h"
+#include "weft/ops/kernels/gemm.h"
+
+namespace weft {
+namespace {
+
+using kernels::ConvGeometry;
+using kernels::GemmProblem;
+
+ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& w,
+                      const Sizes& out) {
+  const auto &stride = attributes.integers("stride"), &padding = attributes.integers("padding");
+  const auto& dilation = attributes.integers("dilation");
+  ConvGeometry g;
+  g.images = x[0], g.channels = x[1], g.height = x[2], g.width = x[3];
+  g.out_channels = out[1], g.out_height = out[2], g.out_width = out[3];
+  g.kernel_height = w[2], g.kernel_width = w[3];
+  g.stride_height = stride[0], g.stride_width = stride[1];
+  g.padding_height = padding[0], g.padding_width = padding[1];
+  g.dilation_height = dilation[0], g.dilation_width = dilation[1];
+  g.groups = attributes.integer("groups");
+  return g;
+}
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Elements of the patches of one tile: with the packed blocks of gemm() they fit the L2 cache.
+constexpr std::int64_t kPatchElements = 1 << 17;
+// Rows of patches (channels x taps) that one piece of an adjoint works on, about.
+constexpr std::int64_t kPatchRows = 128;
+// Output channels per piece of the weight gradient: each gathers the patches anew.
+constexpr std::int64_t kOutChannels = 96;
+constexpr double kMultiplyAddsPerNs = 20;
+constexpr double kMultiplyAddsPerChunk = 5e5;
+
+// Positions per tile when patches have `rows` rows.
+std::int64_t tile_positions(const ConvGeometry& g, std::int64_t rows) {
+  const std::int64_t wanted = kPatchElements / std::max<std::int64_t>(rows, 1) / 64 * 64;
+  return std::max<std::int64_t>(
+      1, std::min(std::clamp<std::int64_t>(wanted, 128, 4096), g.positions()));
+}
+
+std::int64_t tile_channels(const ConvGeometry& g) {
+  return std::clamp<std::int64_t>(kPatchRows / std::max<std::int64_t>(g.taps(), 1), 1,
+                                  std::max<std::int64_t>(g.group_channels(), 1));
+}
+
+double multiply_adds(const ConvGeometry& g) {
+  return static_cast<double>(g.images * g.positions()) * static_cast<double>(g.out_channels) *
+         static_cast<double>(g.group_channels() * g.taps());
+}
+
+std::size_t patch_bytes(std::size_t element, std::int64_t rows, std::int64_t positions) {
+  return (static_cast<std::size_t>(rows * positions) * element + 63) / 64 * 64;
+}
+
+// A kernel of one phase over `pieces` equal pieces of work.
+template <class Fn>
+Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_scratch, Fn piece) {
+  Kernel kernel;
+  kernel.slot_scratch = slot_scratch;
+  Phase phase;
+  const double work = multiply_adds(g);
+  phase.cost_ns = work / kMultiplyAddsPerNs;
+  if (pieces > 0) {
+    const double per_piece = work / static_cast<double>(pieces);
+    phase.chunks =
+        chunk_count(pieces, static_cast<std::int64_t>(kMultiplyAddsPerChunk / (per_piece + 1)));
+  }
+  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(pieces, chunks, chunk);
+    for (std::int64_t i = begin; i < end; ++i) piece(run, i);
+  };
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+// out[image, group] = w[group] * patches, per tile of positions.
+template <class T>
+Kernel forward(const ConvGeometry& g) {
+  const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
+  const std::int64_t tile = tile_positions(g, rows), tiles = divide_up(g.positions(), tile);
+  const std::size_t patches_bytes = g.pointwise() ? 0 : patch_bytes(sizeof(T), rows, tile);
+  const auto piece = [=](const KernelRun& run, std::int64_t index) {
+    const std::int64_t begin = index % tiles * tile, end = std::min(begin + tile, g.positions());
+    const std::int64_t group = index / tiles % g.groups, image = index / tiles / g.groups;
+    const T* x = run.in<T>(0) + (image * g.channels + group * g.group_channels()) * g.plane();
+    GemmProblem<T> gemm;
+    gemm.m = outs, gemm.n = end - begin, gemm.k = rows;
+    gemm.a = {run.in<T>(1) + group * outs * rows, rows, 1};
+    if (g.pointwise()) {
+      gemm.b = {x + begin, g.plane(), 1};
+    } else {
+      T* patches = reinterpret_cast<T*>(run.slot_scratch);
+      kernels::gather_patches(g, x, g.group_channels(), begin, end, patches);
+      gemm.b = {patches, end - begin, 1};
+    }
+    gemm.c = run.out<T>(0) + (image * g.out_channels + group * outs) * g.positions() + begin;
+    gemm.c_stride = g.positions();
+    kernels::gemm(gemm, run.slot_scratch + patches_bytes);
+  };
+  return make_kernel(g, g.images * g.groups * tiles,
+                     patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows),
+                     piece);
+}
+
+// Patches of the gradient = w[group]^T * g, added where they come from. A piece owns some channels
+// of an image.
+template <class T>
+Kernel input_grad(const ConvGeometry& g) {
+  const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
+  const std::int64_t width = tile_channels(g), tiles = divide_up(g.group_channels(), width);
+  const std::int64_t tile = tile_positions(g, width * g.taps());
+  const std::size_t patches_bytes = patch_bytes(sizeof(T), width * g.taps(), tile);
+  const auto piece = [=](const KernelRun& run, std::int64_t index) {
+    const std::int64_t group = index / tiles % g.groups, image = index / tiles / g.groups;
+    const std::int64_t first = index % tiles * width;
+    const std::int64_t channels = std::min(width, g.group_channels() - first);
+    T* dx = run.out<T>(0) + (image * g.channels + group * g.group_channels() + first) * g.plane();
+    std::fill_n(dx, channels * g.plane(), T{0});
+    T* patches = reinterpret_cast<T*>(run.slot_scratch);
+    for (std::int64_t begin = 0; begin < g.positions(); begin += tile) {
+      const std::int64_t end = std::min(begin + tile, g.positions());
+      GemmProblem<T> gemm;
+      gemm.m = channels * g.taps(), gemm.n = end - begin, gemm.k = outs;
+      gemm.a = {run.in<T>(1) + group * outs * rows + first * g.taps(), 1, rows};
+      gemm.b = {run.in<T>(0) + (image * g.out_channels + group * outs) * g.positions() + begin,
+                g.positions(), 1};
+      gemm.c = patches;
+      gemm.c_stride = end - begin;
+      kernels::gemm(gemm, run.slot_scratch + patches_bytes);
+      kernels::scatter_patches(g, patches, channels, begin, end, dx);
+    }
+  };
+  return make_kernel(
+      g, g.images * g.groups * tiles,
+      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), width * g.taps(), tile, outs), piece);
+}
+
+// dw[group] = sum over images and positions of g * patches^T, in order. A piece owns some output
+// channels and input channels of a group.
+template <class T>
+Kernel weight_grad(const ConvGeometry& g) {
+  const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
+  const std::int64_t width = tile_channels(g), tiles = divide_up(g.group_channels(), width);
+  const std::int64_t out_tiles = divide_up(outs, kOutChannels);
+  const std::int64_t tile = tile_positions(g, width * g.taps());
+  const std::size_t patches_bytes = patch_bytes(sizeof(T), width * g.taps(), tile);
+  const auto piece = [=](const KernelRun& run, std::int64_t index) {
+    const std::int64_t first = index % tiles * width;
+    const std::int64_t channels = std::min(width, g.group_channels() - first);
+    const std::int64_t first_out = index / tiles % out_tiles * kOutChannels;
+    const std::int64_t group = index / tiles / out_tiles;
+    GemmProblem<T> gemm;
+    gemm.m = std::min(kOutChannels, outs - first_out), gemm.n = channels * g.taps();
+    gemm.c = run.out<T>(0) + (group * outs + first_out) * rows + first * g.taps();
+    gemm.c_stride = rows;
+    for (std::int64_t i = 0; i < gemm.m; ++i) std::fill_n(gemm.c + i * rows, gemm.n, T{0});
+    gemm.accumulate = true;
+    T* patches = reinterpret_cast<T*>(run.slot_scratch);
+    for (std::int64_t image = 0; image < g.images; ++image) {
+      const T* x =
+          run.in<T>(1) + (image * g.channels + group * g.group_channels() + first) * g.plane();
+      for (std::int64_t begin = 0; begin < g.positions(); begin += tile) {
+        const std::int64_t end = std::min(begin + tile, g.positions());
+        kernels::gather_patches(g, x, channels, begin, end, patches);
+        gemm.k = end - begin;
+        gemm.a = {run.in<T>(0) +
+                      (image * g.out_channels + group * outs + first_out) * g.positions() + begin,
+                  g.positions(), 1};
+        gemm.b = {patches, 1, end - begin};
+        kernels::gemm(gemm, run.slot_scratch + patches_bytes);
+      }
+    }
+  };
+  return make_kernel(
+      g, g.groups * out_tiles * tiles,
+      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), std::min(kOutChannels, outs),
+                                                  width * g.taps(), tile),
+      piece);
+}
+
+}  // namespace
+
+Kernel conv2d_kernel(const KernelRequest& r) {
+  const ConvGeometry g =
+      geometry(r.attributes, r.inputs[0].sizes, r.inputs[1].sizes, r.outputs[0].sizes);
+  return r.inputs[0].dtype == DType::f32 ? forward<float>(g) : forward<double>(g);
+}
+
+Kernel conv2d_input_grad_kernel(const KernelRequest& r) {
+  const ConvGeometry g =
+      geometry(r.attributes, r.outputs[0].sizes, r.inputs[1].sizes, r.inputs[0].sizes);
+  return r.inputs[0].dtype == DType::f32 ? input_grad<float>(g) : input_grad<double>(g);
+}
+
+Kernel conv2d_weight_grad_kernel(const KernelRequest& r) {
+  const ConvGeometry g =
+      geometry(r.attributes, r.inputs[1].sizes, r.outputs[0].sizes, r.inputs[0].sizes);
+  return r.inputs[0].dtype == DType::f32 ? weight_grad<float>(g) : weight_grad<double>(g);
+}
+
+}  // namespace weft

@@ -1,0 +1,12 @@
+// Kernels of the three convolution ops.
+#pragma once
+
+#include "weft/ops/kernel.h"
+
+namespace weft {
+
+Kernel conv2d_kernel(const KernelRequest& request);
+Kernel conv2d_input_grad_kernel(const KernelRequest& request);
+Kernel conv2d_weight_grad_kernel(const KernelRequest& request);
+
+}  // namespace weft
