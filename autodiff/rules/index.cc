@@ -1,7 +1,50 @@
+#include "weft/graph/functions/index.h"
+
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/shape.h"
 
 namespace weft {
+namespace {
 
-void add_index_rules(RuleSet&) {}
+int axis_of(const GradientContext& c) { return static_cast<int>(c.attributes().integer("axis")); }
+
+std::vector<Value> take_rule(const GradientContext& c) {
+  return {index_add(zeros_like(c.input(0)), c.input(1), c.cotangent(), axis_of(c))};
+}
+
+std::vector<Value> index_add_rule(const GradientContext& c) {
+  const Value g = c.cotangent();
+  return {g, Value(), c.needs(2) ? take(g, c.input(1), axis_of(c)) : Value()};
+}
+
+std::vector<Value> take_along_axis_rule(const GradientContext& c) {
+  return {scatter_add(zeros_like(c.input(0)), c.input(1), c.cotangent(), axis_of(c))};
+}
+
+std::vector<Value> scatter_add_rule(const GradientContext& c) {
+  const Value g = c.cotangent();
+  return {g, Value(), c.needs(2) ? take_along_axis(g, c.input(1), axis_of(c)) : Value()};
+}
+
+std::vector<Value> dynamic_slice_rule(const GradientContext& c) {
+  return {dynamic_update_slice(zeros_like(c.input(0)), c.cotangent(), c.input(1))};
+}
+
+std::vector<Value> dynamic_update_slice_rule(const GradientContext& c) {
+  const Value g = c.cotangent(), update = c.input(1), start = c.input(2);
+  return {c.needs(0) ? dynamic_update_slice(g, zeros_like(update), start) : Value(),
+          c.needs(1) ? dynamic_slice(g, start, update.shape()) : Value()};
+}
+
+}  // namespace
+
+void add_index_rules(RuleSet& rules) {
+  rules.add("take", take_rule);
+  rules.add("index_add", index_add_rule);
+  rules.add("take_along_axis", take_along_axis_rule);
+  rules.add("scatter_add", scatter_add_rule);
+  rules.add("dynamic_slice", dynamic_slice_rule);
+  rules.add("dynamic_update_slice", dynamic_update_slice_rule);
+}
 
 }  // namespace weft

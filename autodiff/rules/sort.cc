@@ -1,7 +1,22 @@
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/shape.h"
 
 namespace weft {
+namespace {
 
-void add_sort_rules(RuleSet&) {}
+// The values are x at the indices, wherever those came from.
+std::vector<Value> picked_rule(const GradientContext& c) {
+  if (!c.has_cotangent(0)) return {};
+  const int axis = static_cast<int>(c.attributes().integer("axis"));
+  return {scatter_add(zeros_like(c.input(0)), c.output(1), c.cotangent(0), axis)};
+}
+
+}  // namespace
+
+void add_sort_rules(RuleSet& rules) {
+  rules.add("topk", picked_rule);
+  rules.add("sort", picked_rule);
+}
 
 }  // namespace weft
