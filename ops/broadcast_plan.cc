@@ -53,12 +53,30 @@ BroadcastPlan::BroadcastPlan(const Sizes& out, const std::vector<Sizes>& operand
   }
 }
 
-void BroadcastPlan::locate(std::int64_t position, std::vector<std::int64_t>& offsets) const {
-  std::fill(offsets.begin(), offsets.end(), 0);
+void BroadcastPlan::locate(std::int64_t position, std::vector<std::int64_t>& index,
+                           std::vector<std::int64_t>& offsets) const {
   for (std::size_t axis = sizes_.size(); axis-- > 0;) {
-    const std::int64_t index = position % sizes_[axis];
+    index[axis] = position % sizes_[axis];
     position /= sizes_[axis];
-    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += index * strides_[i][axis];
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += index[axis] * strides_[i][axis];
+  }
+}
+
+void BroadcastPlan::next_row(std::vector<std::int64_t>& index,
+                             std::vector<std::int64_t>& offsets) const {
+  const auto move = [&](std::size_t axis, std::int64_t steps) {
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] += steps * strides_[i][axis];
+  };
+  std::size_t axis = sizes_.size() - 1;
+  move(axis, -index[axis]);
+  index[axis] = 0;
+  while (axis-- > 0) {
+    if (++index[axis] < sizes_[axis]) {
+      move(axis, 1);
+      return;
+    }
+    index[axis] = 0;
+    move(axis, 1 - sizes_[axis]);
   }
 }
 

@@ -33,19 +33,23 @@ class BroadcastPlan {
   /// goes on with step(i).
   template <class Body>
   void for_rows(std::int64_t begin, std::int64_t end, Body&& body) const {
-    std::vector<std::int64_t> offsets(strides_.size());
+    if (begin >= end) return;
+    std::vector<std::int64_t> index(sizes_.size()), offsets(strides_.size());
+    locate(begin, index, offsets);
     while (begin < end) {
-      const std::int64_t in_row = begin % row();
-      const std::int64_t count = std::min(row() - in_row, end - begin);
-      locate(begin, offsets);
-      body(begin, offsets.data(), count);
+      const std::int64_t count = std::min(row() - index.back(), end - begin);
+      body(begin, static_cast<const std::int64_t*>(offsets.data()), count);
       begin += count;
+      next_row(index, offsets);
     }
   }
 
  private:
-  /// Offset of every operand at a flattened position of the result.
-  void locate(std::int64_t position, std::vector<std::int64_t>& offsets) const;
+  /// Index along every axis and offset of every operand at a flattened position of the result.
+  void locate(std::int64_t position, std::vector<std::int64_t>& index,
+              std::vector<std::int64_t>& offsets) const;
+  /// Moves both to the beginning of the next row.
+  void next_row(std::vector<std::int64_t>& index, std::vector<std::int64_t>& offsets) const;
 
   std::int64_t numel_ = 0;
   Sizes sizes_;

@@ -39,28 +39,51 @@ HWY_INLINE T* elements(void* p) {
 // -- Partial vectors: the remainder of a row gets the same arithmetic as its body
 // --------------------
 
+// Whether masked loads and stores of T neither fault nor read behind the end. Without them (SSSE3)
+// Highway 1.0.3 loads whole vectors, so a buffer is used.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+template <class T>
+inline constexpr bool kSafeMasks = sizeof(T) >= 4;
+#else
+template <class T>
+inline constexpr bool kSafeMasks = false;
+#endif
+
 /// The first `count` lanes from `from` (0 <= count <= Lanes(d)), the others `fill`. Reads exactly
-/// `count` elements: masked loads of Highway may fault on targets without hardware masks (SSSE3).
+/// `count` elements.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part_or(T fill, D d, const T* from, size_t count) {
-  HWY_ALIGN T buffer[hn::MaxLanes(d)];
-  hn::Store(hn::Set(d, fill), d, buffer);
-  memcpy(buffer, from, count * sizeof(T));
-  return hn::Load(d, buffer);
+  if constexpr (kSafeMasks<T>) {
+    const auto mask = hn::FirstN(d, count);
+    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, fill));
+  } else {
+    HWY_ALIGN T buffer[hn::MaxLanes(d)];
+    hn::Store(hn::Set(d, fill), d, buffer);
+    memcpy(buffer, from, count * sizeof(T));
+    return hn::Load(d, buffer);
+  }
 }
 
 /// The same with zeros in the other lanes.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part(D d, const T* from, size_t count) {
-  return load_part_or(T(0), d, from, count);
+  if constexpr (kSafeMasks<T>) {
+    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  } else {
+    return load_part_or(T(0), d, from, count);
+  }
 }
 
 /// Writes the first `count` lanes; touches nothing behind them.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_part(hn::Vec<D> v, D d, T* to, size_t count) {
-  HWY_ALIGN T buffer[hn::MaxLanes(d)];
-  hn::Store(v, d, buffer);
-  memcpy(to, buffer, count * sizeof(T));
+  if constexpr (kSafeMasks<T>) {
+    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+  } else {
+    HWY_ALIGN T buffer[hn::MaxLanes(d)];
+    hn::Store(v, d, buffer);
+    memcpy(to, buffer, count * sizeof(T));
+  }
 }
 
 // -- Reductions over the lanes of one vector. The order is fixed by the target, so that the same
