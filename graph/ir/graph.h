@@ -186,6 +186,8 @@ class Graph {
   /// Throws an error of the dynamic type of `error`, with op, operand types and place added.
   [[noreturn]] void fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
                          SourceLocation loc) const;
+  /// The same for an error in running a node of this graph, at the place where it was built.
+  [[noreturn]] void fail(const Error& error, const Node& node) const;
   /// Text of the current place: "main.cc:12" and the frames around it.
   std::string describe_place(SourceLocation loc) const;
   /// Throws GraphError if `value` is undefined or of another graph.
@@ -216,6 +218,7 @@ class Graph {
   void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
   std::vector<ValueType> infer(const OpRecord& op, const std::vector<Value>& inputs,
                                const Attributes& attributes) const;
+  std::string operands_text(std::string_view op, const std::vector<Value>& inputs) const;
   std::string frames_text(int frame) const;
   const char* keep_file_name(const char* file);
 

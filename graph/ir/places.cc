@@ -141,8 +141,7 @@ Graph::PlaceOf::~PlaceOf() {
   graph_.location_ = previous_location_;
 }
 
-void Graph::fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
-                 SourceLocation loc) const {
+std::string Graph::operands_text(std::string_view op, const std::vector<Value>& inputs) const {
   std::string operands;
   const OpRecord* record = ops_->find(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -157,8 +156,18 @@ void Graph::fail(const Error& error, std::string_view op, const std::vector<Valu
     operands += fmt::format("{}{}{}{}", operands.empty() ? "" : ", ", label, inputs[i].type().str(),
                             name.empty() ? "" : " '" + name + "'");
   }
-  error.rethrow_as(fmt::format("{}: {}\n  {}{}", op, error.what(),
-                               operands.empty() ? "" : "operands " + operands + "\n  ",
+  return operands.empty() ? "" : "operands " + operands + "\n  ";
+}
+
+void Graph::fail(const Error& error, const Node& node) const {
+  error.rethrow_as(fmt::format("{}: {}\n  {}{}", node.op().name, error.what(),
+                               operands_text(node.op().name, node.inputs()), where(node)));
+  std::abort();  // not reached: rethrow_as throws, which g++ 12 cannot see through devirtualisation
+}
+
+void Graph::fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
+                 SourceLocation loc) const {
+  error.rethrow_as(fmt::format("{}: {}\n  {}{}", op, error.what(), operands_text(op, inputs),
                                describe_place(loc)));
   std::abort();  // not reached: rethrow_as throws, which g++ 12 cannot see through devirtualisation
 }

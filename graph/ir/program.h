@@ -58,6 +58,8 @@ class Program {
   /// All updates: those given, then one for every random key that this program draws from (keys
   /// advance only in programs that draw).
   Updates updates() const;
+  /// Only the updates given. Cheap.
+  const Updates& given_updates() const { return updates_; }
   /// The graph, or null while the program is empty.
   Graph* graph() const { return graph_; }
   /// Outputs, then update values.
