@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -133,6 +134,9 @@ class Graph {
   const std::vector<DimEquation>& requirements() const { return requirements_; }
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
   const DimFacts& facts() const;
+  /// Sessions hold it while they copy a program out of the graph, so that several threads may each
+  /// make a Session over one graph (which nobody builds any more).
+  std::mutex& copy_mutex() const { return copy_mutex_; }
 
   // -- Side tables: never part of identity
   // ---------------------------------------------------------
@@ -222,6 +226,7 @@ class Graph {
   std::string frames_text(int frame) const;
   const char* keep_file_name(const char* file);
 
+  mutable std::mutex copy_mutex_;
   std::shared_ptr<const OpSet> ops_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_multimap<std::size_t, Node*> interned_;
