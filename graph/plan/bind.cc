@@ -1,0 +1,167 @@
+#include "weft/graph/plan/bind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+// A tensor whose sizes meet a declared shape: "input 'x'" or "variable 'cache'".
+struct Sighting {
+  std::string who;
+  const Shape* shape;
+  const Sizes* sizes;
+};
+
+std::string list_inputs(const CompiledProgram& c) {
+  std::string text;
+  for (const auto& input : c.inputs) {
+    if (!input.required) continue;
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", input.name, input.type.str());
+  }
+  return text.empty() ? "none" : text;
+}
+
+void check_feed(const CompiledProgram& c, const CompiledProgram::Input& input, const FeedType& f) {
+  if (f.dtype && *f.dtype != input.type.dtype) {
+    throw DTypeError(fmt::format(
+        "input '{}' of program '{}' is {}, but the tensor fed is {}{}; nothing is converted: feed "
+        "tensor.to(DType::{})",
+        input.name, c.name, input.type.str(), dtype_name(*f.dtype), to_string(f.sizes),
+        input.type.dtype == DType::boolean ? "boolean" : dtype_name(input.type.dtype)));
+  }
+  if (static_cast<int>(f.sizes.size()) != input.type.shape.rank()) {
+    throw ShapeError(
+        fmt::format("input '{}' of program '{}' is {} (rank {}), but the tensor fed has "
+                    "sizes {} (rank {})",
+                    input.name, c.name, input.type.str(), input.type.shape.rank(),
+                    to_string(f.sizes), f.sizes.size()));
+  }
+}
+
+void bind_axes(const Sighting& s, Bindings& bindings,
+               std::vector<std::pair<SymbolPtr, std::string>>& origins) {
+  for (int axis = 0; axis < s.shape->rank(); ++axis) {
+    const SymbolPtr symbol = (*s.shape)[axis].as_symbol();
+    if (!symbol) continue;
+    const std::int64_t size = (*s.sizes)[static_cast<std::size_t>(axis)];
+    const auto bound = bindings.find(*symbol);
+    if (!bound) {
+      bindings.bind(symbol, size);
+      origins.emplace_back(symbol, fmt::format("axis {} of {}", axis, s.who));
+    } else if (*bound != size) {
+      const auto origin = std::find_if(origins.begin(), origins.end(),
+                                       [&](const auto& o) { return o.first == symbol; });
+      throw ShapeError(fmt::format("axis {} of {} {} should be {} = {} (from {}), but is {}", axis,
+                                   s.who, s.shape->str(), symbol->name, *bound,
+                                   origin != origins.end() ? origin->second : "the caller", size));
+    }
+  }
+}
+
+bool all_bound(const Dim& dim, const Bindings& bindings) {
+  for (const SymbolPtr& s : dim.symbols()) {
+    if (!bindings.find(*s)) return false;
+  }
+  return true;
+}
+
+void check_axes(const Sighting& s, const Bindings& bindings) {
+  for (int axis = 0; axis < s.shape->rank(); ++axis) {
+    const Dim& dim = (*s.shape)[axis];
+    const std::int64_t size = (*s.sizes)[static_cast<std::size_t>(axis)];
+    if (dim.as_symbol() || !all_bound(dim, bindings)) continue;
+    const std::int64_t expected = dim.evaluate(bindings);
+    if (expected == size) continue;
+    throw ShapeError(fmt::format(
+        "axis {} of {} {} should be {}{}, but is {}", axis, s.who, s.shape->str(), dim.str(),
+        dim.is_constant() ? "" : fmt::format(" = {} (with {})", expected, bindings.str()), size));
+  }
+}
+
+void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindings) {
+  const std::vector<SymbolPtr>& symbols = c.module.graph->symbols();
+  for (const auto& [name, value] : dims) {
+    const auto it =
+        std::find_if(symbols.begin(), symbols.end(),
+                     [&, n = std::string_view(name)](const SymbolPtr& s) { return s->name == n; });
+    if (it == symbols.end()) {
+      std::string known;
+      for (const SymbolPtr& s : symbols) known += (known.empty() ? "" : ", ") + s->name;
+      throw ArgumentError(fmt::format("program '{}' has no symbol '{}'; its symbols are: {}",
+                                      c.name, name, known.empty() ? "none" : known));
+    }
+    if (value < 0) {
+      throw ArgumentError(
+          fmt::format("symbol '{}' was given {}; sizes are not negative", name, value));
+    }
+    if (!bindings.bind(*it, value)) {
+      throw ArgumentError(fmt::format("symbol '{}' was given two values", name));
+    }
+  }
+}
+
+}  // namespace
+
+Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& feeds,
+                      const DimValues& dims, const std::vector<std::pair<int, Sizes>>& existing) {
+  std::vector<char> fed(c.inputs.size(), 0);
+  std::vector<Sighting> sightings;
+  for (const FeedType& f : feeds) {
+    const int index = c.input_index(f.name);
+    if (index < 0) {
+      throw ArgumentError(fmt::format("program '{}' has no input '{}'; its inputs are: {}", c.name,
+                                      f.name, list_inputs(c)));
+    }
+    const CompiledProgram::Input& input = c.inputs[static_cast<std::size_t>(index)];
+    if (fed[static_cast<std::size_t>(index)]++) {
+      throw ArgumentError(fmt::format("input '{}' of program '{}' is fed twice", f.name, c.name));
+    }
+    check_feed(c, input, f);
+    sightings.push_back({fmt::format("input '{}'", f.name), &input.type.shape, &f.sizes});
+  }
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!c.inputs[i].required || fed[i]) continue;
+    throw ArgumentError(
+        fmt::format("program '{}' needs input '{}' {}, which is not fed; its inputs "
+                    "are: {}",
+                    c.name, c.inputs[i].name, c.inputs[i].type.str(), list_inputs(c)));
+  }
+  for (const auto& [variable, sizes] : existing) {
+    const VariableInfo& info = c.variables[static_cast<std::size_t>(variable)].info;
+    sightings.push_back({fmt::format("{} '{}'", variable_kind_name(info.kind), info.name),
+                         &info.type.shape, &sizes});
+  }
+
+  Bindings bindings;
+  bind_given(c, dims, bindings);
+  std::vector<std::pair<SymbolPtr, std::string>> origins;
+  for (const Sighting& s : sightings) bind_axes(s, bindings, origins);
+  for (const Sighting& s : sightings) check_axes(s, bindings);
+  for (const DimEquation& e : c.requirements) {
+    if (!all_bound(e.left, bindings) || !all_bound(e.right, bindings)) continue;
+    const std::int64_t left = e.left.evaluate(bindings), right = e.right.evaluate(bindings);
+    if (left == right) continue;
+    throw ShapeError(
+        fmt::format("program '{}' requires {} == {}, but these are {} and {} (with {})", c.name,
+                    e.left.str(), e.right.str(), left, right, bindings.str()));
+  }
+  return bindings;
+}
+
+Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings) {
+  try {
+    return info.type.shape.evaluate(bindings);
+  } catch (const ShapeError& e) {
+    throw ShapeError(
+        fmt::format("variable '{}' {}: {}; feed an input that shows the size, or give it "
+                    "in RunOptions::dims",
+                    info.name, info.type.str(), e.what()));
+  }
+}
+
+}  // namespace weft

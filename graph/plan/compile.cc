@@ -1,0 +1,149 @@
+#include "weft/graph/plan/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weft/core/error.h"
+#include "weft/graph/passes/pipeline.h"
+
+namespace weft {
+namespace {
+
+std::string close_names(const Graph& graph, std::string_view name) {
+  // Names that end alike or share a part: the usual mistake is a forgotten scope.
+  const std::string_view leaf = name.substr(name.rfind('.') + 1);
+  std::string text;
+  int shown = 0;
+  for (const auto& [known, value] : graph.names()) {
+    if (shown < 8 && known.find(leaf) != std::string::npos) {
+      text += (shown++ > 0 ? ", " : "") + known;
+    }
+  }
+  return shown > 0 ? "; close names: " + text
+                   : fmt::format("; the graph has {} named values", graph.names().size());
+}
+
+Program with_fetches(const Program& program, const std::vector<std::string>& fetch) {
+  Program result = program;
+  for (const std::string& name : fetch) {
+    const auto& outputs = result.outputs();
+    const auto there = std::find_if(outputs.begin(), outputs.end(),
+                                    [&](const auto& output) { return output.first == name; });
+    if (there != outputs.end()) continue;
+    Value value = program.graph()->find_named(name);
+    if (!value.defined() && program.graph()->has_variable(name)) {
+      value = program.graph()->find_variable(name);
+    }
+    if (!value.defined()) {
+      throw GraphError(
+          fmt::format("cannot fetch '{}': it is neither an output of program '{}' nor "
+                      "the name of a value{}",
+                      name, program.name(), close_names(*program.graph(), name)));
+    }
+    result.output(name, value);
+  }
+  return result;
+}
+
+void number_values(CompiledProgram& c) {
+  std::unordered_map<const Node*, int> index;
+  index.reserve(c.nodes.size());
+  c.first_value.resize(c.nodes.size());
+  c.node_inputs.resize(c.nodes.size());
+  c.leaves.resize(c.nodes.size());
+  const Graph& graph = *c.module.graph;
+  for (std::size_t n = 0; n < c.nodes.size(); ++n) {
+    const Node& node = *c.nodes[n];
+    index.emplace(&node, static_cast<int>(n));
+    c.first_value[n] = static_cast<int>(c.values.size());
+    for (const Value& v : node.inputs()) {
+      const int id =
+          v.defined()
+              ? c.first_value[static_cast<std::size_t>(index.at(v.node_pointer()))] + v.output()
+              : -1;
+      c.node_inputs[n].push_back(id);
+      if (id >= 0) c.values[static_cast<std::size_t>(id)].needed = true;
+    }
+    for (int o = 0; o < node.output_count(); ++o) {
+      int root = static_cast<int>(c.values.size());
+      if (node.op().has(Trait::alias)) {
+        root = c.values[static_cast<std::size_t>(c.node_inputs[n].at(0))].root;
+      }
+      c.values.push_back({static_cast<int>(n), o, root, false});
+    }
+    if (node.op().has(Trait::call)) {
+      throw GraphError(fmt::format("{} of '{}' at {} is still there after inlining", node.op().name,
+                                   node.attributes().text("body"), graph.where(node)));
+    }
+    if (!node.op().has(Trait::leaf)) continue;
+    CompiledProgram::Leaf& leaf = c.leaves[n];
+    if (node.op().name == "input") {
+      leaf = {CompiledProgram::LeafKind::input, c.input_index(node.attributes().text("name"))};
+    } else if (node.op().name == "variable") {
+      leaf = {CompiledProgram::LeafKind::variable,
+              c.variable_index(graph.variable_info(node).name)};
+    } else if (node.op().name == "constant") {
+      leaf = {CompiledProgram::LeafKind::constant, static_cast<int>(c.constants.size())};
+      c.constants.push_back(node.attributes().tensor("value"));
+    }
+  }
+  const auto number = [&](Value v) {
+    const int id = c.first_value[static_cast<std::size_t>(index.at(v.node_pointer()))] + v.output();
+    c.values[static_cast<std::size_t>(id)].needed = true;
+    return id;
+  };
+  for (const auto& [name, value] : c.module.program.outputs()) {
+    c.outputs.emplace_back(name, number(value));
+  }
+  for (const auto& [variable, value] : c.module.program.updates()) {
+    const int v = c.variable_index(variable.name());
+    c.variables[static_cast<std::size_t>(v)].updated = true;
+    c.updates.emplace_back(v, number(value));
+  }
+}
+
+}  // namespace
+
+int CompiledProgram::input_index(std::string_view name) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int CompiledProgram::variable_index(std::string_view name) const {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].info.name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::shared_ptr<const CompiledProgram> compile(const Program& program,
+                                               const std::vector<std::string>& fetch,
+                                               const CompileOptions& options) {
+  if (program.graph() == nullptr) {
+    throw GraphError(fmt::format("program '{}' has neither outputs nor updates", program.name()));
+  }
+  const Program wanted = with_fetches(program, fetch);
+  Module copy = clone_program(wanted);
+  auto c = std::make_shared<CompiledProgram>(options.passes ? run_passes(std::move(copy))
+                                                            : inline_calls(std::move(copy)));
+  c->name = program.name();
+  c->requirements = program.graph()->requirements();
+
+  std::unordered_set<std::string> required;
+  for (const Value& v : wanted.inputs()) required.insert(v.node().attributes().text("name"));
+  for (const Value& v : program.graph()->inputs()) {
+    const std::string& name = v.node().attributes().text("name");
+    c->inputs.push_back({name, v.type(), required.contains(name)});
+  }
+  for (const Variable& v : c->module.program.variables()) c->variables.push_back({v.info(), false});
+  c->nodes = c->module.program.nodes();
+  number_values(*c);
+  return c;
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// From steps to a finished plan: order, in-place writes, waves, checks and memory.
+#pragma once
+
+#include "weft/graph/plan/plan.h"
+#include "weft/graph/plan/uses.h"
+
+namespace weft {
+
+/// Takes a plan whose values, steps (in a legal order), outputs and updates are there, and fills in
+/// the rest: puts the steps in order, decides what is written in place, forms waves and places all
+/// memory.
+void lay_out(Plan& plan);
+
+/// What happens to memory while steps run in the order of the plan, before waves are formed.
+struct Occupation {
+  /// Values that share memory, by root: the number of a group (-1 for roots that no step makes).
+  std::vector<int> group_of;
+  struct Group {
+    std::size_t bytes = 0;
+    int first_value = -1;
+    int begin = 0, end = 0;  // steps; `end` is the number of steps for what lives to the end
+    int update = -1;  // into Plan::updates: is made in that variable's memory, if waves allow
+  };
+  std::vector<Group> groups;
+  /// Per step: roots whose memory it writes over, which nobody else may read in the same wave.
+  std::vector<std::vector<int>> overwrites;
+};
+
+/// Groups for all roots, each alone.
+Occupation occupy(const Plan& plan, const Uses& uses);
+
+/// Forms waves of adjacent independent steps that are too small to fill the machine alone, as long
+/// as no more memory is needed than without; fills Plan::waves and PlanStep::wave. No wave spans
+/// `break_at`.
+void form_waves(Plan& plan, const Occupation& occupation, int break_at);
+
+/// Makes every buffer: places of updates and outputs, lifetimes in waves, scratch, offsets.
+void place_memory(Plan& plan, const Uses& uses, const Occupation& occupation);
+
+}  // namespace weft

@@ -1,0 +1,149 @@
+#include "weft/graph/plan/offsets.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostForBySize = 8192;
+
+std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::size_t by_size(std::vector<MemoryBlock>& blocks) {
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  struct Placed {
+    std::size_t offset, end;
+    int first, last;
+  };
+  std::vector<Placed> placed;  // by offset
+  placed.reserve(blocks.size());
+  std::size_t total = 0;
+  for (std::size_t i : order) {
+    MemoryBlock& block = blocks[i];
+    const std::size_t bytes = rounded(block.bytes);
+    std::size_t offset = 0;
+    for (const Placed& p : placed) {
+      if (p.last < block.begin || p.first > block.end) continue;
+      if (p.offset >= offset + bytes) break;
+      offset = std::max(offset, p.end);
+    }
+    block.offset = offset;
+    total = std::max(total, offset + bytes);
+    const auto at = std::upper_bound(placed.begin(), placed.end(), offset,
+                                     [](std::size_t o, const Placed& p) { return o < p.offset; });
+    placed.insert(at, {offset, offset + bytes, block.begin, block.end});
+  }
+  return total;
+}
+
+// Free ranges, found by offset (to merge neighbours) and by size (for the best fit).
+class Holes {
+ public:
+  std::size_t take(std::size_t bytes) {
+    const auto fit = by_size_.lower_bound({bytes, 0});
+    if (fit == by_size_.end()) {
+      // Grow; a hole that touches the end is used up first.
+      std::size_t offset = total_;
+      if (!holes_.empty() && holes_.rbegin()->first + holes_.rbegin()->second == total_) {
+        offset = holes_.rbegin()->first;
+        erase(std::prev(holes_.end()));
+      }
+      total_ = offset + bytes;
+      return offset;
+    }
+    const auto [size, offset] = *fit;
+    erase(holes_.find(offset));
+    if (size > bytes) insert(offset + bytes, size - bytes);
+    return offset;
+  }
+  void give(std::size_t offset, std::size_t bytes) {
+    auto next = holes_.lower_bound(offset);
+    if (next != holes_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      next = erase(next);
+    }
+    if (next != holes_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        bytes += before->second;
+        erase(before);
+      }
+    }
+    insert(offset, bytes);
+  }
+  std::size_t total() const { return total_; }
+
+ private:
+  using Map = std::map<std::size_t, std::size_t>;
+  void insert(std::size_t offset, std::size_t bytes) {
+    holes_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  Map::iterator erase(Map::iterator it) {
+    by_size_.erase({it->second, it->first});
+    return holes_.erase(it);
+  }
+  Map holes_;
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;
+  std::size_t total_ = 0;
+};
+
+std::size_t by_time(std::vector<MemoryBlock>& blocks) {
+  std::vector<std::size_t> begins(blocks.size()), ends;
+  std::iota(begins.begin(), begins.end(), std::size_t{0});
+  ends = begins;
+  std::stable_sort(begins.begin(), begins.end(), [&](std::size_t a, std::size_t b) {
+    if (blocks[a].begin != blocks[b].begin) return blocks[a].begin < blocks[b].begin;
+    return blocks[a].bytes > blocks[b].bytes;
+  });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a].end < blocks[b].end; });
+  Holes holes;
+  std::size_t ended = 0;
+  for (std::size_t i : begins) {
+    for (; ended < ends.size() && blocks[ends[ended]].end < blocks[i].begin; ++ended) {
+      const MemoryBlock& old = blocks[ends[ended]];
+      if (old.bytes > 0) holes.give(old.offset, rounded(old.bytes));
+    }
+    blocks[i].offset = blocks[i].bytes > 0 ? holes.take(rounded(blocks[i].bytes)) : 0;
+  }
+  return holes.total();
+}
+
+}  // namespace
+
+std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
+  const std::size_t time_total = by_time(blocks);
+  if (blocks.size() > kMostForBySize || time_total == live_peak(blocks)) return time_total;
+  std::vector<MemoryBlock> other = blocks;
+  const std::size_t size_total = by_size(other);
+  if (size_total >= time_total) return time_total;
+  blocks = std::move(other);
+  return size_total;
+}
+
+std::size_t live_peak(const std::vector<MemoryBlock>& blocks) {
+  std::vector<std::pair<int, std::int64_t>> events;
+  for (const MemoryBlock& b : blocks) {
+    const auto bytes = static_cast<std::int64_t>(rounded(b.bytes));
+    events.emplace_back(b.begin, bytes);
+    events.emplace_back(b.end + 1, -bytes);
+  }
+  std::sort(events.begin(), events.end());  // at one time, negative (freed before) come first
+  std::int64_t live = 0, peak = 0;
+  for (const auto& [time, bytes] : events) {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
+  return static_cast<std::size_t>(peak);
+}
+
+}  // namespace weft

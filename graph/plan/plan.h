@@ -1,0 +1,139 @@
+// A plan: a compiled program for concrete sizes: kernels, their order in waves, and where every
+// value lies in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/graph/plan/compile.h"
+#include "weft/ops/kernel.h"
+
+namespace weft {
+
+/// Who owns the memory of a buffer.
+enum class Space : std::uint8_t {
+  arena,     // the Session's arena, at `offset`
+  feed,      // the caller's tensor
+  variable,  // the VariableStore
+  constant,  // the graph
+  output,    // the tensor handed to the caller
+};
+
+/// Concrete form of one value of the program.
+struct PlanValue {
+  DType dtype = DType::f32;
+  Sizes sizes;
+  std::size_t bytes = 0;
+  int root = 0;     // the value whose memory this is
+  int buffer = -1;  // for roots that exist: into Plan::buffers
+};
+
+/// A range of memory with a lifetime in waves, both ends included. Values that are made in place
+/// over one another share a buffer.
+struct PlanBuffer {
+  Space space = Space::arena;
+  int index = -1;          // into inputs, variables, constants or outputs of the program
+  std::size_t offset = 0;  // in the arena
+  std::size_t bytes = 0;
+  int begin = 0;
+  int end = 0;
+  int first_value = -1;  // -1 for scratch
+};
+
+/// One execution of a kernel. Operand lists hold values, -1 where absent or not needed.
+struct PlanStep {
+  const Node* node = nullptr;  // null for a copy that the plan itself needs
+  Kernel kernel;
+  std::vector<int> inputs;
+  std::vector<int> outputs;
+  /// Pairs {output, input} that are written over one another in this plan.
+  std::vector<std::pair<int, int>> inplace;
+  double flops = 0;
+  double bytes = 0;    // read and written
+  double cost_ns = 0;  // estimate on one core
+  int scratch = -1;    // buffer of the shared scratch
+  int wave = 0;
+};
+
+/// Steps that may run at the same time, and the checks of data that run before them.
+struct PlanWave {
+  std::vector<int> steps;
+  std::vector<int> checks;  // steps whose Kernel::check runs here
+};
+
+struct PlanOutput {
+  std::string name;
+  int value = 0;
+  bool direct =
+      false;  // the value is made in the output's own memory; else it is copied at the end
+};
+
+struct PlanUpdate {
+  int variable = 0;
+  int value = 0;
+  bool direct = false;  // made in the variable's own memory
+};
+
+/// Bytes by place, and per buffer.
+struct MemoryReport {
+  struct Entry {
+    std::string name;  // op and place of the value, or "scratch of ..."
+    std::string type;
+    std::size_t bytes = 0;
+    std::size_t offset = 0;
+    int begin = 0, end = 0;  // waves
+  };
+  std::size_t arena = 0;  // planned bytes
+  std::size_t live_peak =
+      0;  // most bytes of live buffers at one time: no plan for this order needs less
+  std::size_t slot_scratch = 0;  // besides, per worker
+  std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
+  std::vector<Entry> entries;  // arena buffers, largest first
+  std::string text(std::size_t rows = 20) const;
+};
+
+/// FLOPs and bytes moved, per step in order and in total.
+struct CostReport {
+  struct Entry {
+    std::string name;
+    double flops = 0, bytes = 0;
+  };
+  double flops = 0, bytes = 0;
+  std::vector<Entry> entries;
+  std::string text(std::size_t rows = 20) const;
+};
+
+/// Immutable once made.
+class Plan {
+ public:
+  std::shared_ptr<const CompiledProgram> program;
+  Bindings bindings;
+  std::vector<PlanValue> values;  // those of the program, then those of added copies
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanStep> steps;
+  std::vector<PlanWave> waves;
+  std::vector<PlanOutput> outputs;
+  std::vector<PlanUpdate> updates;
+  std::size_t arena_bytes = 0;
+  std::size_t slot_scratch = 0;  // bytes per worker, 64-byte aligned
+  std::size_t guard = 0;         // bytes kept free on both sides of every arena buffer (test mode)
+  /// The first wave that writes into a variable's memory; waves.size() where only the end does.
+  int first_write = 0;
+
+  const PlanBuffer& buffer_of(int value) const {
+    const PlanValue& v = values[static_cast<std::size_t>(value)];
+    return buffers[static_cast<std::size_t>(values[static_cast<std::size_t>(v.root)].buffer)];
+  }
+  /// "matmul (net.head)", for reports and messages.
+  std::string step_name(int step) const;
+
+  /// Everything that can be said before a run.
+  MemoryReport memory() const;
+  CostReport cost() const;
+  /// One line per step: wave, op, operands with place in memory.
+  std::string text() const;
+};
+
+}  // namespace weft

@@ -1,0 +1,180 @@
+// What a plan says about itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/graph/plan/offsets.h"
+#include "weft/graph/plan/plan.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+std::string bytes_text(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+std::string flops_text(double flops) {
+  const char* units[] = {"", "k", "M", "G", "T", "P"};
+  int unit = 0;
+  for (; flops >= 1000 && unit < 5; ++unit) flops /= 1000;
+  return fmt::format("{:.{}f} {}FLOP", flops, unit == 0 ? 0 : 2, units[unit]);
+}
+
+std::string type_text(const PlanValue& v) {
+  return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
+}
+
+}  // namespace
+
+std::string Plan::step_name(int s) const {
+  const PlanStep& step = steps[static_cast<Index>(s)];
+  if (step.node == nullptr) return "copy";
+  const Node& node = *step.node;
+  const Graph& graph = node.graph();
+  for (int o = 0; o < node.output_count(); ++o) {
+    const std::string name = graph.name_of(Value(const_cast<Node*>(&node), o));
+    if (!name.empty()) return fmt::format("{} '{}'", node.op().name, name);
+  }
+  const std::string_view scope = graph.scope_of(node);
+  return scope.empty() ? node.op().name : fmt::format("{} ({})", node.op().name, scope);
+}
+
+MemoryReport Plan::memory() const {
+  MemoryReport report;
+  report.arena = arena_bytes;
+  report.slot_scratch = slot_scratch;
+  std::vector<int> producer(values.size(), -1), scratch_of(buffers.size(), -1);
+  for (Index s = 0; s < steps.size(); ++s) {
+    for (int id : steps[s].outputs) {
+      if (id >= 0) producer[static_cast<Index>(id)] = static_cast<int>(s);
+    }
+    if (steps[s].scratch >= 0)
+      scratch_of[static_cast<Index>(steps[s].scratch)] = static_cast<int>(s);
+  }
+  std::vector<MemoryBlock> blocks;
+  for (Index i = 0; i < buffers.size(); ++i) {
+    const PlanBuffer& b = buffers[i];
+    if (b.space == Space::feed) report.feeds += b.bytes;
+    if (b.space == Space::constant) report.constants += b.bytes;
+    if (b.space != Space::arena) continue;
+    blocks.push_back({b.bytes + 2 * guard, b.begin, b.end});
+    MemoryReport::Entry e;
+    if (b.first_value < 0) {
+      e.name = "scratch of " + step_name(scratch_of[i]);
+      e.type = "bytes";
+    } else {
+      const auto v = static_cast<Index>(b.first_value);
+      e.name = step_name(producer[v]);
+      e.type = type_text(values[v]);
+    }
+    e.bytes = b.bytes;
+    e.offset = b.offset;
+    e.begin = b.begin;
+    e.end = b.end;
+    report.entries.push_back(std::move(e));
+  }
+  report.live_peak = live_peak(blocks);
+  for (const auto& use : program->variables) {
+    const Sizes sizes = use.info.type.shape.evaluate(bindings);
+    report.variables +=
+        static_cast<std::size_t>(num_elements(sizes)) * dtype_size(use.info.type.dtype);
+  }
+  for (const PlanOutput& o : outputs) report.outputs += values[static_cast<Index>(o.value)].bytes;
+  std::stable_sort(report.entries.begin(), report.entries.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return report;
+}
+
+CostReport Plan::cost() const {
+  CostReport report;
+  for (Index s = 0; s < steps.size(); ++s) {
+    report.entries.push_back({step_name(static_cast<int>(s)), steps[s].flops, steps[s].bytes});
+    report.flops += steps[s].flops;
+    report.bytes += steps[s].bytes;
+  }
+  return report;
+}
+
+std::string MemoryReport::text(std::size_t rows) const {
+  std::string text = fmt::format(
+      "arena {} (live at most {}), scratch per worker {}\nvariables {}, constants {}, feeds {}, "
+      "outputs {}\n",
+      bytes_text(static_cast<double>(arena)), bytes_text(static_cast<double>(live_peak)),
+      bytes_text(static_cast<double>(slot_scratch)), bytes_text(static_cast<double>(variables)),
+      bytes_text(static_cast<double>(constants)), bytes_text(static_cast<double>(feeds)),
+      bytes_text(static_cast<double>(outputs)));
+  for (std::size_t i = 0; i < entries.size() && i < rows; ++i) {
+    const Entry& e = entries[i];
+    text += fmt::format("{:>11}  waves {:>5}..{:<5} {}  {}\n",
+                        bytes_text(static_cast<double>(e.bytes)), e.begin, e.end, e.type, e.name);
+  }
+  if (entries.size() > rows) text += fmt::format("and {} more\n", entries.size() - rows);
+  return text;
+}
+
+std::string CostReport::text(std::size_t rows) const {
+  std::string text = fmt::format("{}, {} moved\n", flops_text(flops), bytes_text(bytes));
+  std::vector<Entry> sorted = entries;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
+    return a.flops != b.flops ? a.flops > b.flops : a.bytes > b.bytes;
+  });
+  for (std::size_t i = 0; i < sorted.size() && i < rows; ++i) {
+    text += fmt::format("{:>14}  {:>11}  {}\n", flops_text(sorted[i].flops),
+                        bytes_text(sorted[i].bytes), sorted[i].name);
+  }
+  if (sorted.size() > rows) text += fmt::format("and {} more\n", sorted.size() - rows);
+  return text;
+}
+
+std::string Plan::text() const {
+  const auto place = [&](int id) -> std::string {
+    if (id < 0) return "-";
+    const PlanBuffer& b = buffer_of(id);
+    const std::string type = type_text(values[static_cast<Index>(id)]);
+    const auto index = static_cast<Index>(b.index);
+    switch (b.space) {
+      case Space::arena: return fmt::format("%{} {} @{}", id, type, b.offset);
+      case Space::feed:
+        return fmt::format("%{} {} feed '{}'", id, type, program->inputs[index].name);
+      case Space::variable:
+        return fmt::format("%{} {} variable '{}'", id, type, program->variables[index].info.name);
+      case Space::constant: return fmt::format("%{} {} constant", id, type);
+      case Space::output: break;
+    }
+    return fmt::format("%{} {} output '{}'", id, type, outputs[index].name);
+  };
+  const auto list = [&](const std::vector<int>& ids) {
+    std::string text;
+    for (int id : ids) text += (text.empty() ? "" : ", ") + place(id);
+    return text;
+  };
+  std::string text =
+      fmt::format("plan of '{}' with {}: {} steps in {} waves, arena {}\n", program->name,
+                  bindings.str().empty() ? "no symbols" : bindings.str(), steps.size(),
+                  waves.size(), bytes_text(static_cast<double>(arena_bytes)));
+  for (Index w = 0; w < waves.size(); ++w) {
+    for (int s : waves[w].checks) text += fmt::format("wave {}: check {}\n", w, step_name(s));
+    for (int s : waves[w].steps) {
+      const PlanStep& step = steps[static_cast<Index>(s)];
+      text += fmt::format("wave {}: {} = {}({}){}\n", w, list(step.outputs), step_name(s),
+                          list(step.inputs), step.inplace.empty() ? "" : " in place");
+    }
+  }
+  for (const PlanOutput& o : outputs) {
+    if (!o.direct) text += fmt::format("end: output '{}' = {}\n", o.name, place(o.value));
+  }
+  for (const PlanUpdate& u : updates) {
+    if (u.direct) continue;
+    text +=
+        fmt::format("end: variable '{}' = {}\n",
+                    program->variables[static_cast<Index>(u.variable)].info.name, place(u.value));
+  }
+  return text;
+}
+
+}  // namespace weft

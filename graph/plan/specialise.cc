@@ -1,0 +1,163 @@
+#include "weft/graph/plan/specialise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/layout.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+// The sizes of one value; a missing symbol is reported with the user's line.
+void evaluate_values(Plan& plan) {
+  const CompiledProgram& c = *plan.program;
+  plan.values.resize(c.values.size());
+  for (Index i = 0; i < c.values.size(); ++i) {
+    const CompiledProgram::ValueUse& use = c.values[i];
+    const Node& node = *c.nodes[static_cast<Index>(use.node)];
+    const ValueType& type = node.type(use.output);
+    PlanValue& v = plan.values[i];
+    v.dtype = type.dtype;
+    v.root = use.root;
+    try {
+      v.sizes = type.shape.evaluate(plan.bindings);
+      v.bytes = static_cast<std::size_t>(num_elements(v.sizes)) * dtype_size(v.dtype);
+    } catch (const Error& e) {
+      node.graph().fail(e, node);
+    }
+  }
+}
+
+double estimate_ns(const PlanStep& step) {
+  double ns = 0;
+  for (const Phase& p : step.kernel.phases) ns += p.cost_ns;
+  // Kernels that give no cost: 10 bytes and 4 FLOPs per nanosecond.
+  return ns > 0 ? ns : step.bytes / 10 + step.flops / 4;
+}
+
+Cost default_cost(const KernelRequest& request) {
+  Cost cost;
+  const auto add = [&](const OperandSpec& spec) {
+    if (!spec.present) return 0.0;
+    const auto n = static_cast<double>(spec.numel());
+    cost.bytes += n * static_cast<double>(dtype_size(spec.dtype));
+    return n;
+  };
+  for (const OperandSpec& spec : request.inputs) add(spec);
+  for (const OperandSpec& spec : request.outputs) cost.flops += add(spec);
+  return cost;
+}
+
+PlanStep make_step(const Plan& plan, Index n) {
+  const CompiledProgram& c = *plan.program;
+  const Node& node = *c.nodes[n];
+  const OpRecord& op = node.op();
+  PlanStep step;
+  step.node = &node;
+  step.inputs = c.node_inputs[n];
+  KernelRequest request;
+  request.inputs.reserve(step.inputs.size());
+  for (int id : step.inputs) {
+    if (id < 0) {
+      request.inputs.push_back({DType::f32, {}, false});
+    } else {
+      const PlanValue& v = plan.values[static_cast<Index>(id)];
+      request.inputs.push_back({v.dtype, v.sizes, true});
+    }
+  }
+  for (int o = 0; o < node.output_count(); ++o) {
+    const int id = c.first_value[n] + o;
+    const PlanValue& v = plan.values[static_cast<Index>(id)];
+    const bool needed = c.values[static_cast<Index>(id)].needed;
+    request.outputs.push_back({v.dtype, v.sizes, needed});
+    step.outputs.push_back(needed ? id : -1);
+  }
+  try {
+    if (op.kernel == nullptr) {
+      throw GraphError("this op has no kernel; it must be replaced before the program runs");
+    }
+    request.attributes = node.attributes().evaluate(plan.bindings);
+    step.kernel = op.kernel(request);
+    const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
+    step.flops = cost.flops;
+    step.bytes = cost.bytes;
+  } catch (const Error& e) {
+    node.graph().fail(e, node);
+  }
+  step.cost_ns = estimate_ns(step);
+  return step;
+}
+
+// A copy of value `from` as a step of its own; returns the new value.
+int add_copy(Plan& plan, int from) {
+  const int to = static_cast<int>(plan.values.size());
+  PlanValue v = plan.values[static_cast<Index>(from)];
+  v.root = to;
+  v.buffer = -1;
+  plan.values.push_back(v);
+  PlanStep step;
+  step.inputs = {from};
+  step.outputs = {to};
+  step.bytes = 2 * static_cast<double>(v.bytes);
+  const auto bytes = static_cast<std::int64_t>(v.bytes);
+  const std::int64_t chunks = chunk_count(bytes, 1 << 18);
+  step.kernel.phases.push_back({.chunks = chunks,
+                                .body =
+                                    [bytes, chunks](const KernelRun& run, std::int64_t chunk) {
+                                      const ChunkRange r = chunk_range(bytes, chunks, chunk, 64);
+                                      if (r.begin == r.end) return;
+                                      std::memcpy(run.out<std::byte>(0) + r.begin,
+                                                  run.in<std::byte>(0) + r.begin,
+                                                  static_cast<std::size_t>(r.end - r.begin));
+                                    },
+                                .cost_ns = step.bytes / 10});
+  step.cost_ns = estimate_ns(step);
+  plan.steps.push_back(std::move(step));
+  return to;
+}
+
+// Updates are applied together: one whose value is the old value of another updated variable takes
+// a copy of it first.
+void collect_results(Plan& plan) {
+  const CompiledProgram& c = *plan.program;
+  for (const auto& [name, value] : c.outputs) plan.outputs.push_back({name, value, false});
+  for (const auto& [variable, value] : c.updates) {
+    const int root = plan.values[static_cast<Index>(value)].root;
+    const CompiledProgram::Leaf& leaf =
+        c.leaves[static_cast<Index>(c.values[static_cast<Index>(root)].node)];
+    int source = value;
+    if (leaf.kind == CompiledProgram::LeafKind::variable) {
+      if (leaf.index == variable) continue;  // keeps its value
+      if (c.variables[static_cast<Index>(leaf.index)].updated) source = add_copy(plan, value);
+    }
+    plan.updates.push_back({variable, source, false});
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> program,
+                                       const Bindings& bindings, const PlanOptions& options) {
+  auto plan = std::make_shared<Plan>();
+  plan->program = std::move(program);
+  plan->bindings = bindings;
+  plan->guard = options.guard;
+  evaluate_values(*plan);
+  const CompiledProgram& c = *plan->program;
+  plan->steps.reserve(c.nodes.size());
+  for (Index n = 0; n < c.nodes.size(); ++n) {
+    const OpRecord& op = c.nodes[n]->op();
+    if (op.has(Trait::leaf) || op.has(Trait::alias)) continue;
+    plan->steps.push_back(make_step(*plan, n));
+  }
+  collect_results(*plan);
+  lay_out(*plan);
+  return plan;
+}
+
+}  // namespace weft

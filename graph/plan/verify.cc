@@ -1,0 +1,283 @@
+#include "weft/graph/plan/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+constexpr int kNothing = -1;
+
+// Which value every byte of one block of memory holds.
+class Contents {
+ public:
+  void write(std::size_t begin, std::size_t end, int tag) {
+    if (begin >= end) return;
+    split(begin);
+    split(end);
+    ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
+    ranges_.emplace(begin, Range{end, tag});
+  }
+  // The value that all these bytes hold, or kNothing.
+  int read(std::size_t begin, std::size_t end) const {
+    auto it = ranges_.upper_bound(begin);
+    if (it == ranges_.begin()) return kNothing;
+    --it;
+    const int tag = it->second.tag;
+    std::size_t at = begin;
+    for (; it != ranges_.end() && it->first <= at && it->second.tag == tag; ++it) {
+      at = it->second.end;
+      if (at >= end) return tag;
+    }
+    return kNothing;
+  }
+
+ private:
+  struct Range {
+    std::size_t end;
+    int tag;
+  };
+  void split(std::size_t at) {
+    auto it = ranges_.upper_bound(at);
+    if (it == ranges_.begin()) return;
+    --it;
+    if (it->first == at || it->second.end <= at) return;
+    const Range tail = it->second;
+    it->second.end = at;
+    ranges_.emplace(at, tail);
+  }
+  std::map<std::size_t, Range> ranges_;
+};
+
+struct Place {
+  std::pair<int, int> block;  // space and index
+  std::size_t begin = 0, end = 0;
+  bool overlaps(const Place& o) const { return block == o.block && begin < o.end && o.begin < end; }
+};
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan) : plan_(plan), c_(*plan.program) {}
+
+  void run() {
+    check_lists();
+    set_initial_contents();
+    for (Index w = 0; w < plan_.waves.size(); ++w) run_wave(static_cast<int>(w));
+    check_end();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw StateError(fmt::format("the plan of program '{}' is wrong: {}", c_.name, what));
+  }
+  std::string step(int s) const { return fmt::format("step {} {}", s, plan_.step_name(s)); }
+
+  const PlanValue& value(int id) const { return plan_.values.at(static_cast<Index>(id)); }
+
+  Place place_of_buffer(const PlanBuffer& b, std::size_t bytes) const {
+    if (b.space == Space::arena) return {{0, 0}, b.offset, b.offset + bytes};
+    return {{static_cast<int>(b.space), b.index}, 0, bytes};
+  }
+  Place place(int id) const {
+    const PlanValue& root = value(value(id).root);
+    if (root.root != value(id).root) fail(fmt::format("value {} is an alias of an alias", id));
+    if (root.buffer < 0) fail(fmt::format("value {} has no memory", id));
+    const PlanBuffer& b = plan_.buffers.at(static_cast<Index>(root.buffer));
+    if (value(id).bytes > b.bytes) fail(fmt::format("value {} is larger than its buffer", id));
+    return place_of_buffer(b, value(id).bytes);
+  }
+
+  void check_lists() {
+    std::vector<int> runs(plan_.steps.size(), 0), checks(plan_.steps.size(), 0);
+    for (const PlanWave& wave : plan_.waves) {
+      for (int s : wave.steps) ++runs.at(static_cast<Index>(s));
+      for (int s : wave.checks) ++checks.at(static_cast<Index>(s));
+    }
+    for (Index s = 0; s < plan_.steps.size(); ++s) {
+      const int id = static_cast<int>(s);
+      if (runs[s] != 1) fail(fmt::format("{} runs {} times", step(id), runs[s]));
+      const int wanted = plan_.steps[s].kernel.check ? 1 : 0;
+      if (checks[s] != wanted) {
+        fail(fmt::format("the data of {} are checked {} times", step(id), checks[s]));
+      }
+    }
+    for (const PlanBuffer& b : plan_.buffers) {
+      if (b.space != Space::arena) continue;
+      if (b.offset % 64 != 0) fail(fmt::format("a buffer at offset {} is not aligned", b.offset));
+      if (b.offset < plan_.guard || b.offset + b.bytes + plan_.guard > plan_.arena_bytes) {
+        fail(fmt::format("a buffer at {} with {} bytes is outside the arena of {} bytes", b.offset,
+                         b.bytes, plan_.arena_bytes));
+      }
+    }
+  }
+
+  void set_initial_contents() {
+    for (Index n = 0; n < c_.nodes.size(); ++n) {
+      if (c_.leaves[n].kind == CompiledProgram::LeafKind::none) continue;
+      const int id = c_.first_value[n];
+      const Place p = place(id);
+      contents_[p.block].write(p.begin, p.end, id);
+    }
+  }
+
+  void expect(int id, const std::string& who) {
+    const Place p = place(id);
+    if (p.begin == p.end) return;
+    const int held = contents_[p.block].read(p.begin, p.end);
+    if (held == value(id).root) return;
+    fail(fmt::format("{} reads value {}, but its memory holds {}", who, id,
+                     held == kNothing ? "no single value" : fmt::format("value {}", held)));
+  }
+
+  void run_wave(int w) {
+    const PlanWave& wave = plan_.waves[static_cast<Index>(w)];
+    for (int s : wave.checks) {
+      if (!written_variables_.empty()) {
+        fail(fmt::format("variable '{}' is written before the data of {} are checked",
+                         variable_name(*written_variables_.begin()), step(s)));
+      }
+      for (int id : plan_.steps[static_cast<Index>(s)].inputs) {
+        if (id >= 0 && is_integer(value(id).dtype)) expect(id, "the check of " + step(s));
+      }
+    }
+    struct Access {
+      int step;
+      bool write;
+      int operand;  // -1 for scratch
+      Place place;
+    };
+    std::vector<Access> accesses;
+    for (int s : wave.steps) {
+      const PlanStep& st = plan_.steps[static_cast<Index>(s)];
+      for (Index i = 0; i < st.inputs.size(); ++i) {
+        if (st.inputs[i] < 0) continue;
+        expect(st.inputs[i], step(s));
+        accesses.push_back({s, false, static_cast<int>(i), place(st.inputs[i])});
+      }
+      for (Index o = 0; o < st.outputs.size(); ++o) {
+        if (st.outputs[o] < 0) continue;
+        if (value(st.outputs[o]).root != st.outputs[o]) {
+          fail(fmt::format("{} makes value {}, which is an alias", step(s), st.outputs[o]));
+        }
+        accesses.push_back({s, true, static_cast<int>(o), place(st.outputs[o])});
+      }
+      if ((st.kernel.shared_scratch > 0) != (st.scratch >= 0)) {
+        fail(fmt::format("{} has no scratch, or has it in vain", step(s)));
+      }
+      if (st.kernel.slot_scratch > plan_.slot_scratch) {
+        fail(fmt::format("{} has too little scratch per worker", step(s)));
+      }
+      if (st.scratch >= 0) {
+        const PlanBuffer& b = plan_.buffers.at(static_cast<Index>(st.scratch));
+        if (b.bytes < st.kernel.shared_scratch) {
+          fail(fmt::format("the scratch of {} is too small", step(s)));
+        }
+        accesses.push_back({s, true, -1, place_of_buffer(b, b.bytes)});
+      }
+    }
+    for (Index i = 0; i < accesses.size(); ++i) {
+      for (Index j = i + 1; j < accesses.size(); ++j) {
+        const Access &a = accesses[i], &b = accesses[j];
+        if ((!a.write && !b.write) || !a.place.overlaps(b.place)) continue;
+        if (a.step != b.step) {
+          fail(fmt::format("{} and {} touch the same memory in wave {}", step(a.step), step(b.step),
+                           w));
+        }
+        if (!a.write && b.operand >= 0 && legal_inplace(a.step, b.operand, a.operand)) continue;
+        fail(fmt::format("{} writes over its own operand", step(a.step)));
+      }
+    }
+    for (const Access& a : accesses) {
+      if (a.write) write(a.place, a.operand < 0 ? kNothing : output_of(a.step, a.operand), w);
+    }
+  }
+
+  int output_of(int s, int o) const {
+    return plan_.steps[static_cast<Index>(s)].outputs[static_cast<Index>(o)];
+  }
+
+  bool legal_inplace(int s, int output, int input) const {
+    const PlanStep& st = plan_.steps[static_cast<Index>(s)];
+    if (st.node == nullptr) return false;
+    const auto has = [&](const std::vector<std::pair<int, int>>& pairs) {
+      return std::count(pairs.begin(), pairs.end(), std::pair(output, input)) > 0;
+    };
+    if (!has(st.inplace) || !has(st.node->op().inplace)) return false;
+    const int in = st.inputs[static_cast<Index>(input)];
+    const PlanValue &a = value(in), &b = value(output_of(s, output));
+    return a.sizes == b.sizes && a.bytes == b.bytes &&
+           place(in).begin == place(output_of(s, output)).begin;
+  }
+
+  std::string variable_name(int v) const { return c_.variables[static_cast<Index>(v)].info.name; }
+
+  void write(Place p, int tag, int wave) {
+    if (p.block.first == static_cast<int>(Space::variable)) {
+      if (!c_.variables[static_cast<Index>(p.block.second)].updated) {
+        fail(fmt::format("variable '{}' is written but has no update",
+                         variable_name(p.block.second)));
+      }
+      if (wave < plan_.first_write) {
+        fail(fmt::format("variable '{}' is written in wave {}, before wave {}",
+                         variable_name(p.block.second), wave, plan_.first_write));
+      }
+      written_variables_.insert(p.block.second);
+    } else if (p.block.first == static_cast<int>(Space::feed) ||
+               p.block.first == static_cast<int>(Space::constant)) {
+      fail("a feed or a constant is written");
+    }
+    Contents& contents = contents_[p.block];
+    if (p.block.first == 0 && plan_.guard > 0) {
+      contents.write(p.begin - plan_.guard, p.end + plan_.guard, kNothing);
+    }
+    contents.write(p.begin, p.end, tag);
+  }
+
+  void check_end() {
+    for (const PlanOutput& o : plan_.outputs) {
+      expect(o.value, fmt::format("output '{}'", o.name));
+      const PlanBuffer& b = plan_.buffer_of(o.value);
+      if (o.direct && (b.space != Space::output ||
+                       plan_.outputs.at(static_cast<Index>(b.index)).name != o.name)) {
+        fail(fmt::format("output '{}' is not in its own memory", o.name));
+      }
+    }
+    std::set<int> copied;
+    for (const PlanUpdate& u : plan_.updates) {
+      if (!u.direct) copied.insert(u.variable);
+    }
+    for (const PlanUpdate& u : plan_.updates) {
+      expect(u.value, fmt::format("the update of '{}'", variable_name(u.variable)));
+      const PlanBuffer& b = plan_.buffer_of(u.value);
+      if (u.direct && (b.space != Space::variable || b.index != u.variable)) {
+        fail(fmt::format("the new value of '{}' is not in its memory", variable_name(u.variable)));
+      }
+      if (!u.direct && b.space == Space::variable && copied.contains(b.index)) {
+        fail(fmt::format("the update of '{}' reads '{}', which changes at the same time",
+                         variable_name(u.variable), variable_name(b.index)));
+      }
+      if (u.direct) written_variables_.erase(u.variable);
+    }
+    if (!written_variables_.empty()) {
+      fail(fmt::format("variable '{}' is written by something that is not its update",
+                       variable_name(*written_variables_.begin())));
+    }
+  }
+
+  const Plan& plan_;
+  const CompiledProgram& c_;
+  std::map<std::pair<int, int>, Contents> contents_;
+  std::set<int> written_variables_;
+};
+
+}  // namespace
+
+void verify(const Plan& plan) { Verifier(plan).run(); }
+
+}  // namespace weft

@@ -1,0 +1,205 @@
+#include "weft/graph/run/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+constexpr double kSerialNs = 20e3;  // below, starting workers costs more than it gains
+constexpr std::size_t kCopyChunk = 1 << 20;
+
+}  // namespace
+
+Executor::Executor(const ExecutorOptions& options)
+    : options_(options),
+      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {}
+
+void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemory& memory,
+                   const std::function<bool()>& cancel, Profile* profile, bool& writing) {
+  const Plan& plan = *shared_plan;
+  prepare(plan, memory);
+  if (options_.poison) poison_all(plan, memory);
+  for (Index w = 0; w < plan.waves.size(); ++w) {
+    const PlanWave& wave = plan.waves[w];
+    const int number = static_cast<int>(w);
+    if (!writing && cancel && cancel()) {
+      throw CancelledError(
+          fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
+    }
+    for (int s : wave.checks) run_check(plan, s);
+    if (number >= plan.first_write) writing = true;
+    if (options_.poison) set_guards(plan, number);
+    if (profile == nullptr) {
+      run_steps(plan, wave.steps.data(), wave.steps.size());
+    } else {
+      for (const int& s : wave.steps) {
+        const auto begin = Profile::Clock::now();
+        run_steps(plan, &s, 1);
+        profile->record(shared_plan, s, begin, Profile::Clock::now());
+      }
+    }
+    if (options_.poison) {
+      check_guards(plan, memory, number);
+      poison_dead(plan, number);
+    }
+  }
+  finish(plan, memory, cancel, writing);
+}
+
+std::byte* Executor::address(const Plan& plan, const RunMemory& memory,
+                             const PlanBuffer& buffer) const {
+  const auto index = static_cast<Index>(buffer.index);
+  switch (buffer.space) {
+    case Space::arena: return arena_->data() + buffer.offset;
+    case Space::feed: return const_cast<std::byte*>(memory.feeds[index]);  // kernels only read it
+    case Space::variable: return memory.variables[index];
+    case Space::constant: return const_cast<std::byte*>(plan.program->constants[index].raw());
+    case Space::output: break;
+  }
+  return memory.outputs[index];
+}
+
+void Executor::prepare(const Plan& plan, const RunMemory& memory) {
+  if (!arena_ || arena_->bytes() < plan.arena_bytes) {
+    arena_.reset();  // first give back, then take: both need not fit at once
+    arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
+  }
+  if (!slots_ || slot_stride_ < plan.slot_scratch) {
+    slot_stride_ = plan.slot_scratch;
+    slots_.reset();
+    slots_ = Buffer::allocate(
+        std::max<std::size_t>(slot_stride_ * static_cast<std::size_t>(workers_.slots()), 64));
+  }
+  std::vector<std::byte*> addresses(plan.buffers.size());
+  for (Index b = 0; b < plan.buffers.size(); ++b) {
+    addresses[b] = address(plan, memory, plan.buffers[b]);
+  }
+  const auto pointer = [&](int id) -> std::byte* {
+    if (id < 0) return nullptr;
+    const PlanValue& root =
+        plan.values[static_cast<Index>(plan.values[static_cast<Index>(id)].root)];
+    return addresses[static_cast<Index>(root.buffer)];
+  };
+  inputs_.clear();
+  outputs_.clear();
+  runs_.resize(plan.steps.size());
+  for (const PlanStep& step : plan.steps) {
+    for (int id : step.inputs) inputs_.push_back(pointer(id));
+    for (int id : step.outputs) outputs_.push_back(pointer(id));
+  }
+  const void* const* in = inputs_.data();
+  void* const* out = outputs_.data();
+  for (Index s = 0; s < plan.steps.size(); ++s) {
+    const PlanStep& step = plan.steps[s];
+    runs_[s] = {in, out, step.scratch < 0 ? nullptr : addresses[static_cast<Index>(step.scratch)],
+                nullptr};
+    in += step.inputs.size();
+    out += step.outputs.size();
+  }
+}
+
+void Executor::run_check(const Plan& plan, int s) {
+  const PlanStep& step = plan.steps[static_cast<Index>(s)];
+  const KernelRun& run = runs_[static_cast<Index>(s)];
+  // Operands that are not integers may not be there yet.
+  std::vector<const void*> inputs(step.inputs.size(), nullptr);
+  for (Index i = 0; i < inputs.size(); ++i) {
+    const int id = step.inputs[i];
+    if (id >= 0 && is_integer(plan.values[static_cast<Index>(id)].dtype)) inputs[i] = run.inputs[i];
+  }
+  const KernelRun checked{inputs.data(), run.outputs, nullptr, nullptr};
+  try {
+    step.kernel.check(checked);
+  } catch (const Error& e) {
+    step.node->graph().fail(e, *step.node);
+  }
+}
+
+void Executor::run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot) {
+  KernelRun run = runs_[static_cast<Index>(part.step)];
+  run.slot_scratch = slots_->data() + slot_stride_ * static_cast<std::size_t>(slot);
+  const Node* node = plan.steps[static_cast<Index>(part.step)].node;
+  try {
+    part.phase->body(run, chunk);
+  } catch (const Error& e) {
+    if (node == nullptr) throw;
+    node->graph().fail(e, *node);
+  }
+}
+
+void Executor::run_steps(const Plan& plan, const int* steps, std::size_t count) {
+  Index phases = 0;
+  for (Index i = 0; i < count; ++i) {
+    phases = std::max(phases, plan.steps[static_cast<Index>(steps[i])].kernel.phases.size());
+  }
+  for (Index p = 0; p < phases; ++p) {
+    parts_.clear();
+    std::int64_t chunks = 0;
+    double cost = 0;
+    for (Index i = 0; i < count; ++i) {
+      const PlanStep& step = plan.steps[static_cast<Index>(steps[i])];
+      if (p >= step.kernel.phases.size()) continue;
+      const Phase& phase = step.kernel.phases[p];
+      if (phase.chunks <= 0) continue;
+      parts_.push_back({steps[i], chunks, &phase});
+      chunks += phase.chunks;
+      const auto shares = static_cast<double>(step.kernel.phases.size());
+      cost += phase.cost_ns > 0 ? phase.cost_ns : step.cost_ns / shares;
+    }
+    const auto body = [&](std::int64_t chunk, int slot) {
+      if (parts_.size() == 1) return run_chunk(plan, parts_[0], chunk, slot);
+      const auto after =
+          std::upper_bound(parts_.begin(), parts_.end(), chunk,
+                           [](std::int64_t c, const Part& part) { return c < part.first_chunk; });
+      const Part& part = *std::prev(after);
+      run_chunk(plan, part, chunk - part.first_chunk, slot);
+    };
+    if (cost > kSerialNs || options_.shuffle_seed != 0) {
+      workers_.for_chunks(chunks, body);
+    } else {
+      workers_.for_chunks_serial(chunks, body);
+    }
+  }
+}
+
+void Executor::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0 || to == from) return;
+  if (bytes <= kCopyChunk) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const auto chunks = static_cast<std::int64_t>((bytes + kCopyChunk - 1) / kCopyChunk);
+  workers_.for_chunks(chunks, [&](std::int64_t chunk, int) {
+    const std::size_t begin = static_cast<std::size_t>(chunk) * kCopyChunk;
+    std::memcpy(to + begin, from + begin, std::min(kCopyChunk, bytes - begin));
+  });
+}
+
+void Executor::finish(const Plan& plan, const RunMemory& memory,
+                      const std::function<bool()>& cancel, bool& writing) {
+  for (Index i = 0; i < plan.outputs.size(); ++i) {
+    const PlanOutput& o = plan.outputs[i];
+    if (o.direct) continue;
+    copy(memory.outputs[i], address(plan, memory, plan.buffer_of(o.value)),
+         plan.values[static_cast<Index>(o.value)].bytes);
+  }
+  for (const PlanUpdate& u : plan.updates) {
+    if (u.direct) continue;
+    if (!writing && cancel && cancel()) {
+      throw CancelledError(
+          fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
+    }
+    writing = true;
+    copy(memory.variables[static_cast<Index>(u.variable)],
+         address(plan, memory, plan.buffer_of(u.value)),
+         plan.values[static_cast<Index>(u.value)].bytes);
+  }
+}
+
+}  // namespace weft

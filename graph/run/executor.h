@@ -1,0 +1,79 @@
+// Running a plan: waves of chunks on one set of workers, in one arena.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "weft/core/parallel.h"
+#include "weft/graph/plan/plan.h"
+#include "weft/graph/run/profile.h"
+
+namespace weft {
+
+/// Bytes on both sides of a buffer that are watched in poison mode.
+inline constexpr std::size_t kGuardBytes = 64;
+
+/// Memory of one run that is not in the arena.
+struct RunMemory {
+  std::vector<const std::byte*> feeds;  // by input of the program; null where not fed
+  std::vector<std::byte*> variables;    // by variable; written only where there is an update
+  std::vector<std::byte*> outputs;      // by output
+  std::vector<char> output_guarded;     // by output: has kGuardBytes of ours on both sides
+};
+
+struct ExecutorOptions {
+  int threads = 0;
+  std::uint64_t shuffle_seed = 0;
+  bool poison = false;
+};
+
+class Executor {
+ public:
+  explicit Executor(const ExecutorOptions& options);
+
+  Workers& workers() { return workers_; }
+  std::size_t arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
+
+  /// Runs `plan`. `writing` becomes true just before the first byte of a variable is written.
+  /// `profile` may be null. Errors of kernels name op, operands and the user's line.
+  void run(const std::shared_ptr<const Plan>& plan, const RunMemory& memory,
+           const std::function<bool()>& cancel, Profile* profile, bool& writing);
+
+ private:
+  struct Part {  // the chunks of one step in a phase of a wave
+    int step;
+    std::int64_t first_chunk;
+    const Phase* phase;
+  };
+
+  void prepare(const Plan& plan, const RunMemory& memory);
+  std::byte* address(const Plan& plan, const RunMemory& memory, const PlanBuffer& buffer) const;
+  void run_check(const Plan& plan, int step);
+  void run_steps(const Plan& plan, const int* steps, std::size_t count);
+  void run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot);
+  void finish(const Plan& plan, const RunMemory& memory, const std::function<bool()>& cancel,
+              bool& writing);
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes);
+
+  // Poison mode.
+  void poison_all(const Plan& plan, const RunMemory& memory);
+  void set_guards(const Plan& plan, int wave);
+  void check_guards(const Plan& plan, const RunMemory& memory, int wave);
+  void poison_dead(const Plan& plan, int wave);
+
+  const ExecutorOptions options_;
+  Workers workers_;
+  std::shared_ptr<Buffer> arena_;
+  std::shared_ptr<Buffer> slots_;  // scratch of the workers
+  std::size_t slot_stride_ = 0;
+  // Of the current run: pointers of all steps, one after the other, and where those of a step
+  // begin.
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::vector<KernelRun> runs_;
+  std::vector<Part> parts_;
+  std::vector<std::vector<int>> begins_, ends_;  // poison mode: arena buffers by wave
+};
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+#include "weft/graph/run/plan_cache.h"
+
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/plan/verify.h"
+
+namespace weft {
+namespace {
+
+// Far more than anybody has on purpose; it bounds programs made anew for every run.
+constexpr std::size_t kMostPrograms = 64;
+
+}  // namespace
+
+PlanCache::ProgramKey PlanCache::key_of(const Program& program,
+                                        const std::vector<std::string>& fetch) {
+  ProgramKey key;
+  const auto add = [&](Value v) {
+    key.words.push_back(reinterpret_cast<std::uint64_t>(v.node_pointer()));
+    key.words.push_back(static_cast<std::uint64_t>(v.output()));
+  };
+  const auto add_name = [&](std::string_view name) {
+    key.words.push_back(name.size());
+    key.names += name;
+  };
+  key.words.push_back(static_cast<std::uint64_t>(program.precision()));
+  add_name(program.name());
+  key.words.push_back(program.outputs().size());
+  for (const auto& [name, value] : program.outputs()) {
+    add_name(name);
+    add(value);
+  }
+  key.words.push_back(program.given_updates().size());
+  for (const auto& [variable, value] : program.given_updates()) {
+    add(variable.value());
+    add(value);
+  }
+  for (const std::string& name : fetch) add_name(name);
+  // Requirements that came later must be checked too.
+  if (program.graph() != nullptr) key.words.push_back(program.graph()->requirements().size());
+  return key;
+}
+
+std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& program,
+                                                           const std::vector<std::string>& fetch) {
+  ProgramKey key = key_of(program, fetch);
+  for (auto it = programs_.begin(); it != programs_.end(); ++it) {
+    if (it->key == key) {
+      programs_.splice(programs_.begin(), programs_, it);
+      return it->program;
+    }
+  }
+  auto made = compile(program, fetch, {.passes = options_.passes});
+  ++compile_count_;
+  programs_.push_front({std::move(key), made});
+  if (programs_.size() > kMostPrograms) {
+    const auto gone = programs_.back().program;
+    plans_.remove_if([&](const PlanEntry& e) { return e.plan->program == gone; });
+    programs_.pop_back();
+  }
+  return made;
+}
+
+std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const CompiledProgram>& program,
+                                            const Bindings& bindings) {
+  std::vector<std::int64_t> sizes;
+  for (const SymbolPtr& s : program->module.graph->symbols()) {
+    sizes.push_back(bindings.find(*s).value_or(-1));
+  }
+  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+    if (it->plan->program == program && it->sizes == sizes) {
+      plans_.splice(plans_.begin(), plans_, it);
+      return it->plan;
+    }
+  }
+  auto made = specialise(program, bindings, {.guard = options_.guard});
+  if (options_.verify) verify(*made);
+  ++specialise_count_;
+  plans_.push_front({std::move(sizes), made});
+  while (plans_.size() > static_cast<std::size_t>(options_.plans)) plans_.pop_back();
+  return made;
+}
+
+}  // namespace weft

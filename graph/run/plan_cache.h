@@ -1,0 +1,57 @@
+// What a Session has compiled and specialised.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/graph/plan/plan.h"
+
+namespace weft {
+
+/// Compiled programs and their plans; both lists are bounded, what was not used for longest goes
+/// first.
+class PlanCache {
+ public:
+  struct Options {
+    int plans = 16;
+    bool passes = true;
+    bool verify = false;
+    std::size_t guard = 0;
+  };
+  explicit PlanCache(Options options) : options_(options) {}
+
+  std::shared_ptr<const CompiledProgram> compiled(const Program& program,
+                                                  const std::vector<std::string>& fetch);
+  std::shared_ptr<const Plan> plan(const std::shared_ptr<const CompiledProgram>& program,
+                                   const Bindings& bindings);
+  std::int64_t compile_count() const { return compile_count_; }
+  std::int64_t specialise_count() const { return specialise_count_; }
+
+ private:
+  // What a program is: names and values. Two Programs that say the same are compiled once.
+  struct ProgramKey {
+    std::vector<std::uint64_t> words;
+    std::string names;
+    friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
+  };
+  struct CompiledEntry {
+    ProgramKey key;
+    std::shared_ptr<const CompiledProgram> program;
+  };
+  struct PlanEntry {
+    std::vector<std::int64_t> sizes;  // of the graph's symbols
+    std::shared_ptr<const Plan> plan;
+  };
+  static ProgramKey key_of(const Program& program, const std::vector<std::string>& fetch);
+
+  const Options options_;
+  std::list<CompiledEntry> programs_;  // most recent first
+  std::list<PlanEntry> plans_;
+  std::int64_t compile_count_ = 0;
+  std::int64_t specialise_count_ = 0;
+};
+
+}  // namespace weft

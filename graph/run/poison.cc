@@ -1,0 +1,85 @@
+// Poison mode of the executor: memory that nobody may read is NaN, and buffers have guards around
+// them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/core/error.h"
+#include "weft/graph/run/executor.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+constexpr int kDead = 0xFF;  // NaN in every float format, -1 in integers
+constexpr int kGuard = 0xA5;
+
+bool intact(const std::byte* guard) {
+  return std::all_of(guard, guard + kGuardBytes,
+                     [](std::byte b) { return b == static_cast<std::byte>(kGuard); });
+}
+
+}  // namespace
+
+void Executor::poison_all(const Plan& plan, const RunMemory& memory) {
+  std::memset(arena_->data(), kDead, arena_->bytes());
+  std::memset(slots_->data(), kDead, slots_->bytes());
+  for (Index i = 0; i < plan.outputs.size(); ++i) {
+    const std::size_t bytes = plan.values[static_cast<Index>(plan.outputs[i].value)].bytes;
+    if (bytes > 0) std::memset(memory.outputs[i], kDead, bytes);
+    if (!memory.output_guarded[i]) continue;
+    std::memset(memory.outputs[i] - kGuardBytes, kGuard, kGuardBytes);
+    std::memset(memory.outputs[i] + bytes, kGuard, kGuardBytes);
+  }
+  begins_.assign(plan.waves.size() + 1, {});
+  ends_.assign(plan.waves.size() + 1, {});
+  for (Index b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].space != Space::arena) continue;
+    begins_[static_cast<Index>(plan.buffers[b].begin)].push_back(static_cast<int>(b));
+    ends_[static_cast<Index>(plan.buffers[b].end)].push_back(static_cast<int>(b));
+  }
+}
+
+void Executor::set_guards(const Plan& plan, int wave) {
+  for (int i : begins_[static_cast<Index>(wave)]) {
+    const PlanBuffer& b = plan.buffers[static_cast<Index>(i)];
+    std::memset(arena_->data() + b.offset - kGuardBytes, kGuard, kGuardBytes);
+    std::memset(arena_->data() + b.offset + b.bytes, kGuard, kGuardBytes);
+  }
+}
+
+void Executor::check_guards(const Plan& plan, const RunMemory& memory, int wave) {
+  for (int s : plan.waves[static_cast<Index>(wave)].steps) {
+    const PlanStep& step = plan.steps[static_cast<Index>(s)];
+    const auto check = [&](const PlanBuffer& b, const std::string& what) {
+      const std::byte* data = nullptr;
+      if (b.space == Space::arena) data = arena_->data() + b.offset;
+      if (b.space == Space::output && memory.output_guarded[static_cast<Index>(b.index)]) {
+        data = memory.outputs[static_cast<Index>(b.index)];
+      }
+      if (data == nullptr || (intact(data - kGuardBytes) && intact(data + b.bytes))) return;
+      throw StateError(fmt::format(
+          "{} or a step beside it wrote outside its memory: the guard {} {} of {} bytes is "
+          "broken{}",
+          plan.step_name(s), intact(data - kGuardBytes) ? "after" : "before", what, b.bytes,
+          step.node == nullptr ? "" : "\n  " + step.node->graph().where(*step.node)));
+    };
+    for (int id : step.outputs) {
+      if (id >= 0) check(plan.buffer_of(id), "an output");
+    }
+    for (int id : step.inputs) {
+      if (id >= 0) check(plan.buffer_of(id), "an input");
+    }
+    if (step.scratch >= 0) check(plan.buffers[static_cast<Index>(step.scratch)], "the scratch");
+  }
+}
+
+void Executor::poison_dead(const Plan& plan, int wave) {
+  for (int i : ends_[static_cast<Index>(wave)]) {
+    const PlanBuffer& b = plan.buffers[static_cast<Index>(i)];
+    std::memset(arena_->data() + b.offset - kGuardBytes, kDead, b.bytes + 2 * kGuardBytes);
+  }
+}
+
+}  // namespace weft

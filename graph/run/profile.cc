@@ -1,0 +1,109 @@
+#include "weft/graph/run/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostEvents = 1 << 20;
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string where(const Plan& plan, std::size_t step) {
+  const Node* node = plan.steps[step].node;
+  return node == nullptr ? std::string() : node->graph().where(*node);
+}
+
+}  // namespace
+
+void Profile::record(const std::shared_ptr<const Plan>& plan, int step, Clock::time_point begin,
+                     Clock::time_point end) {
+  PlanTimes& times = plans_[plan.get()];
+  if (times.plan == nullptr) {
+    times.plan = plan;
+    times.steps.resize(plan->steps.size());
+  }
+  const double seconds = std::chrono::duration<double>(end - begin).count();
+  StepTimes& t = times.steps[static_cast<std::size_t>(step)];
+  ++t.runs;
+  t.seconds += seconds;
+  if (events_.size() < kMostEvents) events_.push_back({plan.get(), step, begin, seconds * 1e6});
+}
+
+void Profile::clear() {
+  plans_.clear();
+  events_.clear();
+}
+
+std::vector<Profile::Entry> Profile::entries() const {
+  std::map<std::pair<std::string, std::string>, Entry> by_name;
+  for (const auto& [key, times] : plans_) {
+    for (std::size_t s = 0; s < times.steps.size(); ++s) {
+      if (times.steps[s].runs == 0) continue;
+      const std::string name = times.plan->step_name(static_cast<int>(s));
+      const std::string place = where(*times.plan, s);
+      Entry& e = by_name[{name, place}];
+      e.name = name;
+      e.where = place;
+      e.runs += times.steps[s].runs;
+      e.seconds += times.steps[s].seconds;
+      e.flops += times.plan->steps[s].flops * static_cast<double>(times.steps[s].runs);
+      e.bytes += times.plan->steps[s].bytes * static_cast<double>(times.steps[s].runs);
+    }
+  }
+  std::vector<Entry> result;
+  for (auto& [key, entry] : by_name) result.push_back(std::move(entry));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Entry& a, const Entry& b) { return a.seconds > b.seconds; });
+  return result;
+}
+
+std::string Profile::table(std::size_t rows) const {
+  const std::vector<Entry> all = entries();
+  double total = 0;
+  for (const Entry& e : all) total += e.seconds;
+  std::string text = fmt::format("{:>10} {:>6} {:>8} {:>10} {:>9}  {}\n", "ms", "%", "runs",
+                                 "GFLOP/s", "GB/s", "node");
+  for (std::size_t i = 0; i < all.size() && i < rows; ++i) {
+    const Entry& e = all[i];
+    text +=
+        fmt::format("{:>10.3f} {:>6.1f} {:>8} {:>10.2f} {:>9.2f}  {}{}\n", e.seconds * 1e3,
+                    total > 0 ? 100 * e.seconds / total : 0.0, e.runs, e.flops_per_second() * 1e-9,
+                    e.bytes_per_second() * 1e-9, e.name, e.where.empty() ? "" : "  " + e.where);
+  }
+  if (all.size() > rows) text += fmt::format("and {} more\n", all.size() - rows);
+  return text + fmt::format("{:>10.3f} ms in all\n", total * 1e3);
+}
+
+std::string Profile::trace_json() const {
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  const Clock::time_point origin = events_.empty() ? Clock::time_point() : events_.front().begin;
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const Event& e = events_[i];
+    const auto s = static_cast<std::size_t>(e.step);
+    text += fmt::format(
+        "{}\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},"
+        "\"dur\":{:.3f},\"args\":{{\"where\":\"{}\",\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
+        i > 0 ? "," : "", escaped(e.plan->step_name(e.step)), escaped(e.plan->program->name),
+        std::chrono::duration<double, std::micro>(e.begin - origin).count(), e.microseconds,
+        escaped(where(*e.plan, s)), e.plan->steps[s].flops, e.plan->steps[s].bytes);
+  }
+  return text + "\n]}\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// Time per node.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/graph/plan/plan.h"
+
+namespace weft {
+
+/// Measured times of steps. While a Session profiles, the steps of a wave run one after the other,
+/// so that each has a time of its own.
+class Profile {
+ public:
+  struct Entry {
+    std::string name;   // op, and the name or scope of the node
+    std::string where;  // where the node was built
+    std::int64_t runs = 0;
+    double seconds = 0;
+    double flops = 0, bytes = 0;  // of all runs
+    double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
+    double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
+  };
+  /// By time, the longest first.
+  std::vector<Entry> entries() const;
+  /// A table for the terminal.
+  std::string table(std::size_t rows = 30) const;
+  /// Trace events for ui.perfetto.dev or chrome://tracing.
+  std::string trace_json() const;
+  bool empty() const { return plans_.empty(); }
+  void clear();
+
+  using Clock = std::chrono::steady_clock;
+  /// Adds one run of one step.
+  void record(const std::shared_ptr<const Plan>& plan, int step, Clock::time_point begin,
+              Clock::time_point end);
+
+ private:
+  struct StepTimes {
+    std::int64_t runs = 0;
+    double seconds = 0;
+  };
+  struct PlanTimes {
+    std::shared_ptr<const Plan> plan;
+    std::vector<StepTimes> steps;
+  };
+  struct Event {
+    const Plan* plan;
+    int step;
+    Clock::time_point begin;
+    double microseconds;
+  };
+  std::map<const Plan*, PlanTimes> plans_;
+  std::vector<Event> events_;  // of the first steps only, so that memory is bounded
+};
+
+}  // namespace weft

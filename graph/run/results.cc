@@ -1,0 +1,26 @@
+#include "weft/graph/run/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+
+namespace weft {
+
+const Tensor& Results::operator[](std::string_view name) const {
+  std::string names;
+  for (const auto& [known, tensor] : tensors_) {
+    if (known == name) return tensor;
+    names += (names.empty() ? "" : ", ") + known;
+  }
+  throw GraphError(fmt::format("the run has no result '{}'; its results are: {}", name,
+                               names.empty() ? "none" : names));
+}
+
+bool Results::contains(std::string_view name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const auto& entry) { return entry.first == name; });
+}
+
+}  // namespace weft

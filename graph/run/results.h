@@ -1,0 +1,51 @@
+// What goes into a run and what comes out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/core/tensor.h"
+#include "weft/graph/plan/bind.h"
+
+namespace weft {
+
+/// Tensors by name.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+/// Sizes by name, to plan without data.
+using NamedSizes = std::vector<std::pair<std::string, Sizes>>;
+
+/// The outputs of a run and what was fetched. The tensors own their memory; a Session uses it again
+/// when all handles are gone.
+class Results {
+ public:
+  explicit Results(NamedTensors tensors) : tensors_(std::move(tensors)) {}
+  /// Throws GraphError that lists the names there are.
+  const Tensor& operator[](std::string_view name) const;
+  bool contains(std::string_view name) const;
+  auto begin() const { return tensors_.begin(); }
+  auto end() const { return tensors_.end(); }
+  std::size_t size() const { return tensors_.size(); }
+
+ private:
+  NamedTensors tensors_;
+};
+
+struct RunOptions {
+  /// Names of values of the graph to return besides the program's outputs.
+  std::vector<std::string> fetch = {};
+  /// Caller's tensors to write outputs into: dtype and sizes must fit, and they must not overlap
+  /// feeds.
+  NamedTensors into = {};
+  /// Asked between waves until the first write into a variable; true ends the run with
+  /// CancelledError and leaves all variables as they were. It must not use the Session or its
+  /// store.
+  std::function<bool()> cancel = {};
+  /// Values of symbols that no input shows.
+  DimValues dims = {};
+};
+
+}  // namespace weft

@@ -1,0 +1,337 @@
+#include "weft/graph/run/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "weft/core/error.h"
+#include "weft/graph/run/executor.h"
+#include "weft/graph/run/output_pool.h"
+#include "weft/graph/run/plan_cache.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+// Marks the Session as in use for as long as it lives.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+    if (flag_.exchange(true, std::memory_order_acquire)) {
+      throw StateError(
+          "this Session is in use by another thread (or by the run that called back); make one "
+          "Session per thread over a shared VariableStore");
+    }
+  }
+  ~Busy() { flag_.store(false, std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.bytes() > 0 && b.bytes() > 0 && a.raw() < b.raw() + b.bytes() &&
+         b.raw() < a.raw() + a.bytes();
+}
+
+}  // namespace
+
+struct Session::Impl {
+  Impl(Graph& g, std::shared_ptr<VariableStore> s, SessionOptions o)
+      : graph(g),
+        options(o),
+        store(std::move(s)),
+        cache({.plans = o.plan_cache,
+               .passes = o.passes,
+               .verify = o.verify,
+               .guard = o.poison ? kGuardBytes : 0}),
+        executor({.threads = o.threads, .shuffle_seed = o.shuffle_seed, .poison = o.poison}),
+        profiling(o.profile) {
+    if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
+    if (o.plan_cache < 1) {
+      throw ArgumentError(fmt::format("plan_cache is {}; it must be at least 1", o.plan_cache));
+    }
+  }
+
+  Graph& graph;
+  const SessionOptions options;
+  std::shared_ptr<VariableStore> store;
+  VariableStore own;  // caches, and keys with own_keys
+  PlanCache cache;
+  Executor executor;
+  OutputPool pool;
+  Profile profile;
+  bool profiling;
+  std::atomic<bool> busy{false};
+  std::size_t initialised = 0;  // variables of the graph, in order of creation
+
+  VariableStore& home(const VariableInfo& info) {
+    const bool mine =
+        info.kind == VariableKind::cache || (info.kind == VariableKind::key && options.own_keys);
+    return mine ? own : *store;
+  }
+
+  void initialise() {
+    const std::vector<Variable> variables = graph.variables();
+    for (; initialised < variables.size(); ++initialised) {
+      const VariableInfo& info = variables[initialised].info();
+      if (info.kind == VariableKind::cache) continue;
+      StoreAccess(home(info))
+          .ensure(info, variable_sizes(info, {}), options.seed, executor.workers());
+    }
+  }
+
+  std::shared_ptr<const CompiledProgram> compiled(const Program& program,
+                                                  const std::vector<std::string>& fetch) {
+    if (program.graph() != nullptr && program.graph() != &graph) {
+      throw GraphError(
+          fmt::format("program '{}' is over another graph than this Session's", program.name()));
+    }
+    const std::lock_guard lock(graph.copy_mutex());
+    auto result = cache.compiled(program, fetch);
+    initialise();
+    return result;
+  }
+
+  Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
+                const DimValues& dims) {
+    std::vector<std::pair<int, Sizes>> existing;
+    for (Index v = 0; v < c.variables.size(); ++v) {
+      const VariableInfo& info = c.variables[v].info;
+      if (info.kind == VariableKind::cache && own.contains(info.name)) {
+        existing.emplace_back(static_cast<int>(v), own.tensor(info.name).sizes());
+      }
+    }
+    return bind_symbols(c, feeds, dims, existing);
+  }
+
+  void make_caches(const CompiledProgram& c, const Bindings& bindings) {
+    for (const auto& use : c.variables) {
+      if (use.info.kind != VariableKind::cache || own.contains(use.info.name)) continue;
+      StoreAccess(own).ensure(use.info, variable_sizes(use.info, bindings), options.seed,
+                              executor.workers());
+    }
+  }
+
+  // The tensors of the outputs: the caller's, or ours.
+  struct Outputs {
+    NamedTensors tensors;
+    std::vector<char> guarded;
+  };
+  Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
+
+  Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
+  void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
+               const RunOptions& o);
+};
+
+Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const NamedTensors& feeds,
+                                                   const NamedTensors& into) {
+  Outputs result;
+  for (const PlanOutput& output : plan.outputs) {
+    const PlanValue& v = plan.values[static_cast<Index>(output.value)];
+    const auto given = std::find_if(into.begin(), into.end(),
+                                    [&](const auto& entry) { return entry.first == output.name; });
+    Tensor tensor;
+    if (given != into.end()) {
+      tensor = given->second;
+      if (!tensor.defined() || tensor.dtype() != v.dtype || tensor.sizes() != v.sizes) {
+        throw ShapeError(
+            fmt::format("output '{}' is {}{}, but the tensor to write into is {}", output.name,
+                        dtype_name(v.dtype), to_string(v.sizes),
+                        tensor.defined() ? tensor.type_str() : std::string("undefined")));
+      }
+    } else {
+      const std::size_t margin = options.poison ? kGuardBytes : 0;
+      tensor = Tensor::view(v.dtype, v.sizes, pool.take(v.bytes + 2 * margin), margin);
+    }
+    result.guarded.push_back(options.poison && given == into.end());
+    result.tensors.emplace_back(output.name, std::move(tensor));
+  }
+  for (const auto& [name, tensor] : into) {
+    const auto is_name = [&, n = std::string_view(name)](const auto& entry) {
+      return entry.first == n;
+    };
+    if (std::none_of(result.tensors.begin(), result.tensors.end(), is_name)) {
+      throw ArgumentError(
+          fmt::format("program '{}' has no output '{}' to write into", plan.program->name, name));
+    }
+    for (const auto& [feed, fed] : feeds) {
+      if (overlap(tensor, fed)) {
+        throw ArgumentError(fmt::format(
+            "the tensor to write output '{}' into overlaps the one fed as '{}'", name, feed));
+      }
+    }
+    for (const auto& [other, written] : into) {
+      if (&written != &tensor && overlap(tensor, written)) {
+        throw ArgumentError(
+            fmt::format("the tensors to write outputs '{}' and '{}' into overlap", name, other));
+      }
+    }
+  }
+  return result;
+}
+
+Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
+  const auto c = compiled(program, o.fetch);
+  std::vector<FeedType> types;
+  for (const auto& [name, tensor] : feeds) {
+    if (!tensor.defined()) {
+      throw ArgumentError(fmt::format("the tensor fed as '{}' is undefined", name));
+    }
+    types.push_back({name, tensor.dtype(), tensor.sizes()});
+  }
+  const Bindings bindings = bind(*c, types, o.dims);
+  const auto plan = cache.plan(c, bindings);
+  Outputs outputs = make_outputs(*plan, feeds, o.into);
+  make_caches(*c, bindings);
+  execute(plan, feeds, outputs, o);
+  return Results(std::move(outputs.tensors));
+}
+
+void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds,
+                            Outputs& outputs, const RunOptions& o) {
+  const CompiledProgram& c = *plan->program;
+  RunMemory memory;
+  memory.feeds.assign(c.inputs.size(), nullptr);
+  for (const auto& [name, tensor] : feeds) {
+    memory.feeds[static_cast<Index>(c.input_index(name))] = tensor.raw();
+  }
+  memory.output_guarded = outputs.guarded;
+  for (auto& [name, tensor] : outputs.tensors) memory.outputs.push_back(tensor.mutable_raw());
+
+  StoreAccess shared(*store), mine(own);
+  const auto access = [&](const VariableInfo& info) -> StoreAccess& {
+    return &home(info) == &own ? mine : shared;
+  };
+  std::vector<char> updated(c.variables.size(), 0);
+  bool writes_shared = false;
+  for (const PlanUpdate& u : plan->updates) {
+    const auto v = static_cast<Index>(u.variable);
+    updated[v] = 1;
+    writes_shared = writes_shared || &access(c.variables[v].info) == &shared;
+  }
+  if (writes_shared) shared.become_writer(this);
+
+  // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
+  // they are there, updates go to fresh memory.
+  std::unique_lock<std::shared_mutex> write_lock;
+  std::shared_lock<std::shared_mutex> read_lock;
+  if (writes_shared) {
+    write_lock = shared.write_lock();
+  } else {
+    read_lock = shared.read_lock();
+  }
+  const auto own_lock = mine.write_lock();
+  shared.check_whole();
+  mine.check_whole();
+  std::vector<Tensor> handles;
+  for (Index v = 0; v < c.variables.size(); ++v) {
+    StoreAccess& where = access(c.variables[v].info);
+    if (updated[v]) {
+      memory.variables.push_back(where.writable(c.variables[v].info.name).mutable_raw());
+    } else {
+      handles.push_back(where.value(c.variables[v].info.name));
+      memory.variables.push_back(const_cast<std::byte*>(handles.back().raw()));
+    }
+  }
+  if (read_lock.owns_lock()) read_lock.unlock();
+
+  bool writing = false;
+  try {
+    executor.run(plan, memory, o.cancel, profiling ? &profile : nullptr, writing);
+  } catch (...) {
+    if (writing) {
+      for (const PlanUpdate& u : plan->updates) {
+        access(c.variables[static_cast<Index>(u.variable)].info).tear();
+      }
+    }
+    throw;
+  }
+  for (const PlanUpdate& u : plan->updates) {
+    const VariableInfo& info = c.variables[static_cast<Index>(u.variable)].info;
+    access(info).updated(info.name);
+  }
+}
+
+Session::Session(Graph& graph, SessionOptions options)
+    : Session(graph, std::make_shared<VariableStore>(), options) {}
+
+Session::Session(Graph& graph, std::shared_ptr<VariableStore> store, SessionOptions options)
+    : impl_(std::make_unique<Impl>(graph, std::move(store), options)) {}
+
+Session::~Session() { StoreAccess(*impl_->store).release_writer(impl_.get()); }
+
+Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
+  const Busy busy(impl_->busy);
+  return impl_->run(program, feeds, options);
+}
+
+std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSizes& feeds,
+                                          const RunOptions& options) {
+  const Busy busy(impl_->busy);
+  const auto c = impl_->compiled(program, options.fetch);
+  std::vector<FeedType> types;
+  for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
+  return impl_->cache.plan(c, impl_->bind(*c, types, options.dims));
+}
+
+Tensor Session::value(std::string_view name) {
+  const Busy busy(impl_->busy);
+  if (!impl_->graph.has_variable(name)) return impl_->store->tensor(name).clone();
+  const VariableInfo& info = impl_->graph.find_variable(name).info();
+  impl_->initialise();
+  if (info.kind == VariableKind::cache && !impl_->own.contains(info.name)) {
+    throw StateError(
+        fmt::format("cache '{}' {} has no value before its first use", info.name, info.type.str()));
+  }
+  return impl_->home(info).tensor(info.name).clone();
+}
+
+void Session::set_value(std::string_view name, const Tensor& value) {
+  const Busy busy(impl_->busy);
+  const VariableInfo& info = impl_->graph.find_variable(name).info();
+  if (!value.defined()) {
+    throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
+  }
+  impl_->initialise();
+  VariableStore& home = impl_->home(info);
+  if (info.kind == VariableKind::cache && !home.contains(info.name)) {
+    if (value.dtype() != info.type.dtype || value.rank() != info.type.shape.rank()) {
+      throw ShapeError(fmt::format("cache '{}' is {}, but the new value is {}", info.name,
+                                   info.type.str(), value.type_str()));
+    }
+    home.insert(info.name, info.kind, value.clone());
+    return;
+  }
+  home.set(info.name, value.clone());
+}
+
+void Session::initialise() {
+  const Busy busy(impl_->busy);
+  impl_->initialise();
+}
+
+void Session::reset_caches() {
+  const Busy busy(impl_->busy);
+  impl_->own.erase(VariableKind::cache);
+}
+
+Graph& Session::graph() const { return impl_->graph; }
+const std::shared_ptr<VariableStore>& Session::store() const { return impl_->store; }
+const SessionOptions& Session::options() const { return impl_->options; }
+std::int64_t Session::compile_count() const { return impl_->cache.compile_count(); }
+std::int64_t Session::specialise_count() const { return impl_->cache.specialise_count(); }
+std::size_t Session::arena_bytes() const { return impl_->executor.arena_bytes(); }
+void Session::set_profiling(bool on) { impl_->profiling = on; }
+const Profile& Session::profile() const { return impl_->profile; }
+void Session::clear_profile() { impl_->profile.clear(); }
+Workers::Statistics Session::worker_statistics() const {
+  return impl_->executor.workers().statistics();
+}
+
+}  // namespace weft

@@ -1,0 +1,111 @@
+// Session: runs programs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
+#include "weft/graph/ir/program.h"
+#include "weft/graph/plan/plan.h"
+#include "weft/graph/run/profile.h"
+#include "weft/graph/run/results.h"
+#include "weft/graph/run/variable_store.h"
+
+namespace weft {
+
+struct SessionOptions {
+  /// Variables start as a function of this and their names.
+  std::uint64_t seed = 0;
+  /// Workers; 0 means one per hardware thread. Results do not depend on it.
+  int threads = 0;
+  /// Plans kept, one per program and sizes; the one not used for longest goes first.
+  int plan_cache = 16;
+  /// False runs graphs as they were built.
+  bool passes = true;
+  /// Random keys live in this Session and not in the store, so that several Sessions may draw from
+  /// one store's programs without being its writer.
+  bool own_keys = false;
+  /// Records times of nodes from the start; see Session::profile().
+  bool profile = false;
+  // Test modes.
+  /// Verifies every plan before its first run.
+#ifdef NDEBUG
+  bool verify = false;
+#else
+  bool verify = true;
+#endif
+  /// Dead memory is NaN, buffers have guards: a kernel that writes outside is a StateError that
+  /// names it.
+  bool poison = false;
+  /// When not 0, chunks run in shuffled order and with small delays.
+  std::uint64_t shuffle_seed = 0;
+};
+
+/// Runs programs of one graph over a VariableStore: compiles each once, specialises it per concrete
+/// sizes and runs it in one arena. A Session is for one thread at a time: a second one that enters
+/// gets a StateError. The graph must outlive the Session and no longer change while several use it.
+///
+/// Variables start when a program is first run. Caches belong to the Session, not to the store;
+/// their symbolic sizes are bound at first use. All updates of a run happen together or (on an
+/// error of the data, a missing feed, a cancelled run) not at all.
+class Session {
+ public:
+  explicit Session(Graph& graph, SessionOptions options = {});
+  /// Over a store that others use too. Reading programs of any number of Sessions may run at once,
+  /// each sees the variables as they are between two updates. Only one Session may run programs
+  /// with updates.
+  Session(Graph& graph, std::shared_ptr<VariableStore> store, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Runs `program`. Throws
+  ///   ArgumentError, DTypeError, ShapeError  for feeds that are missing, unknown or do not fit,
+  ///   GraphError      for a program of another graph or an unknown name to fetch,
+  ///   DataError       for data that break a precondition (an index out of range): op, operands,
+  ///   line, CancelledError  if `cancel` said so, StateError      for a second thread, a second
+  ///   writer or a torn store.
+  /// All but the last leave every variable as it was.
+  Results run(const Program& program, const NamedTensors& feeds = {},
+              const RunOptions& options = {});
+
+  /// The plan for these sizes, without running anything.
+  std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
+                                   const RunOptions& options = {});
+
+  /// A copy of the value of a variable, by name or alias.
+  Tensor value(std::string_view name);
+  /// Copies `value` into a variable; its dtype and sizes must fit.
+  void set_value(std::string_view name, const Tensor& value);
+  /// Gives every variable of the graph that has none its start value. Caches wait for their first
+  /// use.
+  void initialise();
+  /// Drops the caches; the next use makes them anew, perhaps with other sizes.
+  void reset_caches();
+
+  Graph& graph() const;
+  /// What savers read: snapshots without copying.
+  const std::shared_ptr<VariableStore>& store() const;
+  const SessionOptions& options() const;
+
+  /// How often a program was compiled, and how often a plan was made.
+  std::int64_t compile_count() const;
+  std::int64_t specialise_count() const;
+  /// Bytes of the arena now: it grows to the largest plan that ran.
+  std::size_t arena_bytes() const;
+  /// Starts or stops recording times.
+  void set_profiling(bool on);
+  const Profile& profile() const;
+  void clear_profile();
+  /// The workers' counters, for tests of how much ran in parallel.
+  Workers::Statistics worker_statistics() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weft

@@ -1,0 +1,122 @@
+// The tensors of variables: shared by Sessions, many of which may read while one writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
+#include "weft/graph/ir/variable.h"
+
+namespace weft {
+
+/// The start value of a variable: a function of its initialiser, dtype, sizes, name and `seed`
+/// only. Element i draws from word i of a Philox stream keyed by stable_hash(name, seed), in
+/// double, then rounds to the dtype. A key becomes {stable_hash(name, seed), 0}. Throws
+/// ArgumentError where the initialiser does not suit the dtype or its parameters make no sense.
+Tensor initial_value(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed,
+                     Workers& workers);
+
+/// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots:
+/// an update of a variable whose tensor somebody else holds (or whose memory is read-only, as that
+/// of a mapped file) writes to fresh memory.
+class VariableStore {
+ public:
+  VariableStore() = default;
+  VariableStore(const VariableStore&) = delete;
+  VariableStore& operator=(const VariableStore&) = delete;
+
+  bool contains(std::string_view name) const;
+  /// All names in order of creation.
+  std::vector<std::string> names() const;
+  /// Throws GraphError that lists what is there, here and below, for an unknown name.
+  VariableKind kind(std::string_view name) const;
+  /// How often the value was set or updated.
+  std::uint64_t version(std::string_view name) const;
+  /// A snapshot. Throws StateError if the store is torn.
+  Tensor tensor(std::string_view name) const;
+  /// Adds a variable (a loaded one, say) without copying. Throws StateError if the name is taken.
+  void insert(std::string_view name, VariableKind kind, Tensor value);
+  /// Replaces the value without copying; dtype and sizes must stay (DTypeError, ShapeError).
+  void set(std::string_view name, Tensor value);
+  /// Removes all variables of a kind: caches are made anew at their next use.
+  void erase(VariableKind kind);
+
+  /// A run failed after it had begun to write variables: old and new values are mixed. Such a store
+  /// can neither be run nor read.
+  bool torn() const;
+  /// Throws StateError if the store is torn; `what` says what was asked for ("saved").
+  void check_whole(std::string_view what) const;
+
+  /// Bytes per variable, by name in order of creation, and in total.
+  struct MemoryEntry {
+    std::string name;
+    VariableKind kind;
+    std::string type;
+    std::size_t bytes;
+  };
+  std::vector<MemoryEntry> memory() const;
+  std::size_t bytes() const;
+
+ private:
+  friend class StoreAccess;
+  struct Entry {
+    std::string name;
+    VariableKind kind = VariableKind::parameter;
+    Tensor value;
+    std::uint64_t version = 0;
+  };
+  const Entry& at(std::string_view name) const;
+  Entry& at(std::string_view name) {
+    return const_cast<Entry&>(static_cast<const VariableStore*>(this)->at(name));
+  }
+  void check_whole_locked(std::string_view what) const;
+
+  // Readers hold it while they take their handles; a run that updates holds it from its first look
+  // at the tensors until all updates are written.
+  mutable std::shared_mutex mutex_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;
+  bool torn_ = false;
+  const void* writer_ = nullptr;  // the Session that may update
+};
+
+/// What Sessions do with a store; not for users.
+class StoreAccess {
+ public:
+  explicit StoreAccess(VariableStore& store) : store_(store) {}
+
+  /// Adds the variable with its start value if it is absent; else checks kind, dtype and sizes
+  /// (StateError naming both).
+  void ensure(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed, Workers& workers);
+  /// Makes `session` the writer; throws StateError if another one is.
+  void become_writer(const void* session);
+  void release_writer(const void* session);
+
+  std::shared_lock<std::shared_mutex> read_lock() { return std::shared_lock(store_.mutex_); }
+  std::unique_lock<std::shared_mutex> write_lock() { return std::unique_lock(store_.mutex_); }
+
+  // Under a lock:
+  void check_whole() const { store_.check_whole_locked("run"); }
+  Tensor value(std::string_view name) const { return store_.at(name).value; }
+  /// The tensor, in memory that may be written without anybody noticing.
+  Tensor& writable(std::string_view name);
+  void updated(std::string_view name) { ++store_.at(name).version; }
+  void tear() { store_.torn_ = true; }
+
+ private:
+  VariableStore& store_;
+};
+
+/// True if `buffer` is the only owner left, and everything that former owners did has happened
+/// before.
+bool sole_owner(const std::shared_ptr<Buffer>& buffer);
+
+}  // namespace weft

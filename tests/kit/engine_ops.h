@@ -1,0 +1,19 @@
+// Small ops with known behaviour for tests of planning and running.
+#pragma once
+
+#include <memory>
+
+#include "weft/ops/op.h"
+
+namespace weft::testing {
+
+/// The built-in ops and, for f32 tensors x of any sizes (a and b of equal sizes):
+///   t_add(a, b)        a + b, in place over either; 1 chunk per 64 elements
+///   t_scale(x; factor) x * factor, in place
+///   t_sum(x)           scalar sum in two phases, with shared scratch
+///   t_pick(x, index)   x[index] for x [n] and an i64 scalar; checks the index
+///   t_fail(x; when)    x; the kernel throws DataError if x[0] == when
+///   t_overrun(x)       x; writes one byte more than it may
+std::shared_ptr<const OpSet> engine_ops();
+
+}  // namespace weft::testing
