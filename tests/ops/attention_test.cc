@@ -108,6 +108,17 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
   check(in, {{"scale", 0.3}}, 1e-5);
 }
 
+BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
+  std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
+  in[10] = ints({0, 3});
+  check(in, {{"scale", 1.0}}, 1e-6);
+  in[4] = Tensor::zeros(DType::boolean, {1, 2, 4, 5});
+  for (int i = 7; i < 31; ++i) in[4].mutable_data<bool>()[i] = true;
+  check(in, {{"scale", 1.0}}, 1e-6);
+  check(operands(1, 2, 2, 3, 0, 4, 2), {{"scale", 1.0}}, 0);
+  check(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
+}
+
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_may_hold_anything) {
   std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});
