@@ -1,7 +1,43 @@
+#include "weft/autodiff/gradients.h"
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/shape.h"
 
 namespace weft {
+namespace {
 
-void add_matmul_rules(RuleSet&) {}
+// All axes but the last merged into one.
+Value as_rows(Value v) {
+  Dim rows = 1;
+  for (int i = 0; i + 1 < v.rank(); ++i) rows *= v.shape()[i];
+  return reshape(v, Shape{rows, v.shape()[v.rank() - 1]});
+}
+
+// With C = A B: dA = G B^T and dB = A^T G, transposed where the operand is; the flags of matmul say
+// all of it, nothing is transposed in memory. Batch axes that were broadcast are summed.
+std::vector<Value> matmul_gradient(const GradientContext& c) {
+  const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
+  const Value a = c.input(0), b = c.input(1), g = c.cotangent();
+  std::vector<Value> result(2);
+  if (c.needs(0)) {
+    const Value da = ta ? matmul(b, g, {.transpose_a = tb, .transpose_b = true})
+                        : matmul(g, b, {.transpose_b = !tb});
+    result[0] = sum_to(da, a.shape());
+  }
+  if (c.needs(1)) {
+    // One matrix b for all rows of a (a linear layer): one product over all rows, not a sum of
+    // many.
+    const bool rows = b.rank() == 2 && a.rank() > 2 && !ta;
+    const Value left = rows ? as_rows(a) : a, right = rows ? as_rows(g) : g;
+    const Value db = tb ? matmul(right, left, {.transpose_a = true, .transpose_b = ta})
+                        : matmul(left, right, {.transpose_a = !ta});
+    result[1] = sum_to(db, b.shape());
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_matmul_rules(RuleSet& rules) { rules.add("matmul", matmul_gradient); }
 
 }  // namespace weft

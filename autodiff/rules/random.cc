@@ -1,7 +1,15 @@
 #include "weft/autodiff/rule.h"
 
 namespace weft {
+namespace {
 
-void add_random_rules(RuleSet&) {}
+// Linear in x and its own adjoint: the same key, stream and rate drop the same elements.
+std::vector<Value> dropout_gradient(const GradientContext& c) {
+  return {c.graph().apply("dropout", {c.cotangent(), c.input(1)}, c.attributes()).output(0)};
+}
+
+}  // namespace
+
+void add_random_rules(RuleSet& rules) { rules.add("dropout", dropout_gradient); }
 
 }  // namespace weft
