@@ -1,0 +1,155 @@
+#include "weft/graph/functions/index.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/reference/index.h"
+
+namespace weft::testing {
+namespace {
+
+using Doubles = std::vector<double>;
+
+Doubles numbers(const Tensor& t) {
+  Doubles out;
+  for (std::int64_t i = 0; i < t.numel(); ++i) out.push_back(t.at(i));
+  return out;
+}
+
+Tensor run(std::string_view op, const std::vector<Tensor>& inputs, const Attributes& a) {
+  return evaluate_op(builtin_ops()->at(op), inputs, a)[0];
+}
+
+auto says(std::string part) {
+  return [part = std::move(part)](const Error& e) {
+    BOOST_TEST_MESSAGE(e.what());
+    return std::string_view(e.what()).find(part) != std::string_view::npos;
+  };
+}
+
+Tensor ids(std::initializer_list<std::int64_t> values) {
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(index_ops)
+
+BOOST_AUTO_TEST_CASE(take_and_index_add_equal_the_scalar_model) {
+  for (const std::int64_t inner : {1, 3, 64, 67, 200}) {
+    for (const std::int64_t outer : {1, 2}) {
+      for (const std::int64_t count : {0, 1, 5, 700}) {
+        for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8}) {
+          const Sizes sizes{outer, 37, inner};
+          const Attributes axis{{"axis", std::int64_t{1}}};
+          const Tensor x = sample_indices(sizes, 1, 5).to(dtype);
+          const Tensor index = sample_indices({count}, 2, 37);
+          const Tensor src = sample_indices({outer, count, inner}, 3, 2).to(dtype);
+          BOOST_TEST(numbers(run("take", {x, index.to(DType::i32)}, axis)) ==
+                     take_reference(x, index, outer, 37, inner));
+          BOOST_TEST(numbers(run("index_add", {x, index, src}, axis)) ==
+                     index_add_reference(x, index, src, outer, 37, inner));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_indices_into_a_narrow_table) {
+  const Tensor x = Tensor::zeros(DType::f64, {300}), index = sample_indices({50000}, 2, 300);
+  const Tensor src = sample_uniform({50000}, 3).to(DType::f64);
+  BOOST_TEST(numbers(run("index_add", {x, index, src}, {})) ==
+             index_add_reference(x, index, src, 1, 300, 1));
+}
+
+BOOST_AUTO_TEST_CASE(along_an_axis) {
+  const Attributes axis{{"axis", std::int64_t{1}}};
+  const Tensor x = sample_uniform({2, 5, 70}, 1).to(DType::f64);
+  const Tensor index = sample_indices({2, 9, 70}, 2, 5), src = x.reshape({2, 5, 70});
+  const Tensor out = run("take_along_axis", {x, index}, axis);
+  const Tensor added = run("scatter_add", {src, index, out}, axis);
+  Doubles wanted = numbers(src);
+  for (std::int64_t k = 0; k < out.numel(); ++k) {
+    const std::int64_t o = k / (9 * 70), c = k % 70;
+    const std::int64_t at = (o * 5 + static_cast<std::int64_t>(index.at(k))) * 70 + c;
+    BOOST_REQUIRE(out.at(k) == x.at(at));
+    wanted[static_cast<std::size_t>(at)] += out.at(k);
+  }
+  BOOST_TEST(numbers(added) == wanted);
+}
+
+BOOST_AUTO_TEST_CASE(data_out_of_range_is_named) {
+  const Tensor x = Tensor::zeros(DType::f32, {5, 3});
+  const Attributes axis{{"axis", std::int64_t{0}}};
+  const std::string message = "index 5 at position 1 is out of range: axis 0 of x has size 5";
+  BOOST_CHECK_EXCEPTION(run("take", {x, ids({0, 5})}, axis), DataError, says(message));
+  BOOST_CHECK_EXCEPTION(run("take", {x, ids({0, 1, -1})}, axis), DataError,
+                        says("index -1 at position 2"));
+  BOOST_CHECK_EXCEPTION(run("index_add", {x, ids({0, 5}), Tensor::zeros(DType::f32, {2, 3})}, axis),
+                        DataError, says(message));
+  const Tensor one = Tensor::of<std::int64_t>({1, 3}, {0, 5, 0});
+  BOOST_CHECK_EXCEPTION(run("take_along_axis", {x, one}, axis), DataError, says(message));
+  BOOST_CHECK_EXCEPTION(run("scatter_add", {x, one, Tensor::zeros(DType::f32, {1, 3})}, axis),
+                        DataError, says(message));
+  BOOST_CHECK_EXCEPTION(run("one_hot", {ids({2, 3})}, {{"classes", Dim(3)}}), DataError,
+                        says("index 3 at position 1 is out of range: the number of classes is 3"));
+  BOOST_CHECK_EXCEPTION(run("dynamic_slice", {x, ids({3, 0})}, {{"sizes", Shape{3, 1}}}), DataError,
+                        says("start 3 at position 0 is out of range: a block of 3 in axis 0"));
+  BOOST_CHECK_EXCEPTION(
+      run("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), ids({0, 2})}, {}),
+      DataError, says("start 2 at position 1 is out of range"));
+}
+
+BOOST_AUTO_TEST_CASE(blocks_at_a_place) {
+  const Tensor x = sample_uniform({4, 3}, 1);
+  const Tensor part = run("dynamic_slice", {x, ids({1, 2})}, {{"sizes", Shape{2, 1}}});
+  BOOST_TEST(numbers(part) == (Doubles{x.at(5), x.at(8)}));
+  Doubles wanted = numbers(x);
+  wanted[0] = part.at(0);
+  wanted[3] = part.at(1);
+  BOOST_TEST(numbers(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
+}
+
+BOOST_AUTO_TEST_CASE(writing_over_the_operand) {
+  const Tensor x = sample_uniform({6, 3}, 1), index = ids({4, 4}), src = sample_uniform({2, 3}, 2);
+  const Tensor wanted = run("index_add", {x, index, src}, {});
+  Tensor memory = x.clone();
+  const OperandSpec spec{DType::f32, {6, 3}};
+  const Kernel kernel = builtin_ops()
+                            ->at("index_add")
+                            .kernel({{spec, {DType::i64, {2}}, {DType::f32, {2, 3}}},
+                                     {spec},
+                                     {{"axis", std::int64_t{0}}}});
+  const void* in[] = {memory.raw(), index.raw(), src.raw()};
+  void* out[] = {memory.mutable_raw()};
+  for (const Phase& phase : kernel.phases) {
+    for (std::int64_t c = 0; c < phase.chunks; ++c) phase.body({in, out, nullptr, nullptr}, c);
+  }
+  BOOST_TEST(bitwise_equal(memory, wanted));
+}
+
+BOOST_AUTO_TEST_CASE(functions) {
+  Graph g;
+  const Value w = g.input("w", DType::f64, {4, 2}), tokens = g.input("tokens", DType::i64, {3});
+  const Value e = embedding(tokens, w, 1);
+  const Value dw = gradient(sum(e), w);
+  const Feed feed{{w, sample_uniform({4, 2}, 1).to(DType::f64)}, {tokens, ids({1, 3, 3})}};
+  BOOST_TEST(numbers(evaluate_graph({dw}, feed)[0]) == (Doubles{0, 0, 0, 0, 0, 0, 2, 2}));
+  const Value mask = apply_binary("equal", w, w);
+  BOOST_TEST(numbers(evaluate_graph({masked_fill(w, mask, 3)}, feed)[0]) == Doubles(8, 3.0));
+  BOOST_TEST(numbers(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
+             (Doubles{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}));
+  BOOST_TEST((take(w, 2).shape() == Shape{2}));
+  BOOST_CHECK_EXCEPTION(embedding(tokens, tokens), ShapeError,
+                        says("weight must be [vocabulary, width], but is [3]"));
+  BOOST_CHECK_EXCEPTION(take(w, w), DTypeError, says("index_test.cc"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing
