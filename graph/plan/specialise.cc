@@ -13,6 +13,18 @@ namespace {
 
 using Index = std::size_t;
 
+// Says how to bind a symbol, if that is what is missing.
+ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bindings) {
+  for (const Dim& dim : shape) {
+    for (const SymbolPtr& symbol : dim.symbols()) {
+      if (bindings.find(*symbol)) continue;
+      return ShapeError(fmt::format(
+          "{}; feed an input that shows it, or give it in RunOptions::dims", error.what()));
+    }
+  }
+  return ShapeError(error.what());
+}
+
 // The sizes of one value; a missing symbol is reported with the user's line.
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
@@ -28,7 +40,7 @@ void evaluate_values(Plan& plan) {
       v.sizes = type.shape.evaluate(plan.bindings);
       v.bytes = static_cast<std::size_t>(num_elements(v.sizes)) * dtype_size(v.dtype);
     } catch (const Error& e) {
-      node.graph().fail(e, node);
+      node.graph().fail(with_hint(e, type.shape, plan.bindings), node);
     }
   }
 }

@@ -1,0 +1,207 @@
+// Plans: what is where, what they report, and that the verifier finds broken ones.
+#include "weft/graph/plan/plan.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/plan/verify.h"
+#include "weft/tests/kit/engine_ops.h"
+
+namespace weft {
+namespace {
+
+using testing::engine_ops;
+
+Value add(Value a, Value b) { return a.graph().apply("t_add", {a, b}).output(0); }
+Value scale(Value x, double f) {
+  return x.graph().apply("t_scale", {x}, {{"factor", f}}).output(0);
+}
+Value sum(Value x) { return x.graph().apply("t_sum", {x}).output(0); }
+Value pick(Value x, Value i) { return x.graph().apply("t_pick", {x, i}).output(0); }
+
+Plan plan_of(const Program& program, const Bindings& bindings = {}) {
+  const auto plan = specialise(compile(program, {}, {.passes = false}), bindings);
+  verify(*plan);
+  return *plan;
+}
+
+int step_of(const Plan& plan, const std::string& op, int which = 0) {
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    if (plan.steps[s].node != nullptr && plan.steps[s].node->op().name == op && which-- == 0) {
+      return static_cast<int>(s);
+    }
+  }
+  BOOST_FAIL("no step " << op);
+  return -1;
+}
+
+// A training step in small: two sums of activations that live long, one update in place, a check.
+struct Example {
+  Graph g{engine_ops()};
+  Value x = g.input("x", DType::f32, {256});
+  Value index = g.input("index", DType::i64, std::initializer_list<AxisSize>{});
+  Variable w = g.variable("w", DType::f32, {256});
+  Program program{"example"};
+  Example() {
+    const Value h = add(x, w);
+    const Value k = scale(h, 2);
+    program.output("s", sum(k)).output("p", pick(h, index));
+    program.update(w, scale(w, 0.5));
+  }
+};
+
+void check_broken(const std::function<void(Plan&)>& damage, const std::string& message) {
+  Example e;
+  Plan plan = plan_of(e.program);
+  damage(plan);
+  BOOST_CHECK_EXCEPTION(verify(plan), StateError, [&](const StateError& error) {
+    const bool found = std::string(error.what()).find(message) != std::string::npos;
+    BOOST_CHECK_MESSAGE(found, "'" << message << "' is not in: " << error.what());
+    return found;
+  });
+}
+
+BOOST_AUTO_TEST_SUITE(plans)
+
+BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
+  Example e;
+  const Plan plan = plan_of(e.program);
+  BOOST_REQUIRE_EQUAL(plan.updates.size(), 1u);
+  BOOST_TEST(plan.updates[0].direct);
+  const int reader = step_of(plan, "t_add");
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const PlanStep& step = plan.steps[s];
+    if (step.outputs[0] >= 0 && plan.buffer_of(step.outputs[0]).space == Space::variable) {
+      BOOST_TEST(step.wave > plan.steps[static_cast<std::size_t>(reader)].wave);
+      BOOST_TEST(plan.first_write == step.wave);
+    }
+  }
+  // Everything else in one buffer of 1 KiB for h, another for k, and scratch of the sum.
+  BOOST_TEST(plan.arena_bytes <= 2 * 1024 + 64u);
+}
+
+BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {64});
+  const Value h = scale(x, 2);  // never over the feed
+  const Value a = scale(h, 3);  // not over h, which b reads too, unless it comes last
+  const Value b = add(h, a);
+  const Plan plan = plan_of(Program("p").output("y", sum(b)));
+  int written_over = 0;
+  for (const PlanStep& s : plan.steps) written_over += static_cast<int>(s.inplace.size());
+  BOOST_TEST(written_over == 1);
+  BOOST_TEST(plan.steps[static_cast<std::size_t>(step_of(plan, "t_add"))].inplace.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(small_independent_steps_share_a_wave) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {64});
+  Program p("p");
+  for (int i = 0; i < 4; ++i) p.output("y" + std::to_string(i), scale(x, 1 + i));
+  const Plan plan = plan_of(p);
+  BOOST_TEST(plan.waves.size() == 1u);
+  BOOST_TEST(plan.waves[0].steps.size() == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
+  Example e;
+  const Plan plan = plan_of(e.program);
+  const MemoryReport memory = plan.memory();
+  BOOST_TEST(memory.arena == plan.arena_bytes);
+  BOOST_TEST(memory.live_peak <= memory.arena);
+  BOOST_TEST(memory.feeds == 256 * 4 + 8u);
+  BOOST_TEST(memory.variables == 256 * 4u);
+  BOOST_TEST(memory.outputs == 8u);
+  BOOST_TEST(memory.text().find("variables 1.0 KiB") != std::string::npos);
+  const CostReport cost = plan.cost();
+  // add 256, scale 256 twice, sum and pick one each.
+  BOOST_TEST(cost.flops == 3 * 256 + 2.);
+  BOOST_TEST(cost.entries.size() == plan.steps.size());
+  BOOST_TEST(cost.bytes == (3 + 2 + 2 + 1) * 1024. + 4 + (1024 + 8 + 4));
+  BOOST_TEST(cost.text().find("FLOP") != std::string::npos);
+  const std::string text = plan.text();
+  for (const char* part : {"plan of 'example' with no symbols: 5 steps", "check t_pick", "in place",
+                           "feed 'x'", "variable 'w'", "output 's'"}) {
+    BOOST_TEST(text.find(part) != std::string::npos, part << " is not in\n" << text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(unbound_symbols_name_the_line) {
+  Graph g(engine_ops());
+  const Value i =
+      g.apply("iota", {},
+              {{"shape", Shape{g.dim("m")}}, {"axis", std::int64_t{0}}, {"dtype", DType::f32}})
+          .output(0);
+  const Program p = Program("p").output("i", i);
+  BOOST_CHECK_EXCEPTION(plan_of(p), ShapeError, [](const ShapeError& e) {
+    const std::string what = e.what();
+    return what.find("iota: ") == 0 &&
+           what.find("the symbol \"m\" is not bound; feed") != std::string::npos &&
+           what.find("plan_test.cc") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(check_of_a_computed_index_comes_before_updates) {
+  Graph g(engine_ops());
+  const Value index = g.input("index", DType::i64, std::initializer_list<AxisSize>{});
+  const Variable w = g.variable("w", DType::f32, {64});
+  const Value computed = g.apply("add", {index, index}).output(0);
+  Program p = Program("p").output("p", pick(w, computed)).update(w, scale(w, 2));
+  const Plan plan = plan_of(p);
+  BOOST_TEST(plan.updates[0].direct);
+  for (std::size_t w0 = 0; w0 < plan.waves.size(); ++w0) {
+    if (!plan.waves[w0].checks.empty()) BOOST_TEST(static_cast<int>(w0) <= plan.first_write);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(verifier_finds_broken_plans) {
+  check_broken([](Plan& p) { std::swap(p.waves[0], p.waves[1]); }, "reads value");
+  check_broken([](Plan& p) { p.waves.back().steps.clear(); }, "runs 0 times");
+  check_broken([](Plan& p) { p.waves.back().steps.push_back(0); }, "runs 2 times");
+  check_broken(
+      [](Plan& p) {
+        for (PlanWave& wave : p.waves) wave.checks.clear();
+      },
+      "are checked 0 times");
+  check_broken(
+      [](Plan& p) {
+        for (PlanWave& wave : p.waves) wave.checks.clear();
+        p.waves.push_back({{}, {step_of(p, "t_pick")}});
+      },
+      "variable 'w' is written before the data of");
+  check_broken(
+      [](Plan& p) {
+        for (PlanBuffer& b : p.buffers) {
+          if (b.space == Space::arena) b.offset = 0;
+        }
+      },
+      "writes over its own operand");
+  check_broken(
+      [](Plan& p) {
+        for (PlanBuffer& b : p.buffers) {
+          if (b.space == Space::arena) b.offset += 4;
+        }
+      },
+      "is not aligned");
+  check_broken([](Plan& p) { p.arena_bytes -= 64; }, "outside the arena");
+  check_broken(
+      [](Plan& p) {
+        for (PlanStep& s : p.steps) s.inplace.clear();
+      },
+      "writes over its own operand");
+  check_broken([](Plan& p) { p.first_write += 1; }, "is written in wave");
+  check_broken([](Plan& p) { p.steps[static_cast<std::size_t>(step_of(p, "t_sum"))].scratch = -1; },
+               "has no scratch");
+  check_broken([](Plan& p) { p.outputs[0].value = p.outputs[1].value; },
+               "is not in its own memory");
+  check_broken([](Plan& p) { p.updates.clear(); },
+               "is written by something that is not its update");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,114 @@
+// Order of steps and offsets in the arena.
+#include "weft/graph/plan/schedule.h"
+
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/plan/offsets.h"
+
+namespace weft {
+namespace {
+
+// Steps 0..n-1 make buffers of 1000 bytes, n..2n-1 reduce one each to 10 bytes, 2n joins all.
+ScheduleProblem wide(int n) {
+  ScheduleProblem p;
+  for (int i = 0; i < n; ++i) p.steps.push_back({{}, {i}});
+  for (int i = 0; i < n; ++i) p.steps.push_back({{i}, {n + i}});
+  ScheduleProblem::Step join;
+  for (int i = 0; i < n; ++i) join.reads.push_back(n + i);
+  join.writes = {2 * n};
+  p.steps.push_back(join);
+  p.bytes.assign(static_cast<std::size_t>(n), 1000);
+  p.bytes.resize(static_cast<std::size_t>(2 * n + 1), 10);
+  p.kept.assign(p.bytes.size(), 0);
+  p.kept.back() = 1;
+  return p;
+}
+
+void check_legal(const ScheduleProblem& p, const std::vector<int>& order) {
+  BOOST_REQUIRE_EQUAL(order.size(), p.steps.size());
+  std::vector<int> position(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    position[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  }
+  std::vector<int> made(p.bytes.size(), -1);
+  for (std::size_t s = 0; s < p.steps.size(); ++s) {
+    for (int b : p.steps[s].writes) made[static_cast<std::size_t>(b)] = position[s];
+  }
+  for (std::size_t s = 0; s < p.steps.size(); ++s) {
+    for (int b : p.steps[s].reads) BOOST_TEST(made[static_cast<std::size_t>(b)] < position[s]);
+  }
+  for (const auto& [a, b] : p.edges) {
+    BOOST_TEST(position[static_cast<std::size_t>(a)] < position[static_cast<std::size_t>(b)]);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(scheduling)
+
+BOOST_AUTO_TEST_CASE(reduces_the_peak) {
+  const ScheduleProblem p = wide(10);
+  std::vector<int> given(p.steps.size());
+  std::iota(given.begin(), given.end(), 0);
+  BOOST_TEST(peak_bytes(p, given) == 10010u);
+  const std::vector<int> order = schedule(p);
+  check_legal(p, order);
+  BOOST_TEST(peak_bytes(p, order) == 1100u);
+}
+
+BOOST_AUTO_TEST_CASE(respects_edges) {
+  ScheduleProblem p = wide(4);
+  p.edges = {{3, 4}, {2, 0}};
+  check_legal(p, schedule(p));
+  p.edges = {{8, 0}};
+  BOOST_CHECK_EXCEPTION(schedule(p), GraphError, [](const GraphError& e) {
+    return std::string(e.what()).find("have a cycle") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
+  ScheduleProblem p;
+  for (int i = 0; i < 50; ++i) {
+    p.steps.push_back({i > 0 ? std::vector<int>{i - 1} : std::vector<int>{}, {i}});
+  }
+  p.bytes.assign(50, 8);
+  p.kept.assign(50, 0);
+  std::vector<int> given(50);
+  std::iota(given.begin(), given.end(), 0);
+  BOOST_TEST(schedule(p) == given, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(offsets_never_overlap) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const RandomStream random{seed, 0, 0};
+    std::vector<MemoryBlock> blocks;
+    // The last seeds have more blocks than the quadratic method takes.
+    const std::uint64_t count = seed < 18 ? 200 : 9000;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const int begin = static_cast<int>(random.word(3 * i) % 100);
+      blocks.push_back({random.word(3 * i + 1) % 5000, begin,
+                        begin + static_cast<int>(random.word(3 * i + 2) % 10)});
+    }
+    const std::size_t total = assign_offsets(blocks);
+    BOOST_TEST(total >= live_peak(blocks));
+    BOOST_TEST(static_cast<double>(total) < 1.3 * static_cast<double>(live_peak(blocks)));
+    const std::size_t checked = std::min<std::size_t>(blocks.size(), 1500);
+    bool overlap = false;
+    for (std::size_t i = 0; i < checked; ++i) {
+      const MemoryBlock& a = blocks[i];
+      overlap = overlap || a.offset % 64 != 0 || a.offset + a.bytes > total;
+      for (std::size_t j = i + 1; j < checked; ++j) {
+        const MemoryBlock& b = blocks[j];
+        overlap = overlap || (a.begin <= b.end && b.begin <= a.end && a.bytes > 0 && b.bytes > 0 &&
+                              a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes);
+      }
+    }
+    BOOST_TEST(!overlap);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,212 @@
+// How plans run: same bits for any number of workers, poison and shuffle modes, profiles, deep
+// graphs.
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#ifndef WEFT_STD_THREADS
+#include <tbb/global_control.h>
+#endif
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/engine_ops.h"
+
+namespace weft {
+namespace {
+
+using testing::engine_ops;
+
+Value add(Value a, Value b) { return a.graph().apply("t_add", {a, b}).output(0); }
+Value scale(Value x, double f) {
+  return x.graph().apply("t_scale", {x}, {{"factor", f}}).output(0);
+}
+Value sum(Value x) { return x.graph().apply("t_sum", {x}).output(0); }
+
+// A random graph of adds, scales and sums with several variables, some updated by each other's
+// values.
+struct RandomGraph {
+  Graph g{engine_ops()};
+  Program program{"random"};
+
+  explicit RandomGraph(std::uint64_t seed) {
+    const RandomStream random{seed, 0, 0};
+    std::uint64_t drawn = 0;
+    const auto below = [&](std::size_t n) {
+      return static_cast<std::size_t>(random.word(drawn++) % n);
+    };
+    const std::vector<std::string> lengths = {"n", "k"};
+    std::vector<std::vector<Value>> values(2);
+    std::vector<std::vector<Variable>> variables(2);
+    for (std::size_t s = 0; s < 2; ++s) {
+      const std::int64_t size = s == 0 ? 1000 : 77;
+      values[s].push_back(g.input("x" + lengths[s], DType::f32, {size}));
+      for (int i = 0; i < 4; ++i) {
+        variables[s].push_back(g.variable(lengths[s] + std::to_string(i), DType::f32, {size},
+                                          {.initializer = Initializer::normal(1)}));
+        values[s].push_back(variables[s].back());
+      }
+    }
+    std::vector<Value> scalars;
+    for (int i = 0; i < 60; ++i) {
+      const std::size_t s = below(2);
+      const Value a = values[s][below(values[s].size())], b = values[s][below(values[s].size())];
+      switch (below(4)) {
+        case 0: scalars.push_back(sum(a)); break;
+        case 1: values[s].push_back(scale(a, 0.5)); break;
+        default: values[s].push_back(scale(add(a, b), 0.4)); break;
+      }
+    }
+    for (std::size_t i = 0; i < scalars.size() && i < 5; ++i) {
+      program.output("s" + std::to_string(i), scalars[below(scalars.size())]);
+    }
+    program.output("leaf", values[0][below(values[0].size())]);
+    for (std::size_t s = 0; s < 2; ++s) {
+      for (const Variable& v : variables[s]) {
+        if (below(4) > 0) program.update(v, values[s][below(values[s].size())]);
+      }
+    }
+  }
+
+  // All outputs and variables after three runs.
+  std::vector<Tensor> run(const SessionOptions& options,
+                          Workers::Statistics* statistics = nullptr) {
+    Session session(g, options);
+    std::vector<Tensor> all;
+    for (int i = 0; i < 3; ++i) {
+      const NamedTensors feeds = {{"xn", Tensor::full(DType::f32, {1000}, 0.1 * i)},
+                                  {"xk", Tensor::full(DType::f32, {77}, 0.3 * i)}};
+      for (const auto& [name, tensor] : session.run(program, feeds)) all.push_back(tensor);
+    }
+    for (const std::string& name : session.store()->names()) all.push_back(session.value(name));
+    if (statistics != nullptr) *statistics = session.worker_statistics();
+    return all;
+  }
+};
+
+void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  BOOST_REQUIRE_EQUAL(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    BOOST_TEST(bitwise_equal(a[i], b[i]), "tensor " << i << " differs");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(execution)
+
+BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
+#ifndef WEFT_STD_THREADS
+  // An arena of five on two cores would run two workers.
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  int most_slots = 0;
+  std::int64_t chunks = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    RandomGraph graph(seed);
+    const auto one = graph.run({.threads = 1, .passes = false});
+    for (const int threads : {2, 5}) {
+      Workers::Statistics statistics;
+      check_equal(
+          one, graph.run({.threads = threads, .verify = true, .shuffle_seed = seed}, &statistics));
+      most_slots = std::max(most_slots, statistics.distinct_slots);
+      chunks += statistics.parallel_chunks;
+      check_equal(one, graph.run({.threads = threads, .verify = true, .poison = true}));
+    }
+  }
+  BOOST_TEST(most_slots > 2);
+  BOOST_TEST(chunks > 1000);
+}
+
+BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {16});
+  const Value bad = g.apply("t_overrun", {scale(x, 2)}).output(0);
+  const Tensor feed = Tensor::zeros(DType::f32, {16});
+  const auto message = [](const StateError& e) {
+    const std::string what = e.what();
+    return what.find("t_overrun") != std::string::npos &&
+           what.find("the guard after an output of 64 bytes is broken") != std::string::npos &&
+           what.find("execution_test.cc") != std::string::npos;
+  };
+  Session s(g, {.threads = 1, .poison = true});
+  BOOST_CHECK_EXCEPTION(s.run(Program("direct").output("y", bad), {{"x", feed}}), StateError,
+                        message);
+  BOOST_CHECK_EXCEPTION(s.run(Program("arena").output("y", sum(bad)), {{"x", feed}}), StateError,
+                        message);
+}
+
+BOOST_AUTO_TEST_CASE(profiles_nodes) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {"n"});
+  const Value y = scale(x, 2);
+  g.set_name("net.y", y);
+  const Program p = Program("p").output("s", sum(add(y, x)));
+  Session s(g, {.threads = 2});
+  const Tensor feed = Tensor::zeros(DType::f32, {1000});
+  s.run(p, {{"x", feed}});
+  BOOST_TEST(s.profile().empty());
+  s.set_profiling(true);
+  s.run(p, {{"x", feed}});
+  s.run(p, {{"x", feed}});
+  const auto entries = s.profile().entries();
+  BOOST_REQUIRE_EQUAL(entries.size(), 3u);
+  bool found = false;
+  for (const Profile::Entry& e : entries) {
+    BOOST_TEST(e.runs == 2);
+    BOOST_TEST(e.where.find("execution_test.cc") != std::string::npos);
+    if (e.name == "t_scale 'net.y'") {
+      found = true;
+      BOOST_TEST(e.flops == 2000.);
+      BOOST_TEST(e.bytes == 16000.);
+    }
+  }
+  BOOST_TEST(found);
+  BOOST_TEST(s.profile().table().find("GFLOP/s") != std::string::npos);
+  const auto trace = nlohmann::json::parse(s.profile().trace_json());
+  BOOST_TEST(trace["traceEvents"].size() == 6u);
+  BOOST_TEST(trace["traceEvents"][0]["ph"] == "X");
+  s.clear_profile();
+  BOOST_TEST(s.profile().empty());
+}
+
+BOOST_AUTO_TEST_CASE(deep_chains_run) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {4});
+  Value y = x;
+  constexpr int kLength = 200000;
+  for (int i = 0; i < kLength; ++i) y = i % 2 == 0 ? scale(y, 2) : scale(y, 0.5);
+  const Program p = Program("deep").output("y", y);
+  Session s(g, {.threads = 1, .passes = false, .verify = true});
+  BOOST_TEST(s.run(p, {{"x", Tensor::full(DType::f32, {4}, 3)}})["y"].at(0) == 3);
+  const auto plan = s.plan(p, {{"x", {4}}});
+  BOOST_TEST(plan->arena_bytes == 0u);  // all in place, in the output's memory
+}
+
+BOOST_AUTO_TEST_CASE(planning_is_fast) {
+  // As many nodes as a training step of GPT-2.
+  Graph g(engine_ops());
+  std::vector<Value> held;
+  Value y = g.input("x", DType::f32, {64});
+  for (int i = 0; i < 1600; ++i) {
+    held.push_back(y);
+    y = add(scale(y, 0.5), scale(y, 0.25));
+  }
+  Program p("wide");
+  for (std::size_t i = held.size(); i-- > 0;) y = add(y, held[i]);
+  p.output("y", y);
+  const auto compiled = compile(p, {}, {.passes = false});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto plan = specialise(compiled, {});
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  BOOST_TEST_MESSAGE("planned " << plan->steps.size() << " steps in " << ms << " ms");
+  BOOST_TEST(plan->steps.size() > 5000u);
+  BOOST_TEST(ms < 2000);  // tens of ms on an idle machine; sanitizers and load are slower
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
