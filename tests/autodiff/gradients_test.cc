@@ -1,0 +1,174 @@
+#include "weft/autodiff/gradients.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::message_contains;
+
+std::vector<double> evaluate(Graph& g, Value v, const Feeds& feeds) {
+  Program p("evaluate");
+  p.output("v", v);
+  Session session(g, {.threads = 1});
+  const Tensor t = session.run(p, feeds)["v"];
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < t.numel(); ++i) result.push_back(t.at(i));
+  return result;
+}
+
+const Tensor kPoint = Tensor::of<double>({3}, {0.5, -1, 2});
+
+BOOST_AUTO_TEST_SUITE(gradients_of_graphs)
+
+BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3});
+  const Value loss = sum(x * x + x * 3.0);
+  const auto d = evaluate(g, gradient(loss, x), {{"x", kPoint}});
+  BOOST_TEST(d == (std::vector<double>{4, 1, 7}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(gradients_can_be_differentiated_again) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3});
+  const Value first = gradient(sum(x * x * x), x);
+  const Value second = gradient(sum(first), x);
+  const Value third = gradient(sum(second), x);
+  const auto d2 = evaluate(g, second, {{"x", kPoint}});
+  for (int i = 0; i < 3; ++i)
+    BOOST_TEST(d2[i] == 6 * kPoint.at(i), boost::test_tools::tolerance(1e-14));
+  const auto d3 = evaluate(g, third, {{"x", kPoint}});
+  BOOST_TEST(d3 == (std::vector<double>{6, 6, 6}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
+  Graph g;
+  const Value row = g.input("row", DType::f64, {3}), column = g.input("column", DType::f64, {2, 1});
+  const Value scalar = g.input("scalar", DType::f64, {});
+  const Value loss = sum(row * column * scalar);
+  const Feeds feeds = {{"row", kPoint},
+                       {"column", Tensor::of<double>({2, 1}, {3, 4})},
+                       {"scalar", Tensor::scalar(DType::f64, 2)}};
+  const auto grads = gradients(loss, std::vector<Value>{row, column, scalar});
+  BOOST_TEST(grads[1].type().str() == "f64[2, 1]");
+  BOOST_TEST(evaluate(g, grads[0], feeds) == (std::vector<double>{14, 14, 14}),
+             boost::test_tools::per_element());
+  BOOST_TEST(evaluate(g, grads[1], feeds) == (std::vector<double>{3, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(evaluate(g, grads[2], feeds)[0] == 10.5);
+}
+
+BOOST_AUTO_TEST_CASE(intermediate_values_and_the_output_itself) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3});
+  const Value y = exp(x);
+  const Value loss = sum(y * y);
+  const auto grads = gradients(loss, std::vector<Value>{y, x, loss});
+  const auto dy = evaluate(g, grads[0], {{"x", kPoint}}),
+             dx = evaluate(g, grads[1], {{"x", kPoint}});
+  for (int i = 0; i < 3; ++i) {
+    BOOST_TEST(dy[i] == 2 * std::exp(kPoint.at(i)), boost::test_tools::tolerance(1e-14));
+    BOOST_TEST(dx[i] == 2 * std::exp(2 * kPoint.at(i)), boost::test_tools::tolerance(1e-14));
+  }
+  BOOST_TEST(evaluate(g, grads[2], {})[0] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(stop_gradient_cuts) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3});
+  const Value d = gradient(sum(x * stop_gradient(x)), x);
+  BOOST_TEST(evaluate(g, d, {{"x", kPoint}}) == (std::vector<double>{0.5, -1, 2}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_cotangent_makes_any_output_differentiable) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3});
+  const Value c = g.constant(Tensor::of<double>({3}, {1, 10, 100}));
+  const Value d = gradient(x * 2.0, x, {.cotangent = c});
+  BOOST_TEST(evaluate(g, d, {}) == (std::vector<double>{2, 20, 200}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+  Graph g, other;
+  const Value x = g.input("x", DType::f32, {"n", 3}), n = g.input("n", DType::i32, {2});
+  const Variable w = g.variable("w", DType::f32, {3});
+  const Variable unused = g.variable("net.unused", DType::f32, {3});
+  const Value loss = sum(x * w);
+  BOOST_CHECK_EXCEPTION(
+      gradient(x * 2.0, x), GradientError,
+      message_contains({"f32[n, 3]", "is not a scalar", "give a cotangent", "gradients_test.cc"}));
+  BOOST_CHECK_EXCEPTION(gradient(loss, n), GradientError,
+                        message_contains({"input 'n' (i32[2]) is not floating point"}));
+  BOOST_CHECK_EXCEPTION(gradient(sum(n), x), GradientError,
+                        message_contains({"not floating point"}));
+  BOOST_CHECK_EXCEPTION(gradients(loss, {w, unused}), GradientError,
+                        message_contains({"does not depend on variable 'net.unused' (f32[3])",
+                                          "Unreachable::zeros", "gradients_test.cc"}));
+  const auto zeros = gradients(loss, {w, unused}, {.unreachable = Unreachable::zeros});
+  BOOST_TEST(zeros[1].type().str() == "f32[3]");
+  BOOST_CHECK_EXCEPTION(gradient(loss, other.input("y", DType::f32, {1})), GraphError,
+                        message_contains({"another graph"}));
+  BOOST_CHECK_EXCEPTION(gradient(x * 2.0, x, {.cotangent = w}), GradientError,
+                        message_contains({"the cotangent is f32[3], but f32[n, 3] was expected"}));
+  BOOST_CHECK_EXCEPTION(gradient(Value(), x), GradientError, message_contains({"undefined"}));
+}
+
+BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
+  auto ops = std::make_shared<OpSet>(*builtin_ops());
+  OpRecord twice = builtin_ops()->at("neg");
+  twice.name = "home_made";
+  ops->add(twice);
+  Graph g(ops);
+  const Value x = g.input("x", DType::f32, {3});
+  const Value y = g.apply("home_made", {x}, {}, {"user.cc", 7}).output(0);
+  BOOST_CHECK_EXCEPTION(gradient(sum(y), x), GradientError,
+                        message_contains({"op home_made has no gradient rule", "user.cc:7"}));
+  RuleSet rules = builtin_rules();
+  rules.add("home_made",
+            [](const GradientContext& c) { return std::vector<Value>{-c.cotangent()}; });
+  BOOST_TEST(gradient(sum(y), x, {.rules = &rules}).type().str() == "f32[3]");
+  // A rule that gives the wrong shape is found out.
+  rules.add("home_made",
+            [](const GradientContext& c) { return std::vector<Value>{sum(c.cotangent())}; });
+  OpRecord structural = twice;
+  structural.name = "structural";
+  structural.traits = Trait::none;
+  ops->add(structural);
+  rules.add("structural",
+            [](const GradientContext& c) { return std::vector<Value>{sum(c.cotangent())}; });
+  const Value z = g.apply("structural", {x}, {}, {"user.cc", 9}).output(0);
+  BOOST_CHECK_EXCEPTION(
+      gradient(sum(z), x, {.rules = &rules}), GradientError,
+      message_contains(
+          {"the gradient rule of op structural gives f32[] for operand 0", "user.cc:9"}));
+}
+
+BOOST_AUTO_TEST_CASE(gradient_nodes_say_whose_they_are) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3});
+  const Value y = g.apply("exp", {x}, {}, {"user.cc", 5}).output(0);
+  const Value d = gradient(sum(y), x);
+  const std::string where = g.where(d.node());
+  BOOST_TEST((where.find("user.cc:5") != std::string::npos), where);
+  BOOST_TEST((where.find("gradient of exp") != std::string::npos), where);
+}
+
+BOOST_AUTO_TEST_CASE(a_deep_chain_is_differentiated_without_recursion) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {});
+  Value y = x;
+  for (int i = 0; i < 100000; ++i) y = y * 1.0;
+  BOOST_TEST(gradient(y, x).defined());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

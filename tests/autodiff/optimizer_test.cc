@@ -1,0 +1,218 @@
+#include "weft/autodiff/optimizer.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <numbers>
+
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::message_contains;
+namespace tt = boost::test_tools;
+
+// loss = sum((w - target)^2) + b * 3 over a 2x2 matrix w and a vector b of one element.
+struct Problem {
+  Graph g;
+  Variable w = g.variable("w", DType::f64, {2, 2}, {.initializer = Initializer::constant(0.5)});
+  Variable b = g.variable("b", DType::f64, {1}, {.initializer = Initializer::constant(2)});
+  Value target = g.constant(Tensor::of<double>({2, 2}, {1, -2, 3, 0.25}));
+  Value loss = sum(square(w - target)) + sum(b * 3.0);
+
+  // Gradients at values w, b.
+  static std::vector<double> gradient(const std::vector<double>& p) {
+    const double t[] = {1, -2, 3, 0.25};
+    std::vector<double> g;
+    for (int i = 0; i < 4; ++i) g.push_back(2 * (p[i] - t[i]));
+    g.push_back(3);
+    return g;
+  }
+};
+
+const std::vector<double> kStart = {0.5, 0.5, 0.5, 0.5, 2};
+
+std::vector<double> run_steps(Problem& problem, const Program& train, int steps) {
+  Session session(problem.g, {.threads = 1});
+  for (int i = 0; i < steps; ++i) session.run(train, {});
+  std::vector<double> p = session.value("w").to_vector<double>();
+  p.push_back(session.value("b").item<double>());
+  return p;
+}
+
+void check_close(const std::vector<double>& actual, const std::vector<double>& expected) {
+  BOOST_REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    BOOST_TEST(actual[i] == expected[i], tt::tolerance(1e-12));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(optimizers)
+
+BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
+  for (const bool nesterov : {false, true}) {
+    Problem problem;
+    Program train("train");
+    train.update(sgd(problem.loss, problem.g.parameters(),
+                     {.lr = 0.1, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.01}));
+    std::vector<double> p = kStart, v(5);
+    for (int step = 0; step < 4; ++step) {
+      auto g = Problem::gradient(p);
+      for (int i = 0; i < 5; ++i) {
+        if (i < 4) g[i] += 0.01 * p[i];  // matrices only
+        v[i] = 0.9 * v[i] + g[i];
+        p[i] -= 0.1 * (nesterov ? g[i] + 0.9 * v[i] : v[i]);
+      }
+    }
+    check_close(run_steps(problem, train, 4), p);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(adam_and_adamw) {
+  for (const bool decoupled : {false, true}) {
+    Problem problem;
+    const AdamOptions options{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+    Program train("train");
+    train.update(decoupled ? adamw(problem.loss, problem.g.parameters(), options)
+                           : adam(problem.loss, problem.g.parameters(), options));
+    std::vector<double> p = kStart, m(5), v(5);
+    for (int t = 1; t <= 5; ++t) {
+      auto g = Problem::gradient(p);
+      for (int i = 0; i < 5; ++i) {
+        const double decay = i < 4 ? 0.1 : 0;
+        if (!decoupled) g[i] += decay * p[i];
+        m[i] = 0.9 * m[i] + 0.1 * g[i];
+        v[i] = 0.95 * v[i] + 0.05 * g[i] * g[i];
+        if (decoupled) p[i] *= 1 - 0.05 * decay;
+        p[i] -= 0.05 / (1 - std::pow(0.9, t)) * m[i] /
+                (std::sqrt(v[i]) / std::sqrt(1 - std::pow(0.95, t)) + 1e-8);
+      }
+    }
+    check_close(run_steps(problem, train, 5), p);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(groups_scale_rates_and_set_decay) {
+  Problem problem;
+  const std::vector<ParameterGroup> groups = {
+      {.parameters = {problem.w}, .learning_rate_scale = 0.5, .weight_decay = 0.0},
+      {.parameters = {problem.b}, .weight_decay = 0.2}};
+  Program train("train");
+  train.update(sgd(problem.loss, groups, {.lr = 0.1, .weight_decay = 7}));
+  std::vector<double> p = kStart;
+  auto g = Problem::gradient(p);
+  for (int i = 0; i < 4; ++i) p[i] -= 0.05 * g[i];
+  p[4] -= 0.1 * (g[4] + 0.2 * p[4]);
+  check_close(run_steps(problem, train, 1), p);
+}
+
+BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
+  Problem problem;
+  const TrainingStep step =
+      sgd(problem.loss, problem.g.parameters(), {.lr = 1, .step = {.clip_norm = 1.5}});
+  Program train("train");
+  train.update(step).output("norm", step.gradient_norm).output("lr", step.learning_rate);
+  const auto g = Problem::gradient(kStart);
+  double squares = 0;
+  for (const double x : g) squares += x * x;
+  Session session(problem.g, {.threads = 1});
+  const Results results = session.run(train, {});
+  BOOST_TEST(results["norm"].item<double>() == std::sqrt(squares), tt::tolerance(1e-13));
+  BOOST_TEST(results["lr"].item<double>() == 1.0);
+  const double scale = 1.5 / (std::sqrt(squares) + 1e-6);
+  BOOST_TEST(session.value("b").item<double>() == 2 - scale * 3, tt::tolerance(1e-13));
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
+  Problem problem;
+  const Value scale = problem.g.input("scale", DType::f64, {});
+  Program train("train");
+  train.update(adamw(problem.loss * scale, problem.g.parameters(),
+                     {.lr = 0.1, .step = {.skip_nonfinite = true}}));
+  Session session(problem.g, {.threads = 1});
+  session.run(train, {{"scale", Tensor::scalar(DType::f64, 1)}});
+  const Tensor w = session.value("w").clone(), m = session.value("optimizer.w.m").clone();
+  session.run(train, {{"scale", Tensor::scalar(DType::f64, HUGE_VAL)}});
+  BOOST_TEST(bitwise_equal(session.value("w"), w));
+  BOOST_TEST(bitwise_equal(session.value("optimizer.w.m"), m));
+  BOOST_TEST(session.value("optimizer.step").item<std::int64_t>() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(accumulation_equals_the_mean_gradient) {
+  Problem problem;
+  const Value scale = problem.g.input("scale", DType::f64, {});
+  const auto parameters = problem.g.parameters();
+  const Accumulation a = accumulate_gradients(problem.loss * scale, parameters);
+  Program accumulate("accumulate"), apply("apply");
+  accumulate.update(a.accumulate);
+  apply.update(sgd_step(a.gradients, {{.parameters = parameters}}, {.lr = 0.1})).update(a.clear);
+  Session session(problem.g, {.threads = 1});
+  for (int round = 0; round < 2; ++round) {
+    for (const double s : {1.0, 3.0}) {
+      session.run(accumulate, {{"scale", Tensor::scalar(DType::f64, s)}});
+    }
+    session.run(apply, {});
+  }
+  // The mean of scales 1 and 3 is 2.
+  std::vector<double> p = kStart;
+  for (int round = 0; round < 2; ++round) {
+    const auto g = Problem::gradient(p);
+    for (int i = 0; i < 5; ++i) p[i] -= 0.1 * 2 * g[i];
+  }
+  BOOST_TEST(session.value("b").item<double>() == p[4], tt::tolerance(1e-13));
+  BOOST_TEST(session.value("w").at(0) == p[0], tt::tolerance(1e-13));
+}
+
+BOOST_AUTO_TEST_CASE(schedules) {
+  Graph g;
+  const Value step = g.input("step", DType::f64, {});
+  const auto at = [&](const Schedule& schedule, double s) {
+    Program p("p");
+    p.output("rate", schedule(step));
+    Session session(g, {.threads = 1});
+    return session.run(p, {{"step", Tensor::scalar(DType::f64, s)}})["rate"].item<double>();
+  };
+  BOOST_TEST(at(0.25, 7) == 0.25);
+  const Schedule constant = constant_schedule(0.1, 4);
+  BOOST_TEST(at(constant, 0) == 0.0);
+  BOOST_TEST(at(constant, 1) == 0.025, tt::tolerance(1e-14));
+  BOOST_TEST(at(constant, 9) == 0.1);
+  const Schedule linear = linear_schedule(1, 2, 12, {.final = 0.2});
+  BOOST_TEST(at(linear, 1) == 0.5, tt::tolerance(1e-14));
+  BOOST_TEST(at(linear, 7) == 0.6, tt::tolerance(1e-14));
+  BOOST_TEST(at(linear, 100) == 0.2, tt::tolerance(1e-14));
+  const Schedule cosine = warmup_cosine(3e-3, 3, 10, {.final = 1e-4, .shift = 1});
+  for (const double s : {0.0, 1.0, 2.0, 5.0, 9.0, 50.0}) {
+    const double k = s + 1;
+    const double phase = std::min(1.0, (k - 3) / 7);
+    const double expected =
+        k < 3 ? 3e-3 * k / 3
+              : 1e-4 + (3e-3 - 1e-4) * 0.5 * (1 + std::cos(std::numbers::pi * phase));
+    BOOST_TEST(at(cosine, s) == expected, tt::tolerance(1e-12));
+  }
+  BOOST_CHECK_EXCEPTION(warmup_cosine(1, 10, 10), ArgumentError,
+                        message_contains({"warm-up 10", "before the total of 10 steps"}));
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+  Problem problem;
+  const auto all = problem.g.parameters();
+  BOOST_CHECK_EXCEPTION(adamw(problem.loss, std::vector<Variable>{}), ArgumentError,
+                        message_contains({"adamw: there is no parameter"}));
+  BOOST_CHECK_EXCEPTION(adamw(problem.loss, {problem.w, problem.w}), ArgumentError,
+                        message_contains({"parameter 'w' is listed twice"}));
+  BOOST_CHECK_EXCEPTION(adamw(problem.loss, all, {.beta1 = 1.5}), ArgumentError,
+                        message_contains({"beta1 1.5", "must be in [0, 1)"}));
+  BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.nesterov = true}), ArgumentError,
+                        message_contains({"Nesterov momentum needs momentum"}));
+  sgd(problem.loss, all);
+  BOOST_CHECK_EXCEPTION(sgd(problem.loss, all), GraphError,
+                        message_contains({"variable 'optimizer.step'", "exists already"}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,20 @@
+#include "weft/tests/kit/messages.h"
+
+#include <fmt/core.h>
+
+namespace weft::testing {
+
+std::function<bool(const std::exception&)> message_contains(std::vector<std::string> parts) {
+  return [parts = std::move(parts)](const std::exception& error) {
+    const std::string text = error.what();
+    bool all = true;
+    for (const std::string& part : parts) {
+      if (text.find(part) != std::string::npos) continue;
+      all = false;
+      fmt::print(stderr, "the message lacks '{}':\n{}\n", part, text);
+    }
+    return all;
+  };
+}
+
+}  // namespace weft::testing
