@@ -1,0 +1,266 @@
+// Whole models on the reference's weights: outputs, hidden states (fetched by name), loss and every
+// gradient; and training runs of ten steps.
+#include <fmt/core.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <set>
+
+#include "golden_folder.h"
+#include "model_adapters.h"
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/graph/run/session.h"
+
+namespace weft::golden {
+namespace {
+
+using nlohmann::json;
+using Tensors = std::map<std::string, Tensor>;
+namespace fs = std::filesystem;
+
+double largest(const Tensor& t) {
+  double m = 0;
+  for (std::int64_t i = 0; i < t.numel(); ++i) m = std::max(m, std::abs(t.at(i)));
+  return m;
+}
+
+// Collects what differs and by how much.
+struct Comparison {
+  double worst = 0;
+  std::string problem;
+
+  void add(const std::string& what, double error, double tolerance) {
+    worst = std::max(worst, error);
+    if (!(error <= tolerance)) {
+      problem += fmt::format("{} error={:.3g} tolerance={:.3g}; ", what, error, tolerance);
+    }
+  }
+};
+
+// Weights by name or alias; every parameter must be in the file.
+void load_weights(Session& session, Graph& graph, const Tensors& weights) {
+  for (const Variable& v : graph.variables()) {
+    if (v.info().kind != VariableKind::parameter) continue;
+    std::vector<std::string> names = v.info().aliases;
+    names.insert(names.begin(), v.name());
+    bool found = false;
+    for (const std::string& name : names) {
+      const auto it = weights.find(name);
+      if (it == weights.end()) continue;
+      session.set_value(v.name(), it->second);
+      found = true;
+      break;
+    }
+    if (!found) throw GraphError(fmt::format("the file has no parameter {}", v.name()));
+  }
+}
+
+std::map<std::string, Value> declare_inputs(Graph& graph, const Tensors& tensors, Feeds& feeds,
+                                            const std::string& prefix = "") {
+  std::map<std::string, Value> inputs;
+  for (const auto& [name, tensor] : tensors) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string bare = name.substr(prefix.size());
+    // Sizes are symbols, as a user would have them: [batch, seq].
+    ValueType type{tensor.dtype(), Shape(tensor.sizes())};
+    const char* symbols[] = {"batch", "seq"};
+    for (int axis = 0; axis < std::min(2, tensor.rank()); ++axis) {
+      type.shape[axis] = graph.dim(symbols[axis]);
+    }
+    inputs[bare] = graph.input(bare, type);
+    feeds.emplace_back(bare, tensor);
+  }
+  return inputs;
+}
+
+// The rows of `t` [batch, seq, ...] where mask [batch, seq] is not 0, others set to 0.
+Tensor keep_rows(const Tensor& t, const Tensor& mask) {
+  if (!mask.defined() || t.rank() < 2 || t.size(0) != mask.size(0) || t.size(1) != mask.size(1)) {
+    return t;
+  }
+  Tensor kept = t.clone();
+  const std::int64_t row = t.numel() / std::max<std::int64_t>(1, mask.numel());
+  for (std::int64_t i = 0; i < mask.numel(); ++i) {
+    if (mask.at(i) != 0) continue;
+    std::fill_n(kept.mutable_data<float>() + i * row, row, 0.0f);
+  }
+  return kept;
+}
+
+Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& description) {
+  const json config = read_json(folder / "config.json");
+  const json tolerance = read_json(folder / "tolerance.json");
+  const Tensors inputs = read_tensors(folder / "inputs.safetensors");
+  const Tensors reference = read_tensors(folder / "outputs.safetensors");
+  const std::string model_class = description.at("class");
+
+  Graph graph;
+  Feeds feeds;
+  const ModelOutputs out =
+      adapter({graph, config, model_class, declare_inputs(graph, inputs, feeds)});
+  Program program("case");
+  program.output("loss", out.values.at("loss"));
+  const auto parameters = graph.parameters();
+  const auto grads =
+      gradients(out.values.at("loss"), parameters, {.unreachable = Unreachable::zeros});
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    program.output("grad." + parameters[i].name(), grads[i]);
+  }
+  // Everything else is fetched by its name in the graph.
+  std::vector<std::string> fetch;
+  for (const auto& [name, value] : out.values) {
+    if (name != "loss") fetch.push_back(name);
+  }
+  Session session(graph, {.threads = 2});
+  load_weights(session, graph, read_tensors(folder / "model.safetensors"));
+  const Results results = session.run(program, feeds, {.fetch = fetch});
+  const Tensor valid = out.valid_rows.defined()
+                           ? inputs.at(out.valid_rows.node().attributes().text("name"))
+                           : Tensor();
+
+  Comparison comparison;
+  const json& suggested = tolerance.at("suggested");
+  std::set<std::string> zero_gradients;
+  const json& about = tolerance.at("float32_vs_float64").at("grads");
+  for (const json& name : about.at("zero_up_to_rounding")) zero_gradients.insert(name);
+  const double largest_gradient = about.at("max_abs_over_all_params");
+  for (const auto& [name, expected] : reference) {
+    const double forward = suggested.at("forward_rel_to_max");
+    if (name == "loss") {
+      comparison.add(name, relative_error(results[name], expected), suggested.at("loss_rel"));
+    } else if (!name.starts_with("grad.")) {
+      if (out.values.count(name) == 0) {
+        comparison.problem += "no output " + name + "; ";
+        continue;
+      }
+      comparison.add(name,
+                     relative_error(keep_rows(results[name], valid), keep_rows(expected, valid)),
+                     forward);
+    } else if (zero_gradients.count(name.substr(5)) != 0) {
+      comparison.add(name, relative_error(results[name], expected, largest_gradient),
+                     suggested.at("grad_rel_to_global_max"));
+    } else {
+      comparison.add(name, relative_error(results[name], expected),
+                     suggested.at("grad_rel_to_own_param_max"));
+    }
+  }
+  return comparison;
+}
+
+Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json& train) {
+  const json config = read_json(folder / "config.json");
+  const Tensors inputs = read_tensors(folder / "inputs.safetensors");
+  const Tensors start = read_tensors(folder / "model.safetensors");
+  const Tensors final = read_tensors(folder / "final.safetensors");
+  const std::string model_class = train.at("class");
+
+  Graph graph;
+  Feeds first;
+  const ModelOutputs out =
+      adapter({graph, config, model_class, declare_inputs(graph, inputs, first, "batch0.")});
+  const json &optimizer = train.at("optimizer"), &schedule = train.at("schedule");
+  const std::string decayed = optimizer.at("decay_applies_to");
+  const TrainingStep step =
+      adamw(out.values.at("loss"), graph.parameters(),
+            {.lr = warmup_cosine(schedule.at("base_lr"), schedule.at("warmup_steps"),
+                                 schedule.at("total_steps"), {.shift = schedule.at("shift")}),
+             .beta1 = optimizer.at("betas").at(0),
+             .beta2 = optimizer.at("betas").at(1),
+             .eps = optimizer.at("eps"),
+             .weight_decay = optimizer.at("weight_decay"),
+             .decay = decayed.starts_with("every") ? Decay::everything : Decay::matrices,
+             .step = {.clip_norm = train.at("clip").at("max_norm")}});
+  Program program("train");
+  program.output("loss", out.values.at("loss"))
+      .output("lr", step.learning_rate)
+      .output("norm", step.gradient_norm)
+      .update(step);
+  Session session(graph, {.threads = 2});
+  load_weights(session, graph, start);
+
+  Comparison comparison;
+  const json& suggested = train.at("tolerance").at("suggested");
+  for (int s = 0; s < train.at("steps").get<int>(); ++s) {
+    const std::string prefix = fmt::format("batch{}.", train.at("batch_at_step").at(s).get<int>());
+    Feeds feeds;
+    for (const auto& [name, tensor] : inputs) {
+      if (name.starts_with(prefix)) feeds.emplace_back(name.substr(prefix.size()), tensor);
+    }
+    const Results results = session.run(program, feeds);
+    const auto compare = [&](const char* name, const json& expected, double tolerance) {
+      const double reference = expected.at(s), actual = results[name].at(0);
+      const double error = std::abs(actual - reference) / std::max(std::abs(reference), 1e-12);
+      comparison.add(fmt::format("{} of step {}", name, s), reference == actual ? 0 : error,
+                     tolerance);
+    };
+    compare("loss", train.at("loss"), suggested.at("loss_rel"));
+    compare("norm", train.at("grad_norm_before_clip"), suggested.at("grad_norm_rel"));
+    compare("lr", train.at("lr"), 1e-9);
+  }
+  const json& noise = train.at("tolerance").at("noise_elements");
+  for (const auto& [name, expected] : final) {
+    const Tensor actual = session.value(name);
+    if (actual.sizes() != expected.sizes()) {
+      comparison.problem += name + " has other sizes; ";
+      continue;
+    }
+    const Tensor& before = start.at(name);
+    double movement = 0, error = 0;
+    for (std::int64_t i = 0; i < expected.numel(); ++i) {
+      bool skip = false;
+      if (noise.contains(name)) {
+        for (const json& range : noise.at(name)) {
+          skip =
+              skip || (i >= range.at(0).get<std::int64_t>() && i < range.at(1).get<std::int64_t>());
+        }
+      }
+      if (skip) continue;
+      movement = std::max(movement, std::abs(expected.at(i) - before.at(i)));
+      const double d = std::abs(expected.at(i) - actual.at(i));
+      error = std::isnan(d) ? HUGE_VAL : std::max(error, d);
+    }
+    comparison.add(name, error == 0 ? 0 : error / movement,
+                   suggested.at("param_err_over_movement"));
+  }
+  return comparison;
+}
+
+using Runner = Comparison (*)(ModelAdapter, const fs::path&, const json&);
+
+bool run_all(const std::string& folders, const std::string& file, Runner run, const char* what) {
+  Report report;
+  for (const fs::path& path : find_cases(folders, file)) {
+    const std::string name = path.parent_path().filename().string();
+    const json description = read_json(path);
+    const std::string family = description.at("family");
+    const auto adapter = model_adapters().find(family);
+    if (adapter == model_adapters().end()) {
+      report.skip(name, family);
+      continue;
+    }
+    try {
+      const Comparison c = run(adapter->second, path.parent_path(), description);
+      if (c.problem.empty()) {
+        report.ok(name, c.worst);
+      } else {
+        report.fail(name, c.problem);
+      }
+    } catch (const std::exception& e) {
+      report.fail(name, e.what());
+    }
+  }
+  return report.finish(what);
+}
+
+BOOST_AUTO_TEST_CASE(golden_models) {
+  BOOST_TEST(run_all("*", "case.json", run_model, "golden models"));
+}
+
+BOOST_AUTO_TEST_CASE(golden_training_runs) {
+  BOOST_TEST(run_all("train-*", "train.json", run_training, "golden training runs"));
+}
+
+}  // namespace
+}  // namespace weft::golden
