@@ -38,7 +38,7 @@ std::string name_of(const Value& v) {
 class Checker {
  public:
   Checker(const Value& scalar, const std::vector<Value>& wrt, const std::vector<Value>& analytic,
-          const GradientCheckOptions& options, const Feeds& feeds)
+          const GradientCheckOptions& options, const NamedTensors& feeds)
       : options_(options), feeds_(feeds), module_(make(scalar, analytic)) {
     session_ = std::make_unique<Session>(*module_.graph,
                                          SessionOptions{.seed = options.seed, .threads = 1});
@@ -137,16 +137,16 @@ class Checker {
   }
 
   const GradientCheckOptions& options_;
-  Feeds feeds_;
+  NamedTensors feeds_;
   Module module_;
   std::unique_ptr<Session> session_;
   std::vector<std::pair<std::string, Tensor>> keys_;
   std::vector<std::string> names_;
 };
 
-// Feeds for the inputs that `program` has.
-Feeds feeds_for(const Program& program, const Feeds& all) {
-  Feeds result;
+// NamedTensors for the inputs that `program` has.
+NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
+  NamedTensors result;
   for (const Value& v : program.inputs()) {
     for (const auto& [name, tensor] : all) {
       if (name == v.node().attributes().text("name")) result.emplace_back(name, widen(tensor));
@@ -155,7 +155,8 @@ Feeds feeds_for(const Program& program, const Feeds& all) {
   return result;
 }
 
-Feeds feeds_for(const Value& scalar, const std::vector<Value>& more, const Feeds& all) {
+NamedTensors feeds_for(const Value& scalar, const std::vector<Value>& more,
+                       const NamedTensors& all) {
   Program program("inputs");
   program.output("scalar", scalar);
   for (std::size_t i = 0; i < more.size(); ++i) program.output(std::to_string(i), more[i]);
@@ -176,7 +177,7 @@ GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
     }
   }
   // Shapes may be symbolic: a random cotangent of the output's shape comes from a first run.
-  Feeds feeds = options.feeds;
+  NamedTensors feeds = options.feeds;
   const auto project = [&](const Value& v, const std::string& name, std::uint64_t seed) {
     if (v.rank() == 0) return v;
     Program probe("probe");

@@ -11,7 +11,7 @@ namespace {
 
 using testing::message_contains;
 
-std::vector<double> evaluate(Graph& g, Value v, const Feeds& feeds) {
+std::vector<double> evaluate(Graph& g, Value v, const NamedTensors& feeds) {
   Program p("evaluate");
   p.output("v", v);
   Session session(g, {.threads = 1});
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
   const Value row = g.input("row", DType::f64, {3}), column = g.input("column", DType::f64, {2, 1});
   const Value scalar = g.input("scalar", DType::f64, {});
   const Value loss = sum(row * column * scalar);
-  const Feeds feeds = {{"row", kPoint},
+  const NamedTensors feeds = {{"row", kPoint},
                        {"column", Tensor::of<double>({2, 1}, {3, 4})},
                        {"scalar", Tensor::scalar(DType::f64, 2)}};
   const auto grads = gradients(loss, std::vector<Value>{row, column, scalar});

@@ -14,7 +14,7 @@ struct Built {
   Graph graph;
   std::vector<Value> inputs;  // undefined where the sample has none
   std::vector<Value> wrt;
-  Feeds feeds;
+  NamedTensors feeds;
   Node* node = nullptr;
 
   Built(const OpRecord& op, const OpSample& sample) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(decompositions_equal_the_kernels) {
             program.output("defined" + std::to_string(o), d);
           }
           const Module twin = retype(program);
-          Feeds feeds;
+          NamedTensors feeds;
           for (const auto& [name, tensor] : b.feeds) {
             feeds.emplace_back(name, tensor.dtype() == DType::f32 ? tensor.to(DType::f64) : tensor);
           }

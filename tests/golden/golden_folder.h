@@ -34,7 +34,7 @@ class Report {
   int passed() const { return passed_; }
   int failed() const { return failed_; }
   int skipped() const { return skipped_; }
-  /// True if at least one case ran and none failed; prints the totals.
+  /// True if none failed and the folder has cases at all (of any kind); prints the totals.
   bool finish(const std::string& what) const;
 
  private:

@@ -57,8 +57,8 @@ void load_weights(Session& session, Graph& graph, const Tensors& weights) {
   }
 }
 
-std::map<std::string, Value> declare_inputs(Graph& graph, const Tensors& tensors, Feeds& feeds,
-                                            const std::string& prefix = "") {
+std::map<std::string, Value> declare_inputs(Graph& graph, const Tensors& tensors,
+                                            NamedTensors& feeds, const std::string& prefix = "") {
   std::map<std::string, Value> inputs;
   for (const auto& [name, tensor] : tensors) {
     if (!name.starts_with(prefix)) continue;
@@ -97,7 +97,7 @@ Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& d
   const std::string model_class = description.at("class");
 
   Graph graph;
-  Feeds feeds;
+  NamedTensors feeds;
   const ModelOutputs out =
       adapter({graph, config, model_class, declare_inputs(graph, inputs, feeds)});
   Program program("case");
@@ -157,7 +157,7 @@ Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json
   const std::string model_class = train.at("class");
 
   Graph graph;
-  Feeds first;
+  NamedTensors first;
   const ModelOutputs out =
       adapter({graph, config, model_class, declare_inputs(graph, inputs, first, "batch0.")});
   const json &optimizer = train.at("optimizer"), &schedule = train.at("schedule");
@@ -184,7 +184,7 @@ Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json
   const json& suggested = train.at("tolerance").at("suggested");
   for (int s = 0; s < train.at("steps").get<int>(); ++s) {
     const std::string prefix = fmt::format("batch{}.", train.at("batch_at_step").at(s).get<int>());
-    Feeds feeds;
+    NamedTensors feeds;
     for (const auto& [name, tensor] : inputs) {
       if (name.starts_with(prefix)) feeds.emplace_back(name.substr(prefix.size()), tensor);
     }

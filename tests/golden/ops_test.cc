@@ -52,7 +52,7 @@ Outcome run_case(OpAdapter adapter, const json& c, const Tensors& data, bool in_
   const std::string suffix = in_double ? "64" : "";
   Graph g;
   OpCase op{g, c.at("attrs"), {}};
-  Feeds feeds;
+  NamedTensors feeds;
   const auto convert = [in_double](const Tensor& t) {
     return in_double && t.dtype() == DType::f32 ? t.to(DType::f64) : t;
   };
