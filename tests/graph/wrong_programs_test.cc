@@ -1,0 +1,206 @@
+// Wrong programs of many kinds: each must be refused with what was wrong, the operands' types and the
+// user's own line.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <thread>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::message_contains;
+
+// Checks type and parts of the error of `expression`, and that it names the line that it stands on.
+#define WRONG(ErrorType, expression, ...)                                                          \
+  BOOST_CHECK_EXCEPTION(                                                                           \
+      expression, ErrorType,                                                                       \
+      message_contains({__VA_ARGS__, "wrong_programs_test.cc:" + std::to_string(__LINE__)}))
+
+struct Fixture {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"batch", "seq", 64});
+  Value y = g.input("y", DType::f32, {"batch", "seq", 65});
+  Value w = g.input("w", DType::f32, {65, 10});
+  Value ids = g.input("ids", DType::i64, {"batch", "seq"});
+  Value d = g.input("d", DType::f64, {64});
+  Value b = g.input("b", DType::boolean, {64});
+  Value img = g.input("img", DType::f32, {2, 3, 8, 8});
+  Value q = g.input("q", DType::f32, {2, 4, "seq", 16});
+  Variable p = g.variable("p", DType::f32, {3, 4});
+};
+
+BOOST_FIXTURE_TEST_SUITE(wrong_programs, Fixture)
+
+// One statement per line: the line is part of what is checked.
+// clang-format off
+BOOST_AUTO_TEST_CASE(shapes) {
+  WRONG(ShapeError, x + y, "add: ", "f32[batch, seq, 64]", "f32[batch, seq, 65]", "64 and 65");
+  WRONG(ShapeError, matmul(x, w), "matmul: ", "64", "65", "f32[65, 10]");
+  WRONG(ShapeError, x * g.input("other", DType::f32, {"length", 64}), "mul: ", "seq and length", "cannot be proven equal", "Graph::require");
+  WRONG(ShapeError, reshape(x, {"batch", 63, -1}), "reshape", "f32[batch, seq, 64]");
+  WRONG(ShapeError, reshape(p, {5, 2}), "reshape", "[5, 2]", "f32[3, 4]");
+  WRONG(ShapeError, sum(x, 3), "sum", "axis 3", "f32[batch, seq, 64]");
+  WRONG(ArgumentError, sum(x, {1, 1}), "sum", "f32[batch, seq, 64]");
+  WRONG(ShapeError, concat({x, y}, 0), "concat", "64", "65");
+  WRONG(ShapeError, permute(x, {0, 1}), "permute", "f32[batch, seq, 64]");
+  WRONG(ShapeError, broadcast_to(x, {"batch", 64}), "broadcast_to", "f32[batch, seq, 64]");
+  WRONG(ShapeError, split(p, {1, 1}, 0), "split", "f32[3, 4]");
+  WRONG(ShapeError, split_equal(x, 3, 1), "split_equal", "seq");
+  WRONG(ShapeError, squeeze(p, 0), "squeeze", "f32[3, 4]");
+  WRONG(ShapeError, select(p, 0, 7), "select", "7", "f32[3, 4]");
+  WRONG(ShapeError, conv2d(img, g.constant(Tensor::zeros(DType::f32, {4, 2, 3, 3}))), "conv2d", "f32[2, 3, 8, 8]", "f32[4, 2, 3, 3]");
+  WRONG(ShapeError, layer_norm(x, g.constant(Tensor::zeros(DType::f32, {65})), {}), "layer_norm", "f32[batch, seq, 64]", "f32[65]");
+  WRONG(ShapeError, attention(q, q, x), "attention", "f32[2, 4, seq, 16]");
+  WRONG(ShapeError, topk(p, 5), "topk", "5", "f32[3, 4]");
+  WRONG(ShapeError, tril(d), "tril", "f64[64]");
+  WRONG(ShapeError, g.require(g.dim("seq") == g.dim("seq") + 1), "require", "can never hold");
+}
+
+BOOST_AUTO_TEST_CASE(dtypes) {
+  WRONG(DTypeError, x + d, "add: ", "f32 and f64", "cast()", "f64[64]");
+  WRONG(DTypeError, exp(ids), "exp: ", "f32 or f64", "i64[batch, seq]");
+  WRONG(DTypeError, ids + 0.5, "add", "0.5", "i64");
+  WRONG(DTypeError, where(x, x, x), "where: ", "bool", "f32[batch, seq, 64]");
+  WRONG(DTypeError, take(p, x), "take: ", "i32 or i64", "f32[batch, seq, 64]");
+  WRONG(DTypeError, matmul(ids, ids), "matmul: ", "i64[batch, seq]");
+  WRONG(DTypeError, logical_and(x, b), "logical_and: ", "bool", "f32[batch, seq, 64]");
+  WRONG(DTypeError, mean(ids), "mean: ", "i64[batch, seq]");
+  WRONG(DTypeError, cross_entropy(x, x), "cross_entropy", "i32 or i64", "f32[batch, seq, 64]");
+  WRONG(DTypeError, softmax(ids, -1), "softmax: ", "f32 or f64", "i64[batch, seq]");
+}
+
+BOOST_AUTO_TEST_CASE(arguments) {
+  WRONG(ArgumentError, einsum("ij,jk->il", {p, w}), "einsum", "l", "f32[3, 4]");
+  WRONG(ArgumentError, einsum("ij", {p, w}), "einsum", "2");
+  WRONG(ShapeError, einsum("ij,jk", {p, w}), "einsum", "j", "4", "65");
+  WRONG(ArgumentError, dropout(x, 1.5, g.key("dropout")), "dropout", "1.5", "f32[batch, seq, 64]");
+  WRONG(ArgumentError, g.apply("add", {x}), "add: ", "operand 'b' is missing", "f32[batch, seq, 64]");
+  WRONG(ArgumentError, g.apply("sum", {x}), "sum: ", "needs attribute 'axes'");
+  WRONG(ArgumentError, g.apply("exp", {x}, {{"speed", std::int64_t{3}}}), "exp: ", "has no attribute 'speed'");
+  WRONG(ArgumentError, g.apply("softmax", {x}, {{"axis", 1.0}}), "softmax: ", "must be a int, but is a float");
+  WRONG(ArgumentError, g.apply("gelu", {x}), "gelu: ", "unknown op", "did you mean");
+}
+
+BOOST_AUTO_TEST_CASE(graphs) {
+  Graph other;
+  const Value foreign = other.input("x", DType::f32, {64});
+  WRONG(GraphError, x + foreign, "add: ", "another graph", "f32[64]");
+  WRONG(GraphError, exp(Value()), "exp", "undefined");
+  WRONG(GraphError, g.input("x", DType::f32, {1}), "input 'x'", "exists already");
+  WRONG(GraphError, g.variable("p", DType::f32, {1}), "variable 'p'", "exists already");
+  WRONG(GraphError, g.set_name("a", x); g.set_name("a", y), "the name 'a' belongs to another value", "f32[batch, seq, 64]");
+  WRONG(GraphError, Program("t").output("o", x).output("o", y), "has an output 'o' already");
+  WRONG(GraphError, Program("t").output("o", x).output("f", foreign), "another graph", "f32[64]");
+  WRONG(ShapeError, Program("t").update(p, cast(d, DType::f32)), "update of 'p'", "f32[3, 4]", "f32[64]");
+  WRONG(DTypeError, Program("t").update(p, d), "update of 'p'", "f64[64]");
+  WRONG(GraphError, Program("t").update(p, p + 1).update(p, p + 2), "updates it already");
+  WRONG(GraphError, g.alias("q2", foreign.graph().variable("z", DType::f32, {1})), "another graph");
+  WRONG(ShapeError, g.variable("s", DType::f32, {"seq"}), "variable 's'", "only variables of kind cache");
+}
+
+BOOST_AUTO_TEST_CASE(derivatives) {
+  WRONG(GradientError, gradient(x, x), "f32[batch, seq, 64]", "is not a scalar");
+  WRONG(GradientError, gradient(sum(x), y), "does not depend on input 'y'", "f32[batch, seq, 65]");
+  WRONG(GradientError, gradient(sum(x), ids), "input 'ids' (i64[batch, seq]) is not floating point");
+  WRONG(GradientError, adamw(sum(x), g.parameters()), "does not depend on variable 'p'");
+}
+// clang-format on
+
+// A run reports the line that built what fails, and changes nothing.
+BOOST_AUTO_TEST_CASE(data) {
+  const Value rows = g.input("rows", DType::i64, {"n"});
+  const int line = __LINE__ + 1;
+  const Value taken = take(p, rows);
+  Program train("train");
+  train.output("taken", taken).update(p, p + 1);
+  Session session(g, {.threads = 2});
+  session.run(train, {{"rows", Tensor::of<std::int64_t>({2}, {0, 2})}});
+  const Tensor before = session.value("p");
+  for (const std::int64_t bad : {3L, -1L}) {
+    BOOST_CHECK_EXCEPTION(
+        session.run(train, {{"rows", Tensor::of<std::int64_t>({2}, {0, bad})}}), DataError,
+        message_contains({"take: ", std::to_string(bad), "3", "f32[3, 4]",
+                          "wrong_programs_test.cc:" + std::to_string(line)}));
+    BOOST_TEST(bitwise_equal(session.value("p"), before));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(feeds) {
+  Program sums("sums");
+  sums.output("s", sum(x) + sum(cast(ids, DType::f32)));
+  Session session(g, {.threads = 1});
+  const Tensor fits = Tensor::zeros(DType::f32, {2, 5, 64}), ok = Tensor::zeros(DType::i64, {2, 5});
+  session.run(sums, {{"x", fits}, {"ids", ok}});
+  const auto refused = [&](auto error, const NamedTensors& feeds, std::vector<std::string> parts) {
+    BOOST_CHECK_EXCEPTION(session.run(sums, feeds), decltype(error),
+                          message_contains(std::move(parts)));
+  };
+  refused(ArgumentError(""), {{"x", fits}}, {"ids", "i64[batch, seq]"});
+  refused(ArgumentError(""), {{"x", fits}, {"ids", ok}, {"idz", ok}}, {"idz", "ids"});
+  refused(DTypeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i32, {2, 5})}}, {"ids", "i64", "i32"});
+  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2})}}, {"ids", "i64[2]"});
+  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2, 6})}}, {"seq", "5", "6"});
+  refused(ShapeError(""), {{"x", Tensor::zeros(DType::f32, {2, 5, 63})}, {"ids", ok}}, {"x", "64", "63"});
+}
+
+BOOST_AUTO_TEST_CASE(required_dims_that_do_not_hold) {
+  g.require(g.dim("batch") == g.dim("seq") * 2);
+  Program sums("sums");
+  sums.output("s", sum(x));
+  Session session(g, {.threads = 1});
+  session.run(sums, {{"x", Tensor::zeros(DType::f32, {4, 2, 64})}});
+  BOOST_CHECK_EXCEPTION(session.run(sums, {{"x", Tensor::zeros(DType::f32, {4, 3, 64})}}), ShapeError,
+                        message_contains({"batch", "2*seq", "4", "6"}));
+}
+
+BOOST_AUTO_TEST_CASE(programs_of_another_graph_and_unknown_names) {
+  Graph other;
+  Program foreign("foreign");
+  foreign.output("o", other.constant(Tensor::scalar(DType::f32, 1)));
+  Session session(g, {.threads = 1});
+  BOOST_CHECK_EXCEPTION(session.run(foreign), GraphError, message_contains({"foreign", "graph"}));
+  Program one("one");
+  one.output("o", g.constant(Tensor::scalar(DType::f32, 1)));
+  BOOST_CHECK_EXCEPTION(session.run(one, {}, {.fetch = {"nothing"}}), GraphError,
+                        message_contains({"nothing"}));
+  const Results results = session.run(one);
+  BOOST_CHECK_EXCEPTION(results["p"], GraphError, message_contains({"p", "o"}));
+  BOOST_CHECK_EXCEPTION(session.value("unknown"), GraphError, message_contains({"unknown"}));
+  BOOST_CHECK_EXCEPTION(session.set_value("p", Tensor::zeros(DType::f32, {4, 3})), ShapeError,
+                        message_contains({"p", "f32[3, 4]", "f32[4, 3]"}));
+  BOOST_CHECK_EXCEPTION(session.set_value("p", Tensor::zeros(DType::f64, {3, 4})), DTypeError,
+                        message_contains({"p", "f32", "f64"}));
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_in_one_session) {
+  Program one("one");
+  one.output("o", g.constant(Tensor::scalar(DType::f32, 1)));
+  Session session(g, {.threads = 1});
+  std::exception_ptr error;
+  RunOptions options;
+  options.cancel = [&] {
+    std::thread second([&] {
+      try {
+        session.run(one);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+    second.join();
+    return false;
+  };
+  session.run(one, {}, options);
+  BOOST_REQUIRE(error != nullptr);
+  BOOST_CHECK_EXCEPTION(std::rethrow_exception(error), StateError, message_contains({"thread"}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
