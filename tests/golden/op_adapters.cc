@@ -6,7 +6,8 @@ namespace weft::golden {
 namespace {
 
 using nlohmann::json;
-using Ints = std::vector<std::int64_t>;
+using Ints = std::vector<int>;
+using Sizes64 = std::vector<std::int64_t>;
 
 OpOutputs out(Value v) { return {{"out", v}}; }
 
@@ -123,16 +124,16 @@ OpOutputs group_norm_case(const OpCase& c) {
 }
 
 OpOutputs pad_case(const OpCase& c) {
-  std::vector<Padding> pads;
+  std::vector<std::pair<Dim, Dim>> pads;
   for (const json& p : c.attrs.at("pads")) {
-    pads.push_back({p.at(0).get<std::int64_t>(), p.at(1).get<std::int64_t>()});
+    pads.emplace_back(p.at(0).get<std::int64_t>(), p.at(1).get<std::int64_t>());
   }
   const std::string mode = c.attrs.at("mode");
   return out(pad(c["x"], pads,
-                 mode == "constant"  ? PadMode::constant
-                 : mode == "reflect" ? PadMode::reflect
-                                     : PadMode::replicate,
-                 c.attrs.at("value").get<double>()));
+                 {.mode = mode == "constant"  ? PadMode::constant
+                          : mode == "reflect" ? PadMode::reflect
+                                              : PadMode::replicate,
+                  .value = c.attrs.at("value").get<double>()}));
 }
 
 OpOutputs slice_case(const OpCase& c) {
@@ -148,7 +149,9 @@ OpOutputs slice_case(const OpCase& c) {
 }
 
 OpOutputs split_case(const OpCase& c) {
-  const auto pieces = split(c["x"], c.attrs.at("sizes").get<Ints>(), axis_of(c));
+  std::vector<Dim> sizes;
+  for (const std::int64_t size : c.attrs.at("sizes").get<Sizes64>()) sizes.emplace_back(size);
+  const auto pieces = split(c["x"], sizes, axis_of(c));
   OpOutputs result;
   for (std::size_t i = 0; i < pieces.size(); ++i) result["out" + std::to_string(i)] = pieces[i];
   return result;
@@ -170,10 +173,11 @@ OpOutputs attention_case(const OpCase& c) {
   return out(attention(c["q"], c["k"], c["v"], options));
 }
 
-std::vector<AxisSize> sizes_of(const json& j) {
-  std::vector<AxisSize> sizes;
-  for (std::int64_t s : j.get<Ints>()) sizes.emplace_back(s);
-  return sizes;
+Shape shape_of(const json& j) { return Shape(j.get<Sizes64>()); }
+
+VarOptions var_options(const OpCase& c) {
+  return {.correction = c.attrs.at("correction").get<double>(),
+          .keepdims = c.attrs.at("keepdims").get<bool>()};
 }
 
 OpOutputs matmul_transposed(const OpCase& c) {
@@ -229,7 +233,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"erf", unary<erf>},
       {"exp", unary<exp>},
       {"expand",
-       [](const OpCase& c) { return out(broadcast_to(c["x"], sizes_of(c.attrs.at("shape")))); }},
+       [](const OpCase& c) { return out(broadcast_to(c["x"], shape_of(c.attrs.at("shape")))); }},
       {"expm1", unary<expm1>},
       {"flip", [](const OpCase& c) { return out(flip(c["x"], c.attrs.at("axes").get<Ints>())); }},
       {"gather",
@@ -294,7 +298,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
              repeat_interleave(c["x"], c.attrs.at("repeats").get<std::int64_t>(), axis_of(c)));
        }},
       {"reshape",
-       [](const OpCase& c) { return out(reshape(c["x"], sizes_of(c.attrs.at("shape")))); }},
+       [](const OpCase& c) { return out(reshape(c["x"], shape_of(c.attrs.at("shape")))); }},
       {"rms_norm",
        [](const OpCase& c) {
          return out(rms_norm(c["x"], optional(c, "gain"), c.attrs.at("eps").get<double>()));
@@ -319,26 +323,18 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"sqrt", unary<sqrt>},
       {"square", unary<square>},
       {"stack", [](const OpCase& c) { return out(stack(in_order(c), axis_of(c))); }},
-      {"std",
-       [](const OpCase& c) {
-         return out(std(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(),
-                        c.attrs.at("correction").get<double>()));
-       }},
+      {"std", [](const OpCase& c) { return out(stddev(c["x"], axes_of(c), var_options(c))); }},
       {"sub", binary<sub>},
       {"sum", reduction<sum>},
       {"tanh", unary<tanh>},
       {"tile",
-       [](const OpCase& c) { return out(repeat(c["x"], c.attrs.at("repeats").get<Ints>())); }},
+       [](const OpCase& c) { return out(repeat(c["x"], c.attrs.at("repeats").get<Sizes64>())); }},
       {"topk", topk_case},
       {"tril",
        [](const OpCase& c) { return out(tril(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
       {"triu",
        [](const OpCase& c) { return out(triu(c["x"], c.attrs.at("k").get<std::int64_t>())); }},
-      {"var",
-       [](const OpCase& c) {
-         return out(var(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>(),
-                        c.attrs.at("correction").get<double>()));
-       }},
+      {"var", [](const OpCase& c) { return out(var(c["x"], axes_of(c), var_options(c))); }},
       {"where", [](const OpCase& c) { return out(where(c["c"], c["a"], c["b"])); }},
   };
   return adapters;

@@ -1,5 +1,5 @@
-// Wrong programs of many kinds: each must be refused with what was wrong, the operands' types and the
-// user's own line.
+// Wrong programs of many kinds: each must be refused with what was wrong, the operands' types and
+// the user's own line.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <thread>
@@ -17,9 +17,9 @@ namespace {
 using testing::message_contains;
 
 // Checks type and parts of the error of `expression`, and that it names the line that it stands on.
-#define WRONG(ErrorType, expression, ...)                                                          \
-  BOOST_CHECK_EXCEPTION(                                                                           \
-      expression, ErrorType,                                                                       \
+#define WRONG(ErrorType, expression, ...) \
+  BOOST_CHECK_EXCEPTION(                  \
+      expression, ErrorType,              \
       message_contains({__VA_ARGS__, "wrong_programs_test.cc:" + std::to_string(__LINE__)}))
 
 struct Fixture {
@@ -123,10 +123,10 @@ BOOST_AUTO_TEST_CASE(data) {
   session.run(train, {{"rows", Tensor::of<std::int64_t>({2}, {0, 2})}});
   const Tensor before = session.value("p");
   for (const std::int64_t bad : {3L, -1L}) {
-    BOOST_CHECK_EXCEPTION(
-        session.run(train, {{"rows", Tensor::of<std::int64_t>({2}, {0, bad})}}), DataError,
-        message_contains({"take: ", std::to_string(bad), "3", "f32[3, 4]",
-                          "wrong_programs_test.cc:" + std::to_string(line)}));
+    BOOST_CHECK_EXCEPTION(session.run(train, {{"rows", Tensor::of<std::int64_t>({2}, {0, bad})}}),
+                          DataError,
+                          message_contains({"take: ", std::to_string(bad), "3", "f32[3, 4]",
+                                            "wrong_programs_test.cc:" + std::to_string(line)}));
     BOOST_TEST(bitwise_equal(session.value("p"), before));
   }
 }
@@ -143,10 +143,14 @@ BOOST_AUTO_TEST_CASE(feeds) {
   };
   refused(ArgumentError(""), {{"x", fits}}, {"ids", "i64[batch, seq]"});
   refused(ArgumentError(""), {{"x", fits}, {"ids", ok}, {"idz", ok}}, {"idz", "ids"});
-  refused(DTypeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i32, {2, 5})}}, {"ids", "i64", "i32"});
-  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2})}}, {"ids", "i64[2]"});
-  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2, 6})}}, {"seq", "5", "6"});
-  refused(ShapeError(""), {{"x", Tensor::zeros(DType::f32, {2, 5, 63})}, {"ids", ok}}, {"x", "64", "63"});
+  refused(DTypeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i32, {2, 5})}},
+          {"ids", "i64", "i32"});
+  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2})}},
+          {"ids", "i64[2]"});
+  refused(ShapeError(""), {{"x", fits}, {"ids", Tensor::zeros(DType::i64, {2, 6})}},
+          {"seq", "5", "6"});
+  refused(ShapeError(""), {{"x", Tensor::zeros(DType::f32, {2, 5, 63})}, {"ids", ok}},
+          {"x", "64", "63"});
 }
 
 BOOST_AUTO_TEST_CASE(required_dims_that_do_not_hold) {
@@ -155,8 +159,8 @@ BOOST_AUTO_TEST_CASE(required_dims_that_do_not_hold) {
   sums.output("s", sum(x));
   Session session(g, {.threads = 1});
   session.run(sums, {{"x", Tensor::zeros(DType::f32, {4, 2, 64})}});
-  BOOST_CHECK_EXCEPTION(session.run(sums, {{"x", Tensor::zeros(DType::f32, {4, 3, 64})}}), ShapeError,
-                        message_contains({"batch", "2*seq", "4", "6"}));
+  BOOST_CHECK_EXCEPTION(session.run(sums, {{"x", Tensor::zeros(DType::f32, {4, 3, 64})}}),
+                        ShapeError, message_contains({"batch", "2*seq", "4", "6"}));
 }
 
 BOOST_AUTO_TEST_CASE(programs_of_another_graph_and_unknown_names) {
