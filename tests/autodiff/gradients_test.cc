@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
   const Value scalar = g.input("scalar", DType::f64, {});
   const Value loss = sum(row * column * scalar);
   const NamedTensors feeds = {{"row", kPoint},
-                       {"column", Tensor::of<double>({2, 1}, {3, 4})},
-                       {"scalar", Tensor::scalar(DType::f64, 2)}};
+                              {"column", Tensor::of<double>({2, 1}, {3, 4})},
+                              {"scalar", Tensor::scalar(DType::f64, 2)}};
   const auto grads = gradients(loss, std::vector<Value>{row, column, scalar});
   BOOST_TEST(grads[1].type().str() == "f64[2, 1]");
   BOOST_TEST(evaluate(g, grads[0], feeds) == (std::vector<double>{14, 14, 14}),
