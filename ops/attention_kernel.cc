@@ -151,22 +151,26 @@ template <class T>
 Kernel make_forward(const KernelRequest& request) {
   const Problem<T> problem(request, 0);
   const AttentionArgs<T>& a = problem.sizes();
-  const bool want_lse = request.has_output(1);
+  const bool want_out = request.has_output(0), want_lse = request.has_output(1);
   const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock);
   Kernel kernel;
   kernel.check = problem.check();
   kernel.slot_scratch = attention_scratch_bytes(a);
+  // Somebody who wants lse alone is rare: the output then goes to scratch.
+  if (!want_out)
+    kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
   Phase phase;
   phase.chunks = chunk_count(units, 1);
   phase.cost_ns = pairs_ns(a, 1);
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const AttentionArgs<T> args = problem.bind(run);
+    T* out = want_out ? run.out<T>(0) : reinterpret_cast<T*>(run.shared_scratch);
     const auto [begin, end] = chunk_range(units, chunks, chunk);
     for (std::int64_t unit = begin; unit < end; ++unit) {
       const std::int64_t head = unit / query_blocks, i0 = unit % query_blocks * kQueryBlock;
       attention_forward(args, head / args.H, head % args.H, i0, std::min(args.Lq, i0 + kQueryBlock),
-                        run.out<T>(0), want_lse ? run.out<T>(1) : nullptr, run.slot_scratch);
+                        out, want_lse ? run.out<T>(1) : nullptr, run.slot_scratch);
     }
   };
   kernel.phases.push_back(std::move(phase));
