@@ -1,0 +1,31 @@
+// Writing a file so that readers see the old one or the new one, never half of one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+/// A new file that takes its name only when it is complete: bytes go to a temporary file in the
+/// same folder; commit() syncs it, renames it over `path` and syncs the folder. Without commit()
+/// nothing is left behind and an existing file stays as it was. A mapping of the old file stays
+/// valid. Throws IoError with path and reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, std::size_t bytes);
+  std::uint64_t written() const { return written_; }
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  int fd_ = -1;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace weft

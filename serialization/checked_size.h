@@ -1,0 +1,55 @@
+// Arithmetic on numbers from files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/core/shape.h"
+
+namespace weft {
+
+/// A size or offset from a file. Sums and products that do not fit 64 bits are FormatErrors, so
+/// that no bound is ever checked against a number that wrapped around.
+class CheckedSize {
+ public:
+  CheckedSize(std::uint64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+
+  std::uint64_t value() const { return value_; }
+  friend CheckedSize operator+(CheckedSize a, CheckedSize b) {
+    std::uint64_t sum;
+    if (__builtin_add_overflow(a.value_, b.value_, &sum)) overflow(a, "+", b);
+    return sum;
+  }
+  friend CheckedSize operator*(CheckedSize a, CheckedSize b) {
+    std::uint64_t product;
+    if (__builtin_mul_overflow(a.value_, b.value_, &product)) overflow(a, "*", b);
+    return product;
+  }
+  friend auto operator<=>(CheckedSize, CheckedSize) = default;
+
+ private:
+  [[noreturn]] static void overflow(CheckedSize a, const char* op, CheckedSize b) {
+    throw FormatError("a size in the file is too large: " + std::to_string(a.value_) + " " + op +
+                      " " + std::to_string(b.value_) + " does not fit 64 bits");
+  }
+  std::uint64_t value_;
+};
+
+/// Bytes of a tensor of these sizes; FormatError for negative sizes, sizes above 2^62 and products
+/// that do not fit.
+inline CheckedSize checked_tensor_bytes(DType dtype, const Sizes& sizes) {
+  CheckedSize bytes = dtype_size(dtype);
+  bool empty = false;
+  for (const std::int64_t n : sizes) {
+    if (n < 0 || n > (std::int64_t{1} << 62)) {
+      throw FormatError("a tensor has the size " + std::to_string(n));
+    }
+    empty = empty || n == 0;
+  }
+  if (empty) return 0;
+  for (const std::int64_t n : sizes) bytes = bytes * static_cast<std::uint64_t>(n);
+  return bytes;
+}
+
+}  // namespace weft

@@ -1,0 +1,222 @@
+#include "weft/serialization/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "weft/core/error.h"
+#include "weft/serialization/container.h"
+#include "weft/serialization/graph_proto.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::string_view kProducer = "weft 0.1";
+
+Graph& common_graph(const std::vector<Program>& programs) {
+  Graph* graph = nullptr;
+  std::set<std::string> names;
+  for (const Program& p : programs) {
+    if (!names.insert(p.name()).second) {
+      throw GraphError(fmt::format("save: there are two programs called '{}'", p.name()));
+    }
+    if (p.graph() == nullptr) {
+      throw GraphError(fmt::format("save: program '{}' is empty", p.name()));
+    }
+    if (graph == nullptr) graph = p.graph();
+    if (graph != p.graph()) {
+      throw GraphError(fmt::format(
+          "save: program '{}' is over another graph than '{}'; one file holds one graph", p.name(),
+          programs[0].name()));
+    }
+  }
+  if (graph == nullptr) throw GraphError("save: there is no program to save");
+  return *graph;
+}
+
+// What is saved of a graph: all that programs and names need, and every declaration.
+std::vector<Node*> needed_nodes(const Graph& graph, const std::vector<Program>& programs) {
+  std::vector<Value> roots = graph.inputs();
+  for (const Program& p : programs) {
+    const std::vector<Value> more = p.roots();
+    roots.insert(roots.end(), more.begin(), more.end());
+  }
+  for (const Variable& v : graph.variables()) roots.push_back(v.value());
+  for (const auto& [name, value] : graph.names()) roots.push_back(value);
+  return reachable_nodes(roots);
+}
+
+void check_value(const VariableInfo& info, const Tensor& t) {
+  if (!t.defined()) {
+    throw GraphError(fmt::format("save: variable '{}' has no value yet", info.name));
+  }
+  if (t.dtype() != info.type.dtype) {
+    throw DTypeError(fmt::format("save: variable '{}' is {}, but its value is {}", info.name,
+                                 info.type.str(), t.type_str()));
+  }
+  if (t.sizes() != info.type.shape.constant()) {
+    throw ShapeError(fmt::format("save: variable '{}' is {}, but its value is {}", info.name,
+                                 info.type.str(), t.type_str()));
+  }
+}
+
+template <class Message>
+Message parse(const Container& file, const Record& record) {
+  Message message;
+  if (!message.ParseFromArray(file.payload(record), static_cast<int>(record.length))) {
+    file.fail(record.offset,
+              fmt::format("a {} record is no valid message", record_type_name(record.type)));
+  }
+  return message;
+}
+
+const Record* find(const Container& file, RecordType type) {
+  for (const Record& r : file.records()) {
+    if (r.is(type)) return &r;
+  }
+  return nullptr;
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& n : names) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", n);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
+                      const std::function<Tensor(const VariableInfo&)>& value,
+                      const SaveOptions& options) {
+  Graph& graph = common_graph(programs);
+  const std::vector<Node*> nodes = needed_nodes(graph, programs);
+  ContainerWriter writer(path);
+  v1::Header header;
+  header.set_format_version(kFormatVersion);
+  header.set_producer(std::string(kProducer));
+  writer.add(RecordType::header, header.SerializeAsString());
+
+  DataList data;
+  GraphWriter graphs(writer, data);
+  graphs.write(graph, nodes);
+  v1::Programs program_list;
+  for (const Program& p : programs) *program_list.add_programs() = graphs.program(p);
+  writer.add(RecordType::programs, program_list.SerializeAsString());
+
+  v1::Variables manifest;
+  for (const Variable& v : graph.variables()) {
+    std::uint64_t number = 0;
+    if (v.info().kind != VariableKind::cache) {
+      Tensor t = value(v.info());
+      check_value(v.info(), t);
+      number = data.add(std::move(t));
+    }
+    *manifest.add_variables() = GraphWriter::variable(v.info(), number);
+  }
+  writer.add(RecordType::variables, manifest.SerializeAsString());
+
+  v1::Attachments attachments;
+  std::set<std::string> names;
+  for (const Attachment& a : options.attachments) {
+    if (!names.insert(a.name).second) {
+      throw ArgumentError(fmt::format("save: there are two attachments called '{}'", a.name));
+    }
+    v1::Attachment& out = *attachments.add_attachments();
+    out.set_name(a.name);
+    out.set_type(a.type);
+    out.set_data(data.add(a.bytes));
+  }
+  writer.add(RecordType::attachments, attachments.SerializeAsString());
+  data.write(writer);
+  writer.finish();
+}
+
+Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) {
+  const Container file(path);
+  if (options.verify) file.check_data();
+  Checkpoint result;
+  const Record* head = find(file, RecordType::header);
+  if (head == nullptr || head != &file.records()[0]) {
+    file.fail(48, "the first record is not the header");
+  }
+  const auto header = parse<v1::Header>(file, *head);
+  if (header.format_version() != kFormatVersion) {
+    file.fail(head->offset,
+              fmt::format("the file has format version {}; this program reads version {}",
+                          header.format_version(), kFormatVersion));
+  }
+  result.producer_ = header.producer();
+
+  const Record* variables = find(file, RecordType::variables);
+  if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
+  const auto manifest = parse<v1::Variables>(file, *variables);
+  GraphReader reader(file, options.ops);
+  result.graph_ = reader.read(manifest);
+  result.programs_ = reader.programs();
+  for (const v1::Variable& v : manifest.variables()) {
+    const VariableInfo& info = result.graph_->find_variable(v.name()).info();
+    if (info.kind == VariableKind::cache) continue;
+    Tensor t = file.tensor(info.type.dtype, info.type.shape.constant(), v.data(),
+                           fmt::format("variable '{}'", v.name()), variables->offset);
+    if (options.mode == LoadOptions::Mode::copy) t = t.clone();
+    result.tensors_.emplace(v.name(), std::move(t));
+  }
+  if (const Record* record = find(file, RecordType::attachments)) {
+    for (const v1::Attachment& a : parse<v1::Attachments>(file, *record).attachments()) {
+      const Record& bytes =
+          file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);
+      result.attachments_.push_back(
+          {a.name(), a.type(),
+           std::string(reinterpret_cast<const char*>(file.payload(bytes)), bytes.length)});
+    }
+  }
+  return result;
+}
+
+const Program& Checkpoint::program(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const Program& p : programs_) {
+    if (p.name() == name) return p;
+    names.push_back(p.name());
+  }
+  throw ArgumentError(
+      fmt::format("the checkpoint has no program '{}'; there are: {}", name, list(names)));
+}
+
+bool Checkpoint::has_program(std::string_view name) const {
+  return std::any_of(programs_.begin(), programs_.end(),
+                     [&](const Program& p) { return p.name() == name; });
+}
+
+const Attachment* Checkpoint::find_attachment(std::string_view name) const {
+  for (const Attachment& a : attachments_) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+const Attachment& Checkpoint::attachment(std::string_view name) const {
+  if (const Attachment* a = find_attachment(name)) return *a;
+  std::vector<std::string> names;
+  for (const Attachment& a : attachments_) names.push_back(a.name);
+  throw ArgumentError(
+      fmt::format("the checkpoint has no attachment '{}'; there are: {}", name, list(names)));
+}
+
+void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops) {
+  load_checkpoint(path, {.verify = true, .ops = std::move(ops)});
+}
+
+bool is_weft_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw IoError(fmt::format("cannot open \"{}\"", path));
+  char start[8] = {};
+  in.read(start, sizeof(start));
+  return in.gcount() == 8 && std::memcmp(start, "\x89weft\r\n\x1a", 8) == 0;
+}
+
+}  // namespace weft

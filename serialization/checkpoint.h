@@ -1,0 +1,103 @@
+// Checkpoints: graph, programs, variables and attachments in one .weft file.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+
+/// Something that travels with a model: a tokenizer, a configuration, the history of a training.
+struct Attachment {
+  std::string name;  // unique in the file
+  std::string type;  // what the bytes are, for example "weft.tokenizer.character"
+  std::string bytes;
+};
+
+/// Tensors by variable name (or alias).
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+struct SaveOptions {
+  std::vector<Attachment> attachments = {};
+};
+
+/// Writes a checkpoint of `programs` (all over one graph, before passes) and of the variables of
+/// that graph: `value` gives the tensor of each (except caches, which are not saved). Everything
+/// that a training needs to go on with the same bits is a variable. The file takes its name only
+/// when it is complete and synced; a failure leaves an old file as it was, and the file that
+/// `value` maps may be overwritten. Throws GraphError (no programs, or several graphs, or two
+/// programs of one name), DTypeError and ShapeError (a tensor that does not fit its variable),
+/// IoError.
+void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
+                      const std::function<Tensor(const VariableInfo&)>& value,
+                      const SaveOptions& options = {});
+
+struct LoadOptions {
+  /// map: tensors are views of the mapped file, read when they are first used. copy: everything is
+  /// read now (for network disks, where a mapping can fail later).
+  enum class Mode { map, copy };
+  Mode mode = Mode::map;
+  /// Also checks the checksums of tensor data (those of graphs and programs are always checked).
+  bool verify = false;
+  std::shared_ptr<const OpSet> ops = builtin_ops();
+};
+
+/// What a file holds. Movable; Values, Programs and Variables refer to its graph.
+class Checkpoint {
+ public:
+  Graph& graph() const { return *graph_; }
+  /// Hands the graph over; programs stay valid as long as it lives.
+  std::shared_ptr<Graph> shared_graph() const { return graph_; }
+  const std::vector<Program>& programs() const { return programs_; }
+  /// Throws ArgumentError that lists the programs there are.
+  const Program& program(std::string_view name) const;
+  bool has_program(std::string_view name) const;
+  /// All saved variables, by name (not by alias).
+  const TensorMap& tensors() const { return tensors_; }
+  const std::vector<Attachment>& attachments() const { return attachments_; }
+  /// Null if there is none of this name.
+  const Attachment* find_attachment(std::string_view name) const;
+  /// Throws ArgumentError that lists the attachments there are.
+  const Attachment& attachment(std::string_view name) const;
+  /// The program that wrote the file.
+  const std::string& producer() const { return producer_; }
+
+ private:
+  friend Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options);
+  std::shared_ptr<Graph> graph_;
+  std::vector<Program> programs_;
+  TensorMap tensors_;
+  std::vector<Attachment> attachments_;
+  std::string producer_;
+};
+
+/// Reads a checkpoint. Whatever is wrong with the file is a FormatError with path and byte offset:
+/// a cut file, a damaged record, an op, version or dtype that this program does not know. IoError
+/// if it cannot be opened.
+Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options = {});
+
+/// Checks the structure and every checksum of a file, and that it loads. Throws FormatError with
+/// the byte offset of the first damage.
+void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops = builtin_ops());
+
+/// True if the file starts like a .weft file; IoError if it cannot be opened.
+bool is_weft_file(const std::string& path);
+
+struct MatchOptions {
+  bool allow_missing = false;     // variables without a tensor are left out
+  bool allow_unexpected = false;  // tensors without a variable are ignored
+};
+
+/// Pairs variables with tensors by name or alias. Throws one FormatError that lists everything
+/// missing, unexpected and misshapen (dtypes too); `source` names the file in it.
+std::vector<std::pair<Variable, Tensor>> match_variables(const std::vector<Variable>& variables,
+                                                         const TensorMap& tensors,
+                                                         std::string_view source,
+                                                         const MatchOptions& options = {});
+
+}  // namespace weft

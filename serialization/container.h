@@ -1,0 +1,102 @@
+// The container of a .weft file: a stream of records.
+//
+//   offset 0    48 bytes: "\x89weft\r\n\x1a", u32 container version (1), zeros
+//   then        records: 16 bytes head (u32 type, u32 zero, u64 payload length), payload, zeros up
+//   to the
+//               next offset that is 48 modulo 64. So every payload starts at a multiple of 64,
+//               ready to be mapped.
+//   at the end  the index record (protobuf Index: type, offset, length and CRC-32C per 64 MiB of
+//   every
+//               record before it) and the footer record (u64 offset of the index payload, u64 its
+//               length, u32 its CRC, u32 CRC of the 20 bytes before).
+// All numbers are little-endian.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/core/tensor.h"
+#include "weft/serialization/atomic_file.h"
+
+namespace weft {
+
+enum class RecordType : std::uint32_t {  // four letters
+  header = 0x44414548,                   // "HEAD"
+  graph = 0x48505247,                    // "GRPH"
+  nodes = 0x45444f4e,                    // "NODE"
+  programs = 0x474f5250,                 // "PROG"
+  variables = 0x53524156,                // "VARS"
+  attachments = 0x43415441,              // "ATAC"
+  data = 0x41544144,                     // "DATA"
+  index = 0x58444e49,                    // "INDX"
+  footer = 0x544f4f46,                   // "FOOT"
+};
+/// "DATA", or hexadecimal where it is no word.
+std::string record_type_name(std::uint32_t type);
+
+/// Bytes under one checksum.
+inline constexpr std::uint64_t kChecksumRange = std::uint64_t{64} << 20;
+/// No structural record (all but data) may be larger.
+inline constexpr std::uint64_t kMaxMessage = std::uint64_t{48} << 20;
+
+struct Record {
+  std::uint32_t type = 0;
+  std::uint64_t offset = 0;  // of the payload
+  std::uint64_t length = 0;
+  std::vector<std::uint32_t> crcs;
+  bool is(RecordType t) const { return type == static_cast<std::uint32_t>(t); }
+};
+
+/// Writes records one after the other; finish() adds index and footer and gives the file its name.
+class ContainerWriter {
+ public:
+  explicit ContainerWriter(const std::string& path);
+  void add(RecordType type, const void* payload, std::size_t bytes);
+  void add(RecordType type, const std::string& payload) {
+    add(type, payload.data(), payload.size());
+  }
+  void finish();
+
+ private:
+  void put(RecordType type, const void* payload, std::size_t bytes);
+  void pad();
+
+  AtomicFile file_;
+  std::vector<Record> records_;
+};
+
+/// The records of a mapped file. Opening checks the whole structure, and the checksums of all
+/// structural records; check_data() those of the data. Whatever is wrong is a FormatError with the
+/// path and the byte offset.
+class Container {
+ public:
+  explicit Container(const std::string& path);
+  const std::string& path() const { return file_->path(); }
+  std::uint64_t bytes() const { return file_->bytes(); }
+  const std::vector<Record>& records() const { return records_; }
+  const std::byte* payload(const Record& record) const { return file_->data() + record.offset; }
+  /// All data records in order.
+  const std::vector<Record>& data() const { return data_; }
+  /// Checks every data record and that all padding is zero.
+  void check_data() const;
+  /// A read-only tensor over data record `number` (from 1), which must have its exact length;
+  /// `what` and `offset` (of the record that asks) are for messages.
+  Tensor tensor(DType dtype, const Sizes& sizes, std::uint64_t number, std::string_view what,
+                std::uint64_t offset) const;
+  const Record& data_record(std::uint64_t number, std::string_view what,
+                            std::uint64_t offset) const;
+  [[noreturn]] void fail(std::uint64_t offset, std::string_view what) const;
+
+ private:
+  void walk();
+  void read_index();
+  void check_record(const Record& record) const;
+
+  std::shared_ptr<MappedFile> file_;
+  std::shared_ptr<Buffer> buffer_;
+  std::vector<Record> records_, data_;
+};
+
+}  // namespace weft

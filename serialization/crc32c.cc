@@ -1,0 +1,44 @@
+#include "weft/serialization/crc32c.h"
+
+#include <array>
+#include <cstring>
+
+namespace weft {
+namespace {
+
+// Eight tables, so that eight bytes are taken at once ("slicing by 8"): about 2 GB/s without
+// special instructions, which is faster than disks.
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Tables make_tables() {
+  Tables t{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t c = i;
+    for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ (c & 1 ? 0x82F63B78u : 0u);
+    t[0][i] = c;
+  }
+  for (std::size_t k = 1; k < 8; ++k) {
+    for (std::size_t i = 0; i < 256; ++i) t[k][i] = (t[k - 1][i] >> 8) ^ t[0][t[k - 1][i] & 0xff];
+  }
+  return t;
+}
+
+constexpr Tables kTables = make_tables();
+
+}  // namespace
+
+std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed) {
+  const auto* p = static_cast<const unsigned char*>(data);
+  std::uint32_t c = ~seed;
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    word ^= c;
+    c = 0;
+    for (std::size_t k = 0; k < 8; ++k) c ^= kTables[7 - k][(word >> (8 * k)) & 0xff];
+  }
+  for (; bytes > 0; --bytes, ++p) c = (c >> 8) ^ kTables[0][(c ^ *p) & 0xff];
+  return ~c;
+}
+
+}  // namespace weft

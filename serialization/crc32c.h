@@ -1,0 +1,12 @@
+// CRC-32C (Castagnoli polynomial; RFC 3720, appendix B.4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft {
+
+/// The checksum of `bytes` bytes; `seed` is the checksum of what came before (0 at the start).
+std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed = 0);
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+// Graphs, variables and programs as messages. Internal: protobuf stays out of public headers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/graph/ir/program.h"
+#include "weft/serialization/container.h"
+#include "weft_proto/weft.pb.h"
+
+namespace weft {
+
+/// Data records to come: number = position + 1. Strings are attachments.
+class DataList {
+ public:
+  std::uint64_t add(Tensor tensor);
+  std::uint64_t add(const std::string& bytes);
+  void write(ContainerWriter& writer) const;
+
+ private:
+  struct Item {
+    const void* data;
+    std::size_t bytes;
+    Tensor owner;
+  };
+  std::vector<Item> items_;
+};
+
+/// Writes one graph (with the bodies of its functions), its variables and programs over it.
+class GraphWriter {
+ public:
+  GraphWriter(ContainerWriter& writer, DataList& data) : writer_(writer), data_(data) {}
+
+  /// Writes what the programs need, all inputs and variables, and whatever has a name. The number
+  /// of every value, counted from 1, is kept for program().
+  void write(const Graph& graph, const std::vector<Node*>& nodes);
+  v1::Program program(const Program& program) const;
+  static v1::Variable variable(const VariableInfo& info, std::uint64_t data);
+
+ private:
+  using Numbers = std::unordered_map<Value, std::uint32_t, ValueHash>;
+  std::uint32_t graph(const Graph& g, const std::vector<Node*>& nodes, const Function* function,
+                      std::uint32_t id, Numbers& numbers);
+  void node(const Node& n, const Numbers& numbers,
+            std::map<std::pair<std::string, int>, std::uint32_t>& ops,
+            std::map<std::string, std::uint32_t>& strings, v1::Node& out);
+  void attribute(const Attribute& value, v1::Attribute& out);
+
+  ContainerWriter& writer_;
+  DataList& data_;
+  std::uint32_t next_id_ = 1;
+  Numbers main_;
+};
+
+/// Reads them back. Whatever is wrong is a FormatError with the byte offset of the record.
+class GraphReader {
+ public:
+  GraphReader(const Container& file, std::shared_ptr<const OpSet> ops)
+      : file_(file), ops_(std::move(ops)) {}
+
+  /// The main graph, with variables as the manifest says.
+  std::unique_ptr<Graph> read(const v1::Variables& manifest);
+  /// Programs over the graph that was read.
+  std::vector<Program> programs();
+
+  static ValueType type(Graph& graph, const v1::Type& type);
+  static DType dtype(std::uint32_t number);
+
+ private:
+  struct Pending;
+  std::unique_ptr<Graph> build(const v1::Graph& message, std::vector<const Record*> nodes,
+                               const v1::Variables* manifest, std::vector<Value>& values);
+  void nodes(Graph& graph, const v1::Graph& message, const Record& record,
+             std::vector<Value>& values, std::uint64_t& count);
+  void node(Graph& graph, const v1::Graph& message, const v1::Node& node,
+            std::vector<Value>& values);
+  Attribute attribute(Graph& graph, const v1::Attribute& message);
+  Tensor constant(const v1::Constant& message);
+  static Value value(const std::vector<Value>& values, std::uint32_t number);
+
+  const Container& file_;
+  std::shared_ptr<const OpSet> ops_;
+  std::uint64_t offset_ = 0;                                  // of the record being read
+  std::map<std::uint32_t, std::vector<Function>> functions_;  // read, by id of their graph
+  std::vector<Value> main_;
+  Graph* graph_ = nullptr;
+};
+
+}  // namespace weft
