@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "weft/core/dtype.h"
 #include "weft/core/error.h"
 #include "weft/core/shape.h"
 

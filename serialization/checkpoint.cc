@@ -166,7 +166,8 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     result.tensors_.emplace(v.name(), std::move(t));
   }
   if (const Record* record = find(file, RecordType::attachments)) {
-    for (const v1::Attachment& a : parse<v1::Attachments>(file, *record).attachments()) {
+    const auto attachments = parse<v1::Attachments>(file, *record);
+    for (const v1::Attachment& a : attachments.attachments()) {
       const Record& bytes =
           file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);
       result.attachments_.push_back(

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "weft/graph/ir/program.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/run/variable_store.h"
 
 namespace weft {
 
@@ -37,6 +39,14 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options = {});
 
+/// The same with the values of a Session (variables that no run has used yet start now) ...
+void save_checkpoint(const std::string& path, Session& session,
+                     const std::vector<Program>& programs, const SaveOptions& options = {});
+/// ... or of a store, which must have all variables of the graph (StateError that lists the
+/// missing). Throws StateError if the store is torn.
+void save_checkpoint(const std::string& path, const VariableStore& store,
+                     const std::vector<Program>& programs, const SaveOptions& options = {});
+
 struct LoadOptions {
   /// map: tensors are views of the mapped file, read when they are first used. copy: everything is
   /// read now (for network disks, where a mapping can fail later).
@@ -59,6 +69,8 @@ class Checkpoint {
   bool has_program(std::string_view name) const;
   /// All saved variables, by name (not by alias).
   const TensorMap& tensors() const { return tensors_; }
+  /// A new store with these tensors (shared, not copied): give it to a Session over graph().
+  std::shared_ptr<VariableStore> store() const;
   const std::vector<Attachment>& attachments() const { return attachments_; }
   /// Null if there is none of this name.
   const Attachment* find_attachment(std::string_view name) const;

@@ -42,8 +42,8 @@ class GraphWriter {
 
  private:
   using Numbers = std::unordered_map<Value, std::uint32_t, ValueHash>;
-  std::uint32_t graph(const Graph& g, const std::vector<Node*>& nodes, const Function* function,
-                      std::uint32_t id, Numbers& numbers);
+  void graph(const Graph& g, const std::vector<Node*>& nodes, const Function* function,
+             std::uint32_t parent, Numbers& numbers);
   void node(const Node& n, const Numbers& numbers,
             std::map<std::pair<std::string, int>, std::uint32_t>& ops,
             std::map<std::string, std::uint32_t>& strings, v1::Node& out);
@@ -70,7 +70,6 @@ class GraphReader {
   static DType dtype(std::uint32_t number);
 
  private:
-  struct Pending;
   std::unique_ptr<Graph> build(const v1::Graph& message, std::vector<const Record*> nodes,
                                const v1::Variables* manifest, std::vector<Value>& values);
   void nodes(Graph& graph, const v1::Graph& message, const Record& record,

@@ -53,8 +53,8 @@ void GraphWriter::write(const Graph& g, const std::vector<Node*>& nodes) {
   graph(g, nodes, nullptr, 0, main_);
 }
 
-std::uint32_t GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes,
-                                 const Function* function, std::uint32_t parent, Numbers& numbers) {
+void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const Function* function,
+                        std::uint32_t parent, Numbers& numbers) {
   const std::uint32_t id = next_id_++;
   // Bodies own their functions: this is as deep as definitions nest.
   for (const Function& f : g.functions()) {
@@ -127,7 +127,6 @@ std::uint32_t GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes
   }
   writer_.add(RecordType::graph, message.SerializeAsString());
   for (const std::string& bytes : chunks) writer_.add(RecordType::nodes, bytes);
-  return id;
 }
 
 void GraphWriter::node(const Node& n, const Numbers& numbers,
