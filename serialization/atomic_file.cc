@@ -59,8 +59,9 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io("rename to", path_, errno);
   ::close(fd_);
   fd_ = -1;
-  std::string folder = std::filesystem::path(path_).parent_path().string();
-  if (folder.empty()) folder = ".";
+  std::filesystem::path parent = std::filesystem::path(path_).parent_path();
+  if (parent.empty()) parent = std::filesystem::current_path();
+  const std::string folder = parent.string();
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) throw_io("open the folder", folder, errno);
   // Some file systems cannot sync folders; the file itself is safe then too.

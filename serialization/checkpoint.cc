@@ -64,16 +64,6 @@ void check_value(const VariableInfo& info, const Tensor& t) {
   }
 }
 
-template <class Message>
-Message parse(const Container& file, const Record& record) {
-  Message message;
-  if (!message.ParseFromArray(file.payload(record), static_cast<int>(record.length))) {
-    file.fail(record.offset,
-              fmt::format("a {} record is no valid message", record_type_name(record.type)));
-  }
-  return message;
-}
-
 const Record* find(const Container& file, RecordType type) {
   for (const Record& r : file.records()) {
     if (r.is(type)) return &r;
@@ -98,14 +88,14 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
   v1::Header header;
   header.set_format_version(kFormatVersion);
   header.set_producer(std::string(kProducer));
-  writer.add(RecordType::header, header.SerializeAsString());
+  writer.add(RecordType::header, message_bytes(header));
 
   DataList data;
   GraphWriter graphs(writer, data);
   graphs.write(graph, nodes);
   v1::Programs program_list;
   for (const Program& p : programs) *program_list.add_programs() = graphs.program(p);
-  writer.add(RecordType::programs, program_list.SerializeAsString());
+  writer.add(RecordType::programs, message_bytes(program_list));
 
   v1::Variables manifest;
   for (const Variable& v : graph.variables()) {
@@ -117,7 +107,7 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
     }
     *manifest.add_variables() = GraphWriter::variable(v.info(), number);
   }
-  writer.add(RecordType::variables, manifest.SerializeAsString());
+  writer.add(RecordType::variables, message_bytes(manifest));
 
   v1::Attachments attachments;
   std::set<std::string> names;
@@ -130,7 +120,7 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
     out.set_type(a.type);
     out.set_data(data.add(a.bytes));
   }
-  writer.add(RecordType::attachments, attachments.SerializeAsString());
+  writer.add(RecordType::attachments, message_bytes(attachments));
   data.write(writer);
   writer.finish();
 }
@@ -143,7 +133,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
   if (head == nullptr || head != &file.records()[0]) {
     file.fail(48, "the first record is not the header");
   }
-  const auto header = parse<v1::Header>(file, *head);
+  const auto header = parse_record<v1::Header>(file, *head);
   if (header.format_version() != kFormatVersion) {
     file.fail(head->offset,
               fmt::format("the file has format version {}; this program reads version {}",
@@ -153,7 +143,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
 
   const Record* variables = find(file, RecordType::variables);
   if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
-  const auto manifest = parse<v1::Variables>(file, *variables);
+  const auto manifest = parse_record<v1::Variables>(file, *variables);
   GraphReader reader(file, options.ops);
   result.graph_ = reader.read(manifest);
   result.programs_ = reader.programs();
@@ -166,7 +156,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     result.tensors_.emplace(v.name(), std::move(t));
   }
   if (const Record* record = find(file, RecordType::attachments)) {
-    const auto attachments = parse<v1::Attachments>(file, *record);
+    const auto attachments = parse_record<v1::Attachments>(file, *record);
     for (const v1::Attachment& a : attachments.attachments()) {
       const Record& bytes =
           file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);

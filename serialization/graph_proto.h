@@ -1,17 +1,43 @@
 // Graphs, variables and programs as messages. Internal: protobuf stays out of public headers.
 #pragma once
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/serialization/container.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {
+
+/// The message in a record; FormatError with the offset if it is none. (Protobuf would also log to
+/// stderr.)
+template <class Message>
+Message parse_record(const Container& file, const Record& record) {
+  const google::protobuf::LogSilencer quiet;
+  Message message;
+  if (!message.ParseFromArray(file.payload(record), static_cast<int>(record.length))) {
+    file.fail(record.offset, "a " + record_type_name(record.type) + " record is no valid message");
+  }
+  return message;
+}
+
+/// The bytes of a message. ArgumentError if they would not read back, as a name that is not UTF-8.
+template <class Message>
+std::string message_bytes(const Message& message) {
+  const google::protobuf::LogSilencer quiet;
+  std::string bytes = message.SerializeAsString();
+  if (Message back; !back.ParseFromString(bytes)) {
+    throw ArgumentError("save: a name or text attribute is not valid UTF-8");
+  }
+  return bytes;
+}
 
 /// Data records to come: number = position + 1. Strings are attachments.
 class DataList {

@@ -11,16 +11,6 @@
 namespace weft {
 namespace {
 
-template <class Message>
-Message parse(const Container& file, const Record& record) {
-  Message message;
-  if (!message.ParseFromArray(file.payload(record), static_cast<int>(record.length))) {
-    file.fail(record.offset,
-              fmt::format("a {} record is no valid message", record_type_name(record.type)));
-  }
-  return message;
-}
-
 Dim read_dim(Graph& graph, const std::string& text) {
   return Dim::parse(text, [&](std::string_view name) {
     for (const SymbolPtr& s : graph.symbols()) {
@@ -68,7 +58,7 @@ std::unique_ptr<Graph> GraphReader::read(const v1::Variables& manifest) {
   std::unique_ptr<Graph> main;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (!records[i].is(RecordType::graph)) continue;
-    const auto message = parse<v1::Graph>(file_, records[i]);
+    const auto message = parse_record<v1::Graph>(file_, records[i]);
     std::vector<const Record*> nodes;
     const std::uint64_t offset = records[i].offset;
     while (i + 1 < records.size() && records[i + 1].is(RecordType::nodes)) {
@@ -155,7 +145,7 @@ std::unique_ptr<Graph> GraphReader::build(const v1::Graph& message,
 void GraphReader::nodes(Graph& graph, const v1::Graph& message, const Record& record,
                         std::vector<Value>& values, std::uint64_t& count) {
   offset_ = record.offset;
-  const auto chunk = parse<v1::Nodes>(file_, record);
+  const auto chunk = parse_record<v1::Nodes>(file_, record);
   for (const v1::Node& n : chunk.nodes()) {
     try {
       node(graph, message, n, values);
@@ -251,7 +241,7 @@ std::vector<Program> GraphReader::programs() {
   std::vector<Program> result;
   for (const Record& record : file_.records()) {
     if (!record.is(RecordType::programs)) continue;
-    const auto message = parse<v1::Programs>(file_, record);
+    const auto message = parse_record<v1::Programs>(file_, record);
     try {
       for (const v1::Program& p : message.programs()) {
         const bool known = std::any_of(result.begin(), result.end(),

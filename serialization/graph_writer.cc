@@ -94,12 +94,12 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
     ++written;
     chunk_bytes += out.ByteSizeLong();
     if (chunk_bytes > kNodesBytes) {
-      chunks.push_back(chunk.SerializeAsString());
+      chunks.push_back(message_bytes(chunk));
       chunk.Clear();
       chunk_bytes = 0;
     }
   }
-  if (chunk.nodes_size() > 0) chunks.push_back(chunk.SerializeAsString());
+  if (chunk.nodes_size() > 0) chunks.push_back(message_bytes(chunk));
   message.set_node_count(written);
 
   std::vector<const std::pair<std::string, int>*> op_list(ops.size());
@@ -125,7 +125,7 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
     for (const Value& v : function->inputs) out.add_inputs(numbers.at(v));
     for (const Value& v : function->outputs) out.add_outputs(numbers.at(v));
   }
-  writer_.add(RecordType::graph, message.SerializeAsString());
+  writer_.add(RecordType::graph, message_bytes(message));
   for (const std::string& bytes : chunks) writer_.add(RecordType::nodes, bytes);
 }
 

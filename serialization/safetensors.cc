@@ -24,8 +24,8 @@ constexpr std::pair<std::string_view, DType> kDTypes[] = {
     {"I8", DType::i8},     {"U8", DType::u8},   {"BOOL", DType::boolean}};
 
 struct Entry {
-  std::string name, dtype;
-  std::vector<std::uint64_t> shape, offsets;
+  std::string name, dtype = {};
+  std::vector<std::uint64_t> shape = {}, offsets = {};
   bool has_dtype = false, has_shape = false, has_offsets = false;
 };
 

@@ -1,0 +1,344 @@
+#include "weft/serialization/checkpoint.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <random>
+
+#include "temporary_folder.h"
+#include "weft/core/error.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/passes/verify.h"
+#include "weft/graph/text/text.h"
+#include "weft/serialization/container.h"
+#include "weft/serialization/crc32c.h"
+
+namespace weft {
+namespace {
+
+using testing::read_file;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+auto says(std::string what) {
+  return [what](const Error& e) {
+    const bool ok = std::string(e.what()).find(what) != std::string::npos;
+    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
+    return ok;
+  };
+}
+
+Value sum(Value x, std::vector<std::int64_t> axes) {
+  return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
+}
+
+// Two programs over one graph: functions, constants small and large, names, ties, a cache, a key.
+std::vector<Program> sample(Graph& g) {
+  Graph::Frame frame(g, "model", SourceLocation::current(), "net.block");
+  const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
+  g.require(g.dim("seq") == g.dim("half") * 2);
+  const Variable gain =
+      g.variable("gain", DType::f32, {4}, {.initializer = Initializer::normal(0.3)});
+  g.alias("tied", gain);
+  const Variable frozen =
+      g.variable("frozen", DType::i64, {3}, {.kind = VariableKind::buffer, .trainable = false});
+  const Variable empty = g.variable("empty", DType::f32, {0, 5});
+  const Variable cache =
+      g.variable("cache", DType::f32, {"batch", 2}, {.kind = VariableKind::cache});
+  g.key("dropout");
+  const Value norm =
+      g.apply("layer_norm", {x, Value(), gain.value()}, {{"axes", std::int64_t{1}}, {"eps", 1e-5}})
+          .output(0);
+  g.set_name("hidden", norm);
+  std::vector<float> many(5000);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = 0.1f * static_cast<float>(i);
+  define_function(g, "total", {{"a", DType::f32, {"n", "m", 4}}},
+                  [](Graph& body, const std::vector<Value>& in) {
+                    define_function(body, "inner", {{"b", DType::f32, {"k"}}},
+                                    [](Graph&, const std::vector<Value>& b) {
+                                      return std::vector<Value>{sum(b[0], {0})};
+                                    });
+                    return call(body, "inner", {sum(in[0], {1, 2})});
+                  });
+  const Value total = call(g, "total", {norm})[0];
+  return {Program("train")
+              .precision(Precision::high)
+              .output("total", total)
+              .output("large", g.constant(Tensor::of<float>({5000}, many)))
+              .output("small", g.constant(Tensor::of<bool>({2}, {true, false})))
+              .output("rows", g.apply("dim_value", {},
+                                      {{"dim", g.dim("half") * 3 + 1}, {"dtype", DType::i64}})
+                                  .output(0))
+              .update(gain, sum(norm, {0, 1})),
+          Program("eval")
+              .output("hidden", norm)
+              .output("cache", cache.value())
+              .output("frozen", frozen.value())
+              .output("empty", empty.value())};
+}
+
+Tensor value_of(const VariableInfo& info) {
+  Tensor t = Tensor::zeros(info.type.dtype, info.type.shape.constant());
+  for (std::size_t i = 0; i < t.bytes(); ++i) {
+    t.mutable_raw()[i] = static_cast<std::byte>(i * 37 + info.name.size());
+  }
+  return t;
+}
+
+const SaveOptions kAttachments = {
+    .attachments = {{"vocabulary", "test.words", "a b\0c"}, {"nothing", "test.empty", ""}}};
+
+BOOST_AUTO_TEST_SUITE(checkpoint)
+
+BOOST_AUTO_TEST_CASE(crc32c_has_the_published_values) {
+  // RFC 3720, appendix B.4, and the usual check value.
+  const std::string zeros(32, '\0'), ones(32, '\xff'), digits = "123456789";
+  BOOST_TEST(crc32c(zeros.data(), 32) == 0x8a9136aau);
+  BOOST_TEST(crc32c(ones.data(), 32) == 0x62a8ab43u);
+  BOOST_TEST(crc32c(digits.data(), 9) == 0xe3069283u);
+  BOOST_TEST(crc32c(digits.data() + 4, 5, crc32c(digits.data(), 4)) == 0xe3069283u);
+}
+
+BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
+  TemporaryFolder folder;
+  const std::string path = folder / "net.weft";
+  Graph g;
+  const std::vector<Program> programs = sample(g);
+  write_checkpoint(path, programs, value_of, kAttachments);
+  BOOST_TEST(folder.files() == 1u);
+  BOOST_TEST(is_weft_file(path));
+  verify_file(path);
+  for (const auto mode : {LoadOptions::Mode::map, LoadOptions::Mode::copy}) {
+    const Checkpoint c = load_checkpoint(path, {.mode = mode});
+    TextConstants constants, expected_constants;
+    for (const Program& p : programs) {
+      BOOST_TEST(to_text(c.program(p.name()), {.constants = &constants}) ==
+                 to_text(p, {.constants = &expected_constants}));
+      verify_program(c.program(p.name()));
+    }
+    BOOST_TEST(constants.size() == 1u);
+    BOOST_TEST(bitwise_equal(constants.at("c0"), expected_constants.at("c0")));
+    BOOST_TEST(c.tensors().size() == 4u);
+    for (const Variable& v : g.variables()) {
+      if (v.info().kind == VariableKind::cache) continue;
+      BOOST_TEST(bitwise_equal(c.tensors().at(v.name()), value_of(v.info())));
+      if (v.name() != "empty") {
+        BOOST_TEST(reinterpret_cast<std::uintptr_t>(c.tensors().at(v.name()).raw()) % 64 == 0u);
+      }
+    }
+    BOOST_TEST((c.graph().find_variable("tied") == c.graph().find_variable("gain")));
+    BOOST_TEST(c.attachment("vocabulary").bytes == kAttachments.attachments[0].bytes);
+    BOOST_TEST(c.attachment("vocabulary").type == "test.words");
+    BOOST_TEST(c.attachment("nothing").bytes.empty());
+    const Value hidden = c.graph().find_named("hidden");
+    BOOST_TEST(c.graph().scope_of(hidden.node()) == "net.block");
+    BOOST_TEST(c.graph().where(hidden.node()).find("checkpoint_test.cc:") != std::string::npos);
+    BOOST_CHECK_EXCEPTION(c.program("test"), ArgumentError,
+                          says("no program 'test'; there are: 'train', 'eval'"));
+    BOOST_CHECK_EXCEPTION(c.attachment("words"), ArgumentError, says("no attachment 'words'"));
+    const auto store = c.store();
+    BOOST_TEST(bitwise_equal(store->tensor("gain"), value_of(g.find_variable("gain").info())));
+    BOOST_TEST(!store->contains("cache"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(saving_what_was_loaded_gives_the_same_bytes) {
+  TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
+  const Checkpoint c = load_checkpoint(folder / "a.weft");
+  const auto value = [&](const VariableInfo& v) { return c.tensors().at(v.name); };
+  write_checkpoint(folder / "b.weft", c.programs(), value, {.attachments = c.attachments()});
+  const std::string first = read_file(folder / "a.weft");
+  BOOST_TEST((first == read_file(folder / "b.weft")));
+  // Over the very file whose mapping is being read.
+  write_checkpoint(folder / "a.weft", c.programs(), value, {.attachments = c.attachments()});
+  BOOST_TEST((first == read_file(folder / "a.weft")));
+  BOOST_TEST(bitwise_equal(c.tensors().at("gain"), value_of(g.find_variable("gain").info())));
+}
+
+BOOST_AUTO_TEST_CASE(a_failing_save_keeps_the_old_file) {
+  TemporaryFolder folder;
+  const std::string path = folder / "net.weft";
+  Graph g, other;
+  const std::vector<Program> programs = sample(g);
+  write_checkpoint(path, programs, value_of);
+  const std::string before = read_file(path);
+  const auto breaks = [](const VariableInfo&) -> Tensor { throw DataError("no value today"); };
+  BOOST_CHECK_EXCEPTION(write_checkpoint(path, programs, breaks), DataError, says("today"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, programs, [](const VariableInfo&) { return Tensor(); }), GraphError,
+      says("variable 'gain' has no value yet"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, programs,
+                       [](const VariableInfo&) { return Tensor::zeros(DType::f32, {9}); }),
+      ShapeError, says("variable 'gain' is f32[4], but its value is f32[9]"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, programs,
+                       [](const VariableInfo&) { return Tensor::zeros(DType::f64, {4}); }),
+      DTypeError, says("variable 'gain' is f32[4], but its value is f64[4]"));
+  BOOST_CHECK_EXCEPTION(write_checkpoint(path, {}, value_of), GraphError,
+                        says("no program to save"));
+  BOOST_CHECK_EXCEPTION(write_checkpoint(path, {programs[0], programs[0]}, value_of), GraphError,
+                        says("two programs called 'train'"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, {programs[0], Program("b").output("x", other.scalar(DType::f32, 1))},
+                       value_of),
+      GraphError, says("program 'b' is over another graph than 'train'"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, programs, value_of, {.attachments = {{"a", "", ""}, {"a", "", ""}}}),
+      ArgumentError, says("two attachments called 'a'"));
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(path, programs, value_of, {.attachments = {{"\xff", "", ""}}}),
+      ArgumentError, says("not valid UTF-8"));
+  BOOST_TEST((read_file(path) == before));
+  BOOST_TEST(folder.files() == 1u);
+  BOOST_CHECK_EXCEPTION(write_checkpoint(folder / "none/net.weft", programs, value_of), IoError,
+                        says("No such file or directory"));
+  VariableStore store;
+  BOOST_CHECK_EXCEPTION(save_checkpoint(path, store, programs), StateError,
+                        says("lacks variables of the graph: 'gain', 'frozen', 'empty', 'dropout'"));
+}
+
+BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
+  TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
+  const std::string bytes = read_file(folder / "a.weft");
+  std::vector<std::size_t> cuts = {0, 1, 8, 47, 48, 63, bytes.size() - 1};
+  const Container whole(folder / "a.weft");
+  for (const Record& r : whole.records()) {
+    for (const std::uint64_t at : {r.offset - 16, r.offset - 8, r.offset, r.offset + r.length}) {
+      cuts.push_back(at);
+    }
+  }
+  for (std::size_t at = 0; at < bytes.size(); at += 64) cuts.push_back(at);
+  for (const std::size_t cut : cuts) {
+    if (cut >= bytes.size()) continue;
+    write_file(folder / "b.weft", bytes.substr(0, cut));
+    BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError, says("at byte "));
+  }
+  write_file(folder / "b.weft", bytes + '\0');
+  BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError, says("at byte "));
+  BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "none.weft"), IoError, says("none.weft"));
+}
+
+BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
+  TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
+  std::string bytes = read_file(folder / "a.weft");
+  std::mt19937 random(3);
+  // Every byte of the first and last pages, and a sample of the rest.
+  for (std::size_t at = 0; at < bytes.size();
+       at += at < 300 || at + 300 > bytes.size() ? 1 : 1 + random() % 60) {
+    const char old = bytes[at];
+    bytes[at] = static_cast<char>(old ^ (1 << (random() % 8)));
+    write_file(folder / "b.weft", bytes);
+    BOOST_CHECK_EXCEPTION(verify_file(folder / "b.weft"), FormatError, says("at byte "));
+    bytes[at] = old;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(hostile_messages_are_refused) {
+  // A file with valid checksums but arbitrary content: whatever it says, loading fails cleanly.
+  TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
+  const Container good(folder / "a.weft");
+  std::mt19937 random(5);
+  int refused = 0;
+  for (int round = 0; round < 600; ++round) {
+    {
+      ContainerWriter writer(folder / "b.weft");
+      const std::size_t victim = random() % good.records().size();
+      for (std::size_t i = 0; i < good.records().size(); ++i) {
+        const Record& r = good.records()[i];
+        std::string payload(reinterpret_cast<const char*>(good.payload(r)), r.length);
+        if (i == victim && !payload.empty()) {
+          for (std::size_t edits = 1 + random() % 4; edits > 0; --edits) {
+            payload[random() % payload.size()] = static_cast<char>(random());
+          }
+          if (random() % 8 == 0) payload.resize(random() % (payload.size() + 1));
+        }
+        writer.add(static_cast<RecordType>(r.type), payload);
+      }
+      writer.finish();
+    }
+    try {
+      load_checkpoint(folder / "b.weft", {.verify = true});
+    } catch (const FormatError& e) {
+      ++refused;
+      says("at byte ")(e);
+    }
+  }
+  BOOST_TEST(refused > 100);
+}
+
+BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
+  TemporaryFolder folder;
+  auto more = std::make_shared<OpSet>(*builtin_ops());
+  OpRecord mine = builtin_ops()->at("sum");
+  mine.version = 7;
+  more->add(mine);
+  mine.name = "my_sum";
+  more->add(mine);
+  for (const std::string name : {"sum", "my_sum"}) {
+    Graph g(more);
+    const Value x = g.input("x", DType::f32, {"n"});
+    const Value y =
+        g.apply(name, {x}, {{"axes", std::vector<std::int64_t>{0}}, {"keepdims", false}}).output(0);
+    write_checkpoint(folder / "a.weft", {Program("p").output("y", y)}, value_of);
+    BOOST_TEST(load_checkpoint(folder / "a.weft", {.ops = more}).program("p").outputs().size() ==
+               1u);
+    BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "a.weft"), FormatError,
+                          says("this program does not know op '" + name + "' version 7"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sizes_that_overflow_are_refused) {
+  TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of);
+  std::string bytes = read_file(folder / "a.weft");
+  for (const std::uint64_t length : {~std::uint64_t{0}, ~std::uint64_t{0} - 15,
+                                     std::uint64_t{1} << 63, std::uint64_t{bytes.size()}}) {
+    std::string bad = bytes;
+    std::memcpy(bad.data() + 48 + 8, &length, 8);
+    write_file(folder / "b.weft", bad);
+    BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
+                          says("at byte 48: a HEAD record says it has"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
+  Graph g;
+  const Variable a = g.variable("a", DType::f32, {2, 3});
+  g.alias("b", a);
+  g.variable("c", DType::f32, {2});
+  g.variable("d", DType::f32, {2});
+  g.variable("e", DType::f32, {4});
+  const TensorMap tensors = {{"b", Tensor::zeros(DType::f32, {2, 3})},
+                             {"c", Tensor::zeros(DType::f64, {2})},
+                             {"e", Tensor::zeros(DType::f32, {5})},
+                             {"f", Tensor::zeros(DType::u8, {})}};
+  BOOST_CHECK_EXCEPTION(match_variables(g.variables(), tensors, "\"x.weft\""), FormatError,
+                        says("the tensors of \"x.weft\" do not fit the variables:"
+                             "\n  misshapen: 'c' is f64[2], the variable f32[2]"
+                             "\n  missing: 'd' f32[2]"
+                             "\n  misshapen: 'e' is f32[5], the variable f32[4]"
+                             "\n  unexpected: 'f' u8[]"));
+  const auto pairs = match_variables({a}, tensors, "x", {.allow_unexpected = true});
+  BOOST_TEST(pairs.size() == 1u);
+  BOOST_TEST((pairs[0].first == a));
+  BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.allow_missing = true}).empty());
+  BOOST_CHECK_EXCEPTION(match_variables({a},
+                                        {{"a", Tensor::zeros(DType::f32, {2, 3})},
+                                         {"b", Tensor::full(DType::f32, {2, 3}, 1)}},
+                                        "x"),
+                        FormatError, says("contradiction: 'a' and 'b' are one variable"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
