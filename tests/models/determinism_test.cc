@@ -1,0 +1,138 @@
+// The same seed gives the same bits: whatever the number of workers, the order of chunks and the
+// run, and through a checkpoint.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <functional>
+#ifndef WEFT_STD_THREADS
+#include <tbb/global_control.h>
+#endif
+
+#include "weft/core/random.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/train/language_model.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft {
+namespace {
+
+// Large enough that products and reductions are cut into many chunks.
+struct Run {
+  Graph graph;
+  LanguageModelPrograms programs;
+
+  Run()
+      : programs(build_gpt_programs(graph,
+                                    {.vocab = 96,
+                                     .layers = 2,
+                                     .heads = 4,
+                                     .width = 64,
+                                     .context = 48,
+                                     .embedding_dropout = 0.1,
+                                     .attention_dropout = 0.1,
+                                     .residual_dropout = 0.1},
+                                    {.steps = 20, .batch = 8, .warmup = 2})) {}
+};
+
+NamedTensors batch_of(std::int64_t step) {
+  const RandomStream stream{.seed = 5, .step = static_cast<std::uint32_t>(step)};
+  Tensor tokens = Tensor::empty(DType::i32, {8, 48}), targets = Tensor::empty(DType::i32, {8, 48});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.mutable_data<std::int32_t>()[i] =
+        static_cast<std::int32_t>(stream.word(static_cast<std::uint64_t>(i)) % 96);
+    targets.mutable_data<std::int32_t>()[i] =
+        static_cast<std::int32_t>(stream.word(static_cast<std::uint64_t>(i) + 1) % 96);
+  }
+  return {{"tokens", tokens}, {"targets", targets}};
+}
+
+void train(Session& session, const Program& program, std::int64_t from, std::int64_t to,
+           std::vector<Tensor>& losses) {
+  for (std::int64_t step = from; step < to; ++step) {
+    losses.push_back(session.run(program, batch_of(step))["loss"].clone());
+  }
+}
+
+std::vector<Tensor> all_state(Session& session) {
+  std::vector<Tensor> state;
+  for (const Variable& v : session.graph().variables()) {
+    if (v.info().kind != VariableKind::cache) state.push_back(session.value(v.name()));
+  }
+  return state;
+}
+
+std::vector<Tensor> trained_with(const SessionOptions& options,
+                                 Workers::Statistics* statistics = nullptr) {
+  Run run;
+  Session session(run.graph, options);
+  std::vector<Tensor> result;
+  train(session, run.programs.train, 0, 4, result);
+  if (statistics != nullptr) *statistics = session.worker_statistics();
+  for (Tensor& t : all_state(session)) result.push_back(std::move(t));
+  return result;
+}
+
+void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  BOOST_REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    BOOST_TEST(bitwise_equal(a[i], b[i]), "tensor " << i << " differs");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(determinism)
+
+BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
+#ifndef WEFT_STD_THREADS
+  // An arena of five on two cores would run two workers.
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  const auto expected = trained_with({.seed = 3, .threads = 1});
+  BOOST_TEST_CONTEXT("a second run") {
+    check_same_bits(trained_with({.seed = 3, .threads = 1}), expected);
+  }
+  for (const int threads : {2, 5}) {
+    BOOST_TEST_CONTEXT(threads << " workers") {
+      Workers::Statistics statistics;
+      check_same_bits(trained_with({.seed = 3, .threads = threads}, &statistics), expected);
+      BOOST_TEST(statistics.distinct_slots >= 2);
+      BOOST_TEST(statistics.parallel_chunks > 100);
+    }
+  }
+  for (const std::uint64_t shuffle : {1u, 2u}) {
+    BOOST_TEST_CONTEXT("shuffled chunks " << shuffle) {
+      check_same_bits(trained_with({.seed = 3, .threads = 3, .shuffle_seed = shuffle}), expected);
+    }
+  }
+  BOOST_TEST_CONTEXT("poisoned memory, verified plans") {
+    check_same_bits(trained_with({.seed = 3, .threads = 2, .verify = true, .poison = true}),
+                    expected);
+  }
+  // Another seed is another run.
+  BOOST_TEST(!bitwise_equal(trained_with({.seed = 4, .threads = 2})[0], expected[0]));
+}
+
+BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {
+  const auto path = std::filesystem::temp_directory_path() / "weft_determinism_test.weft";
+  Run run;
+  Session straight(run.graph, {.seed = 3, .threads = 2});
+  std::vector<Tensor> losses;
+  train(straight, run.programs.train, 0, 3, losses);
+  save_checkpoint(path.string(), straight, {run.programs.train});
+  train(straight, run.programs.train, 3, 6, losses);
+
+  // As another process would: nothing but the file, no model code.
+  Checkpoint file = load_checkpoint(path.string());
+  Session resumed(file.graph(), file.store(), {.seed = 99, .threads = 1});
+  std::vector<Tensor> resumed_losses(losses.begin(), losses.begin() + 3);
+  train(resumed, file.program("train"), 3, 6, resumed_losses);
+  check_same_bits(resumed_losses, losses);
+  for (const Variable& v : file.graph().variables()) {
+    BOOST_TEST(bitwise_equal(resumed.value(v.name()), straight.value(v.name())), v.name());
+  }
+  std::filesystem::remove(path);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
