@@ -299,6 +299,16 @@ std::vector<Value> gradients(Value output, const std::vector<Variable>& wrt,
   return gradients(output, values, options, loc);
 }
 
+std::vector<Value> gradients(Value output, std::initializer_list<Value> wrt,
+                             const GradientOptions& options, SourceLocation loc) {
+  return gradients(output, std::vector<Value>(wrt), options, loc);
+}
+
+std::vector<Value> gradients(Value output, std::initializer_list<Variable> wrt,
+                             const GradientOptions& options, SourceLocation loc) {
+  return gradients(output, std::vector<Variable>(wrt), options, loc);
+}
+
 Value gradient(Value output, Value wrt, const GradientOptions& options, SourceLocation loc) {
   return gradients(output, std::vector<Value>{wrt}, options, loc)[0];
 }

@@ -1,6 +1,7 @@
 // Reverse-mode differentiation as a graph-to-graph transform.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "weft/autodiff/rule.h"
@@ -31,6 +32,14 @@ std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
 std::vector<Value> gradients(Value output, const std::vector<Variable>& wrt,
+                             const GradientOptions& options = {},
+                             SourceLocation loc = SourceLocation::current());
+
+/// The same for lists written in place: gradients(loss, {weight, bias}).
+std::vector<Value> gradients(Value output, std::initializer_list<Value> wrt,
+                             const GradientOptions& options = {},
+                             SourceLocation loc = SourceLocation::current());
+std::vector<Value> gradients(Value output, std::initializer_list<Variable> wrt,
                              const GradientOptions& options = {},
                              SourceLocation loc = SourceLocation::current());
 

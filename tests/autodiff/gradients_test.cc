@@ -1,6 +1,7 @@
 #include "weft/autodiff/gradients.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
   const NamedTensors feeds = {{"row", kPoint},
                               {"column", Tensor::of<double>({2, 1}, {3, 4})},
                               {"scalar", Tensor::scalar(DType::f64, 2)}};
-  const auto grads = gradients(loss, std::vector<Value>{row, column, scalar});
+  const auto grads = gradients(loss, {row, column, scalar});
   BOOST_TEST(grads[1].type().str() == "f64[2, 1]");
   BOOST_TEST(evaluate(g, grads[0], feeds) == (std::vector<double>{14, 14, 14}),
              boost::test_tools::per_element());
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(intermediate_values_and_the_output_itself) {
   const Value x = g.input("x", DType::f64, {3});
   const Value y = exp(x);
   const Value loss = sum(y * y);
-  const auto grads = gradients(loss, std::vector<Value>{y, x, loss});
+  const auto grads = gradients(loss, {y, x, loss});
   const auto dy = evaluate(g, grads[0], {{"x", kPoint}}),
              dx = evaluate(g, grads[1], {{"x", kPoint}});
   for (int i = 0; i < 3; ++i) {
