@@ -1,5 +1,4 @@
 # Installation: libraries, headers under include/weft, the program, and a CMake package.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(weft_targets weft_core weft_ops weft_graph weft_autodiff weft_serialization weft_models weft_weft)
@@ -8,14 +7,17 @@ foreach(layer core ops graph autodiff serialization models)
   install(DIRECTORY ${layer}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/${layer}
     FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "program" EXCLUDE)
 endforeach()
-if(TARGET weft_testing)
-  set_target_properties(weft_testing PROPERTIES EXPORT_NAME testing)
-  list(APPEND weft_targets weft_testing)
-  install(DIRECTORY tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/tests/kit
-    FILES_MATCHING PATTERN "*.h")
-endif()
 install(TARGETS ${weft_targets} EXPORT weftTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# A package component of its own, since it needs Boost.Test.
+if(TARGET weft_testing)
+  set_target_properties(weft_testing PROPERTIES EXPORT_NAME testing)
+  install(DIRECTORY tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/tests/kit
+    FILES_MATCHING PATTERN "*.h")
+  install(TARGETS weft_testing EXPORT weftTestingTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT weftTestingTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+endif()
 if(TARGET weft)
   install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

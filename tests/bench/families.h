@@ -1,0 +1,13 @@
+// The benchmarks by family: each function registers its own.
+#pragma once
+
+namespace weft::bench {
+
+/// Matrix products, beside OpenBLAS where it was found.
+void add_matmul_benchmarks();
+/// add, gelu and their like at sizes in and out of cache.
+void add_elementwise_benchmarks();
+/// softmax, norms, cross-entropy, attention.
+void add_network_benchmarks();
+
+}  // namespace weft::bench

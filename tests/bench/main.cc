@@ -1,0 +1,15 @@
+// weft_bench: the kernels at the shapes of transformers.
+#include <benchmark/benchmark.h>
+
+#include "weft/tests/bench/families.h"
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  weft::bench::add_matmul_benchmarks();
+  weft::bench::add_elementwise_benchmarks();
+  weft::bench::add_network_benchmarks();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
