@@ -1,0 +1,26 @@
+// Dims from text: whatever the bytes, parse() gives a Dim that prints and parses back, or throws
+// FormatError.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "weft/core/dim.h"
+#include "weft/core/error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > 256) return 0;  // products of sums grow exponentially with the text's length
+  std::map<std::string, weft::SymbolPtr, std::less<>> symbols;
+  const auto symbol = [&](std::string_view name) {
+    weft::SymbolPtr& s = symbols[std::string(name)];
+    if (!s) s = std::make_shared<const weft::Symbol>(weft::Symbol{std::string(name)});
+    return s;
+  };
+  try {
+    const weft::Dim dim = weft::Dim::parse({reinterpret_cast<const char*>(data), size}, symbol);
+    if (!(weft::Dim::parse(dim.str(), symbol) == dim)) std::abort();
+  } catch (const weft::FormatError&) {  // the answer to malformed text
+  }
+  return 0;
+}

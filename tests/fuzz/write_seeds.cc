@@ -1,0 +1,70 @@
+// Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
+// FOLDER/{dim,text,container,safetensors}/*.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/safetensors.h"
+
+namespace {
+
+using namespace weft;
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw IoError("cannot write " + path.string());
+}
+
+void write_seeds(const std::filesystem::path& folder) {
+  for (const char* name : {"dim", "text", "container", "safetensors"}) {
+    std::filesystem::create_directories(folder / name);
+  }
+  write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
+  write_text(folder / "dim/atoms", "floor_div(seq - 1, 2) + max(a*(b + 1), min(4, -b))");
+
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 3});
+  const Value z = g.input("z", DType::f32, {"batch", 2});
+  const Variable weight =
+      g.variable("net.weight", DType::f32, {3, 2}, {.initializer = Initializer::normal(0.5)});
+  const Value y = softmax(matmul(x, weight), -1) + g.constant(Tensor::of<float>({2}, {0.25F, -1}));
+  const Value loss = mean(square(y - z));
+  g.set_name("net.out", y);
+  Program train("train");
+  train.output("loss", loss).update(adamw(loss, g.parameters(), {.lr = 0.01}));
+  Program predict("predict");
+  predict.output("y", y);
+  write_text(folder / "text/predict", to_text(predict));
+  write_text(folder / "text/train", to_text(train));
+  Session session(g);
+  save_checkpoint((folder / "container/small").string(), session, {predict});
+  write_safetensors((folder / "safetensors/two").string(),
+                    {{"weight", Tensor::of<float>({2, 2}, {1, 2, 3, 4})},
+                     {"ids", Tensor::of<std::int64_t>({3}, {7, 8, 9})}},
+                    {{"format", "pt"}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: write_fuzz_seeds FOLDER\n");
+    return 2;
+  }
+  try {
+    write_seeds(argv[1]);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "write_fuzz_seeds: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
