@@ -1,0 +1,42 @@
+# Installs the build into a fresh prefix, then configures, builds and runs the project in this folder against it.
+#   cmake -DSOURCE=... -DBUILD=... -DTYPE=... -DCXX=... [-DLAUNCHER=...] [-DDEBUG_INFO=ON] -P check.cmake
+set(work ${BUILD}/consumer)
+set(prefix ${work}/prefix)
+file(REMOVE_RECURSE ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "failed (${result}): ${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+
+# Nothing that is installed may name a folder of this machine. Debug information does, by nature.
+set(searched ${prefix})
+if(DEBUG_INFO)
+  set(searched --include=*.h --include=*.cmake ${prefix})
+endif()
+execute_process(COMMAND grep -rlF -e ${SOURCE}/ -e ${BUILD}/ ${searched}
+  RESULT_VARIABLE result OUTPUT_VARIABLE found)
+if(NOT result EQUAL 1)
+  message(FATAL_ERROR "installed files name ${SOURCE} or ${BUILD}:\n${found}")
+endif()
+
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+run(${CMAKE_COMMAND} --build ${work}/build -j 2)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure)
+
+# The message that README.md shows is the one that users get.
+run(${work}/build/wrong)
+string(REGEX REPLACE "at [^\n]*wrong.cc" "at wrong.cc" output "${output}")
+file(READ ${SOURCE}/README.md readme)
+string(FIND "${readme}" "```\n${output}```" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "README.md does not show the message of tests/consumer/wrong.cc:\n${output}")
+endif()
+message(STATUS "consumer: installed, found, built and ran")
