@@ -89,8 +89,8 @@ Outcome run_case(OpAdapter adapter, const json& c, const Tensors& data, bool in_
   const Results results = session.run(program, feeds);
 
   Outcome outcome;
-  const double tolerance =
-      in_double ? kDoubleTolerance : c.at("suggested_rel_to_max").get<double>();
+  const double suggested = c.at("suggested_rel_to_max");
+  const double tolerance = in_double ? double_tolerance(suggested) : suggested;
   const double floor = c.at("rel_to_max_floor");
   for (const auto& [name, sizes] : c.at("outputs").items()) {
     if (outputs.count(name) == 0) {
