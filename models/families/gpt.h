@@ -1,0 +1,101 @@
+// GPT-2 (Radford et al. 2019) as Hugging Face's GPT2LMHeadModel has it: learned positions, pre-norm
+// blocks, output projection tied to the token embedding.
+//
+//   h = wte[ids] + wpe[positions]
+//   for every block:  h += attn(ln_1(h));  h += mlp(ln_2(h))
+//   logits = ln_f(h) wte^T
+//
+// Parameters have that library's names: transformer.wte.weight [vocab, width],
+// transformer.wpe.weight [context, width], transformer.h.<i>.{ln_1,ln_2}.{weight,bias},
+// transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias},
+// transformer.h.<i>.mlp.{c_fc,c_proj}.{weight, bias}, transformer.ln_f.{weight,bias}; matrices of
+// blocks are [in, out]. lm_head.weight is an alias of transformer.wte.weight, or a parameter
+// [vocab, width] where the head is not tied.
+#pragma once
+
+#include <vector>
+
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/layers/attention.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/models/layers/feed_forward.h"
+#include "weft/models/layers/norm.h"
+
+namespace weft {
+
+/// What a GPT reads.
+struct GptInputs {
+  Value ids;  // i32 or i64 [batch, seq]
+  /// Optional, any dtype, [batch, seq]: 1 where there is a token, 0 for padding (on either side, or
+  /// holes). Costs O(seq^2) memory; without it attention costs O(seq).
+  Value attention_mask = {};
+  /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, mask or no mask.
+  Value position_ids = {};
+};
+
+struct GptOutputs {
+  Value logits;             // [batch, seq, vocab]
+  Value last_hidden_state;  // [batch, seq, width], after the final norm
+  /// layers + 1 values [batch, seq, width]: the input of block i, and last_hidden_state.
+  std::vector<Value> hidden;
+};
+
+/// One step of incremental decoding.
+struct GptDecoding {
+  Value logits;     // [batch, vocab]: of the last new token
+  Updates updates;  // of the key/value caches
+};
+
+/// The parameters of a GPT, to be applied as often as programs need it.
+class Gpt {
+ public:
+  /// Declares all parameters below `scope` (the root, for Hugging Face's names). Throws
+  /// ArgumentError where the config makes no sense.
+  Gpt(const Scope& scope, const GptConfig& config, SourceLocation loc = SourceLocation::current());
+
+  const GptConfig& config() const { return config_; }
+
+  /// The whole forward pass. `training` applies the config's dropouts, drawn from the key
+  /// "dropout". A sequence longer than `context` is a DataError of the run.
+  GptOutputs operator()(const GptInputs& inputs, bool training = false,
+                        SourceLocation loc = SourceLocation::current()) const;
+
+  /// New tokens (i32 or i64 [batch, new]) after `position` (i64 scalar) earlier ones, the same
+  /// number in every row, whose keys and values are in the variables "cache.h.<i>.{keys,values}"
+  /// [batch, heads, capacity, head_size]; declares those. Position 0 starts afresh. Tokens beyond
+  /// `capacity` are a DataError of the run. May be called once per graph.
+  GptDecoding decode(Value tokens, Value position, const Dim& capacity,
+                     SourceLocation loc = SourceLocation::current()) const;
+  GptDecoding decode(Value tokens, Value position,
+                     SourceLocation loc = SourceLocation::current()) const {
+    return decode(tokens, position, Dim(config_.context), loc);
+  }
+
+ private:
+  struct Block {
+    LayerNorm ln_1;
+    SelfAttention attn;
+    LayerNorm ln_2;
+    FeedForward mlp;
+  };
+  Value dropout_if(Value x, double rate, bool training) const;
+  Value logits(Value h) const;
+
+  Scope scope_;
+  GptConfig config_;
+  Embedding wte_, wpe_;
+  std::vector<Block> blocks_;
+  LayerNorm ln_f_;
+  Variable head_;  // wte's, where it is tied
+};
+
+/// Names "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits", so that they can be
+/// fetched from any program of the graph.
+void name_outputs(const GptOutputs& outputs);
+
+/// Mean cross-entropy of predicting labels[b][t + 1] from position t, labels of -100 not counted
+/// (logits [batch, seq, vocab], labels i32 or i64 [batch, seq]): the loss of Hugging Face's
+/// language models.
+Value next_token_loss(Value logits, Value labels, SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// Structs as JSON objects, strictly: every field is written, and reading refuses missing, unknown
+// and wrongly typed ones. Internal to models.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "weft/core/error.h"
+#include "weft/models/layers/activation.h"
+
+namespace weft::json_fields {
+
+using nlohmann::json;
+
+/// The object in `text`; throws FormatError.
+inline json parse_object(std::string_view text, std::string_view what) {
+  json parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) throw FormatError(fmt::format("{} is not a JSON object", what));
+  return parsed;
+}
+
+/// Reads a number, a bool or an Activation; throws FormatError.
+template <class T>
+void read(const json& value, std::string_view key, T& field) {
+  const auto require = [&](bool fits, std::string_view wanted) {
+    if (!fits) throw FormatError(fmt::format("'{}' must be {}, not {}", key, wanted, value.dump()));
+  };
+  if constexpr (std::is_same_v<T, bool>) {
+    require(value.is_boolean(), "true or false");
+    field = value.get<bool>();
+  } else if constexpr (std::is_integral_v<T>) {
+    require(std::is_unsigned_v<T> ? value.is_number_unsigned() : value.is_number_integer(),
+            std::is_unsigned_v<T> ? "an integer that is not negative" : "an integer");
+    field = value.get<T>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    require(value.is_number(), "a number");
+    field = value.get<T>();
+  } else {
+    static_assert(std::is_same_v<T, Activation>);
+    require(value.is_string(), "a string");
+    field = parse_activation(value.get<std::string>());
+  }
+}
+
+/// Writes every field that `visit_fields(object, visitor)` names.
+template <class Object, class Fields>
+nlohmann::ordered_json write_object(const Object& object, Fields&& visit_fields) {
+  nlohmann::ordered_json out;
+  visit_fields(object, [&](const char* name, const auto& field) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(field)>>) {
+      out[name] = field;
+    } else {
+      out[name] = std::string(activation_name(field));
+    }
+  });
+  return out;
+}
+
+/// Reads every field; `ignore` is a key besides the fields.
+template <class Object, class Fields>
+void read_object(const json& parsed, Object& object, Fields&& visit_fields, std::string_view what,
+                 const std::string& ignore = {}) {
+  std::set<std::string> known = {ignore};
+  visit_fields(object, [&](const char* name, auto& field) {
+    const auto it = parsed.find(name);
+    if (it == parsed.end()) throw FormatError(fmt::format("{} lacks '{}'", what, name));
+    read(*it, name, field);
+    known.insert(name);
+  });
+  for (const auto& [key, value] : parsed.items()) {
+    if (!known.contains(key))
+      throw FormatError(fmt::format("{} has an unknown field '{}'", what, key));
+  }
+}
+
+}  // namespace weft::json_fields

@@ -1,0 +1,44 @@
+// Look-up tables: tokens and learned positions.
+#pragma once
+
+#include "weft/graph/ir/scope.h"
+
+namespace weft {
+
+struct EmbeddingOptions {
+  std::int64_t vocab = 0;  // rows of the table; required
+  std::int64_t width = 0;  // size of a row; required
+  DType dtype = DType::f32;
+  Initializer initializer = Initializer::normal(0.02);
+};
+
+/// The table "<scope>.weight" [vocab, width], to be used more than once (a tied head, say).
+struct Embedding {
+  Scope scope;
+  Variable weight;
+
+  /// ids: i32 or i64 [...] -> [..., width]. An id outside [0, vocab) is a DataError of the run.
+  Value operator()(Value ids, SourceLocation loc = SourceLocation::current()) const;
+};
+
+/// Declares the table. Throws ArgumentError where vocab or width is not given.
+Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options,
+                         SourceLocation loc = SourceLocation::current());
+
+/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width].
+Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,
+                SourceLocation loc = SourceLocation::current());
+
+struct PositionOptions {
+  /// Number of positions; 0 means the size of the sequence axis, which must then be known.
+  std::int64_t context = 0;
+  Initializer initializer = Initializer::normal(0.02);
+};
+
+/// Learned position embeddings for h [..., seq, width]: the first seq rows of the table
+/// "<scope>.weight" [context, width], as [seq, width] (add them to h). A sequence longer than
+/// `context` is an error of the run.
+Value learned_positions(const Scope& scope, Value h, const PositionOptions& options = {},
+                        SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft

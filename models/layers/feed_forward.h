@@ -1,0 +1,37 @@
+// The position-wise feed-forward block of transformers.
+#pragma once
+
+#include "weft/models/layers/activation.h"
+#include "weft/models/layers/linear.h"
+
+namespace weft {
+
+struct FeedForwardOptions {
+  std::int64_t inner = 0;  // 0 means 4 * width
+  Activation activation = Activation::gelu_tanh;
+  LinearOptions up = {};    // width -> inner
+  LinearOptions down = {};  // inner -> width
+  /// Names of the two layers below the scope.
+  std::string up_name = "c_fc", down_name = "c_proj";
+};
+
+/// The variables of down(activation(up(x))).
+struct FeedForward {
+  Scope scope;
+  Linear up, down;
+  Activation activation;
+
+  /// x [..., width] -> [..., width].
+  Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
+};
+
+/// Declares "<scope>.c_fc" and "<scope>.c_proj" (names as options say).
+FeedForward make_feed_forward(const Scope& scope, DType dtype, std::int64_t width,
+                              const FeedForwardOptions& options = {},
+                              SourceLocation loc = SourceLocation::current());
+
+/// Declares and applies a feed-forward block to x, floating [..., width].
+Value feed_forward(const Scope& scope, Value x, const FeedForwardOptions& options = {},
+                   SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// Normalisation over the last axis.
+#pragma once
+
+#include "weft/graph/ir/scope.h"
+
+namespace weft {
+
+struct NormLayerOptions {
+  double eps = 1e-5;
+  bool bias = true;  // layer_norm only
+};
+
+/// The variables of a LayerNorm (Ba et al. 2016): "<scope>.weight" [width] (starts at 1) and
+/// "<scope>.bias" [width] (starts at 0, if any).
+struct LayerNorm {
+  Scope scope;
+  Variable weight;
+  Variable bias;  // undefined if there is none
+  double eps;
+
+  /// (x - mean) / sqrt(variance + eps) * weight + bias over the last axis; same type as x.
+  Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
+};
+
+/// Declares the variables.
+LayerNorm make_layer_norm(const Scope& scope, DType dtype, std::int64_t width,
+                          const NormLayerOptions& options = {},
+                          SourceLocation loc = SourceLocation::current());
+
+/// Declares and applies a LayerNorm over the last axis of x, floating [..., width].
+Value layer_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
+                 SourceLocation loc = SourceLocation::current());
+
+/// Declares and applies an RMSNorm (Zhang and Sennrich 2019): x / sqrt(mean(x^2) + eps) * weight
+/// over the last axis, with "<scope>.weight" [width].
+Value rms_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
+               SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft
