@@ -75,6 +75,12 @@ std::string CharacterTokenizer::decode(std::span<const std::int32_t> ids) const 
   return text;
 }
 
+std::string CharacterTokenizer::start_text() const {
+  std::string text;
+  append_utf8(text, ids_.contains(U'\n') ? U'\n' : characters_.front());
+  return text;
+}
+
 std::string CharacterTokenizer::characters() const {
   std::string text;
   for (const char32_t c : characters_) append_utf8(text, c);

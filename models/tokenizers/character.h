@@ -28,6 +28,8 @@ class CharacterTokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const;
   /// UTF-8 of `ids`. Throws DataError for an id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
+  /// What to begin a text with where nobody says: a line break, or the first character there is.
+  std::string start_text() const;
   /// All characters in order of id, as UTF-8.
   std::string characters() const;
 

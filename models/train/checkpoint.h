@@ -1,0 +1,37 @@
+// A language model as one file: graph, programs, variables, and what only models know of.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/tokenizers/character.h"
+#include "weft/models/train/language_model.h"
+
+namespace weft {
+
+/// What a language-model file holds. Loaded, it needs no model code: the programs come from the
+/// file.
+struct LanguageModel {
+  std::shared_ptr<Graph> graph;
+  LanguageModelPrograms programs;
+  std::shared_ptr<VariableStore> store;
+  GptConfig config;
+  CharacterTokenizer tokenizer;
+  TrainSettings settings;
+  TrainHistory history;
+};
+
+/// A new model, its variables not made yet (a Session does that).
+LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
+                                  const TrainSettings& settings);
+
+/// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
+/// IoError; StateError where the variables are torn.
+void save_language_model(const std::string& path, const LanguageModel& model);
+
+/// Reads what save_language_model wrote. Throws IoError, FormatError; a .weft file without a
+/// language model in it is a FormatError that says so.
+LanguageModel load_language_model(const std::string& path);
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// The programs of a language model over one graph: what a checkpoint holds.
+#pragma once
+
+#include "weft/graph/ir/program.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+
+/// Programs over inputs "tokens" and "targets", both i32 [batch, seq].
+struct LanguageModelPrograms {
+  /// One whole training step: forward, backward, clipping, schedule, AdamW.
+  /// Outputs "loss" (f32), "learning_rate" and "gradient_norm" (f64 scalars).
+  Program train{"train"};
+  /// Forward without dropout. Output "loss": mean over all positions.
+  Program evaluate{"evaluate"};
+  /// Incremental decoding: inputs "tokens" [batch, new] and "position" (i64 scalar), output
+  /// "logits" [batch, vocab]. The symbol "capacity" is the size of its caches.
+  Program decode{"decode"};
+};
+
+/// Builds a GPT and its three programs. Values "hidden.<i>", "last_hidden_state" and "logits" are
+/// those of `evaluate`.
+LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
+                                         const TrainSettings& settings,
+                                         SourceLocation loc = SourceLocation::current());
+
+/// Completed training steps of a session that runs such a `train`.
+inline constexpr const char* kStepVariable = "optimizer.step";
+
+}  // namespace weft

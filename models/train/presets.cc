@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+namespace {
+
+GptConfig sizes(std::int64_t layers, std::int64_t heads, std::int64_t width, std::int64_t context) {
+  GptConfig config;
+  config.layers = layers;
+  config.heads = heads;
+  config.width = width;
+  config.context = context;
+  return config;
+}
+
+/// As nanoGPT's character models: no biases.
+GptConfig nanogpt(GptConfig config, double dropout) {
+  config.bias = false;
+  config.embedding_dropout = config.attention_dropout = config.residual_dropout = dropout;
+  return config;
+}
+
+}  // namespace
+
+const std::vector<GptPreset>& gpt_presets() {
+  static const std::vector<GptPreset> presets = {
+      {"char-small",
+       "a small character model that learns to spell in about a minute",
+       nanogpt(sizes(3, 4, 96, 64), 0),
+       {.steps = 600,
+        .batch = 16,
+        .lr = 3e-3,
+        .min_lr = 3e-4,
+        .warmup = 30,
+        .eval_every = 100,
+        .eval_batches = 20,
+        .save_every = 200}},
+      {"nanogpt-cpu",
+       "nanoGPT's character model for a CPU (public validation loss 1.88)",
+       nanogpt(sizes(4, 4, 128, 64), 0),
+       {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
+      {"nanogpt-baby",
+       "nanoGPT's baby GPT (public validation loss 1.47)",
+       nanogpt(sizes(6, 6, 384, 256), 0.2),
+       {.steps = 5000, .batch = 64, .eval_every = 250, .eval_batches = 10, .save_every = 250}},
+      {"gpt2",
+       "GPT-2 small, as OpenAI trained it",
+       sizes(12, 12, 768, 1024),
+       {.steps = 100000,
+        .batch = 8,
+        .lr = 6e-4,
+        .min_lr = 6e-5,
+        .warmup = 2000,
+        .beta2 = 0.95,
+        .eval_every = 1000,
+        .save_every = 500}},
+  };
+  return presets;
+}
+
+const GptPreset& find_gpt_preset(std::string_view name) {
+  std::string known;
+  for (const GptPreset& preset : gpt_presets()) {
+    if (preset.name == name) return preset;
+    known += (known.empty() ? "" : ", ") + preset.name;
+  }
+  throw ArgumentError(fmt::format("unknown preset '{}': there are {}", name, known));
+}
+
+}  // namespace weft
