@@ -1,0 +1,26 @@
+// The commands of the program `weft`. Each adds its options to the command line and sets `action`
+// to what it does; the action returns the exit code.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+
+namespace CLI {
+class App;
+}
+
+namespace weft::program {
+
+/// The command line asks for something that makes no sense: exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using Action = std::function<int()>;
+
+void add_train_command(CLI::App& app, Action& action);
+void add_generate_command(CLI::App& app, Action& action);
+void add_inspect_command(CLI::App& app, Action& action);
+
+}  // namespace weft::program

@@ -1,0 +1,114 @@
+#include "weft/models/program/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+namespace weft::program {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr double kRedrawSeconds = 0.1;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string short_number(double value) {
+  if (value < 1e3) return fmt::format("{:.0f}", value);
+  if (value < 1e6) return fmt::format("{:.1f}k", value / 1e3);
+  if (value < 1e9) return fmt::format("{:.2f}M", value / 1e6);
+  if (value < 1e12) return fmt::format("{:.2f}G", value / 1e9);
+  return fmt::format("{:.2f}T", value / 1e12);
+}
+
+std::string short_bytes(double bytes) {
+  if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1024.0 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024);
+  if (bytes < 1024.0 * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / (1024 * 1024));
+  return fmt::format("{:.2f} GiB", bytes / (1024.0 * 1024 * 1024));
+}
+
+std::string short_duration(double seconds) {
+  const auto s = static_cast<std::int64_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (auto i = static_cast<std::int64_t>(digits.size()) - 3; i > (value < 0 ? 1 : 0); i -= 3)
+    digits.insert(static_cast<std::size_t>(i), ",");
+  return digits;
+}
+
+std::string one_line(const std::string& message) {
+  std::string out;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    if (message[i] != '\n') {
+      out += message[i];
+      continue;
+    }
+    while (i + 1 < message.size() && (message[i + 1] == ' ' || message[i + 1] == '\n')) ++i;
+    if (i + 1 < message.size()) out += "; ";
+  }
+  return out;
+}
+
+bool colourful() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+
+ConsoleProgress::ConsoleProgress(std::function<std::string()> sample)
+    : sample_(std::move(sample)), terminal_(isatty(STDOUT_FILENO) != 0), colours_(colourful()) {}
+
+void ConsoleProgress::draw(const StepReport& r) {
+  const double share = static_cast<double>(r.step) / static_cast<double>(r.steps);
+  const int full = static_cast<int>(share * kBarWidth);
+  std::string bar;
+  for (int i = 0; i < kBarWidth; ++i) bar += i < full ? "█" : "░";
+  fmt::print("\r\x1b[2K{}{}{} {}/{}  loss {:.4f}  lr {:.2e}  {} tokens/s  {} left",
+             colours_ ? "\x1b[36m" : "", bar, colours_ ? "\x1b[0m" : "", r.step, r.steps, r.loss,
+             r.learning_rate, short_number(r.tokens_per_second), short_duration(r.seconds_left));
+  std::fflush(stdout);
+  drawn_ = true;
+}
+
+void ConsoleProgress::on_step(const StepReport& report) {
+  if (terminal_) {
+    const double time = now();
+    if (time - last_draw_ < kRedrawSeconds && report.step != report.steps) return;
+    last_draw_ = time;
+    draw(report);
+    return;
+  }
+  // Some twenty lines in all, and the first step to show that it runs.
+  if (lines_every_ == 0) lines_every_ = std::max<std::int64_t>(1, report.steps / 20);
+  if (report.step != 1 && report.step % lines_every_ != 0 && report.step != report.steps) return;
+  fmt::print("step {}/{}  loss {:.4f}  lr {:.2e}  {} tokens/s  {} left\n", report.step,
+             report.steps, report.loss, report.learning_rate,
+             short_number(report.tokens_per_second), short_duration(report.seconds_left));
+  std::fflush(stdout);
+}
+
+void ConsoleProgress::on_evaluation(std::int64_t step, double loss, bool whole) {
+  finish();
+  fmt::print("{}step {}  validation loss {:.4f}{}{}\n", colours_ ? "\x1b[1m" : "", step, loss,
+             whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
+  if (sample_) {
+    fmt::print("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
+  }
+  std::fflush(stdout);
+}
+
+void ConsoleProgress::finish() {
+  if (!drawn_) return;
+  fmt::print("\r\x1b[2K");
+  drawn_ = false;
+}
+
+}  // namespace weft::program

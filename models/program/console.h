@@ -1,0 +1,47 @@
+// What the program shows while it works.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "weft/models/train/trainer.h"
+
+namespace weft::program {
+
+/// "950", "12.3k", "124.44M", "2.1G".
+std::string short_number(double value);
+/// "812 B", "24.3 MiB".
+std::string short_bytes(double bytes);
+/// "0:42", "1:03:20".
+std::string short_duration(double seconds);
+/// "1,115,394".
+std::string grouped(std::int64_t value);
+/// Line breaks become "; ": an error is one line.
+std::string one_line(const std::string& message);
+/// True where stdout is a terminal that may be coloured (NO_COLOR is not set).
+bool colourful();
+
+/// Prints progress: a bar that redraws itself on a terminal, else a plain line now and then.
+class ConsoleProgress : public TrainObserver {
+ public:
+  /// `sample` gives a line of generated text to show after an evaluation; may be empty.
+  explicit ConsoleProgress(std::function<std::string()> sample);
+
+  void on_step(const StepReport& report) override;
+  void on_evaluation(std::int64_t step, double loss, bool whole) override;
+  /// Ends a line that is still being redrawn.
+  void finish();
+
+ private:
+  void draw(const StepReport& report);
+
+  std::function<std::string()> sample_;
+  bool terminal_;
+  bool colours_;
+  bool drawn_ = false;
+  double last_draw_ = 0;
+  std::int64_t lines_every_ = 0;
+};
+
+}  // namespace weft::program

@@ -1,0 +1,75 @@
+#include "weft/models/program/field_options.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::program {
+namespace {
+
+/// What --help says about fields whose names do not say it all.
+const std::map<std::string, std::string>& descriptions() {
+  static const std::map<std::string, std::string> table = {
+      {"layers", "blocks"},
+      {"heads", "attention heads; must divide width"},
+      {"width", "of embeddings and hidden states"},
+      {"context", "tokens the model sees at once"},
+      {"inner", "width of the feed-forward block; 0 means 4 * width"},
+      {"activation", "gelu_tanh, gelu_erf, relu, silu or tanh"},
+      {"bias", "biases in linear layers and norms"},
+      {"tied_head", "the output projection is the token embedding"},
+      {"scale_attention", "divide scores by sqrt(width / heads)"},
+      {"scale_attention_by_inverse_layer", "divide scores of layer i by i + 1, too"},
+      {"initializer_range", "standard deviation of matrices at the start"},
+      {"steps", "training steps in all"},
+      {"batch", "windows per step"},
+      {"lr", "learning rate after warm-up"},
+      {"min_lr", "learning rate at the last step (cosine decay)"},
+      {"warmup", "steps of linear warm-up"},
+      {"weight_decay", "of parameters with two or more axes"},
+      {"clip", "largest global gradient norm; 0 = any"},
+      {"validation_fraction", "part of the text, at its end, that is not trained on"},
+      {"seed", "of start values, windows and dropout: the same seed gives the same bits"},
+      {"eval_every", "steps between evaluations; 0 = only at the end"},
+      {"eval_batches", "batches per evaluation; 0 = the whole validation part"},
+      {"save_every", "steps between checkpoints; 0 = only at the end"},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::string option_name(const std::string& field) {
+  std::string name = "--" + field;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+void add_field_options(CLI::App& app, const std::string& group, const std::string& defaults,
+                       const std::set<std::string>& skip, FieldValues& given) {
+  const FieldValues fields = FieldValues::parse(defaults);
+  for (const auto& [key, value] : fields.items()) {
+    const std::string field = key;
+    if (skip.contains(field)) continue;
+    const std::string name = option_name(field);
+    const auto text = descriptions().find(field);
+    const std::string about = text == descriptions().end() ? "" : text->second;
+    CLI::Option* option = nullptr;
+    if (value.is_boolean()) {
+      option = app.add_flag_function(
+          name + ",!--no-" + name.substr(2),
+          [&given, field](std::int64_t count) { given[field] = count > 0; }, about);
+    } else if (value.is_number_unsigned() || value.is_number_integer()) {
+      option = app.add_option_function<std::int64_t>(
+          name, [&given, field](std::int64_t v) { given[field] = v; }, about);
+    } else if (value.is_number()) {
+      option = app.add_option_function<double>(
+          name, [&given, field](double v) { given[field] = v; }, about);
+    } else {
+      option = app.add_option_function<std::string>(
+          name, [&given, field](const std::string& v) { given[field] = v; }, about);
+    }
+    option->group(group);
+  }
+}
+
+}  // namespace weft::program

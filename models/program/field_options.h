@@ -1,0 +1,30 @@
+// Command-line options made from the fields of a config: a new field is an option at once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+namespace weft::program {
+
+/// What the user gave, by field name.
+using FieldValues = nlohmann::ordered_json;
+
+/// Adds "--field-name" for every field of the JSON object `defaults` except those in `skip`; a bool
+/// becomes a flag and its "--no-" form. Values given are put into `given`, which must outlive app.
+void add_field_options(CLI::App& app, const std::string& group, const std::string& defaults,
+                       const std::set<std::string>& skip, FieldValues& given);
+
+/// `config` with the given fields replaced.
+template <class Config>
+Config with_fields(const Config& config, const FieldValues& given) {
+  FieldValues all = FieldValues::parse(config.to_json());
+  for (const auto& [name, value] : given.items()) all[name] = value;
+  return Config::from_json(all.dump());
+}
+
+/// "layer_norm_eps" -> "--layer-norm-eps".
+std::string option_name(const std::string& field);
+
+}  // namespace weft::program

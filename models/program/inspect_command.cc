@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "weft/graph/text/text.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft::program {
+namespace {
+
+struct InspectArguments {
+  std::string file;
+  bool graph = false, programs = false, variables = false;
+};
+
+void print_summary(const InspectArguments& args, const Checkpoint& file) {
+  fmt::print("{}: {}, written by {}\n", args.file,
+             short_bytes(static_cast<double>(std::filesystem::file_size(args.file))),
+             file.producer());
+  struct Total {
+    std::int64_t count = 0, elements = 0;
+    double bytes = 0;
+  };
+  std::map<VariableKind, Total> totals;
+  for (const auto& [name, tensor] : file.tensors()) {
+    Total& total = totals[file.graph().find_variable(name).info().kind];
+    ++total.count;
+    total.elements += tensor.numel();
+    total.bytes += static_cast<double>(tensor.bytes());
+  }
+  for (const auto& [kind, total] : totals) {
+    fmt::print("  {:<10} {} variables, {} elements, {}\n", variable_kind_name(kind), total.count,
+               grouped(total.elements), short_bytes(total.bytes));
+  }
+  fmt::print("  graph      {} nodes\n", file.graph().node_count());
+  std::string names;
+  for (const Program& program : file.programs())
+    names += (names.empty() ? "" : ", ") + program.name();
+  fmt::print("  programs   {}\n", names);
+  for (const Attachment& a : file.attachments()) {
+    constexpr std::size_t kShown = 60;
+    fmt::print("  attached   {} ({}, {}){}\n", a.name, a.type,
+               short_bytes(static_cast<double>(a.bytes.size())),
+               a.bytes.size() <= 4 * kShown ? ": " + a.bytes : "");
+  }
+}
+
+void print_programs(const Checkpoint& file) {
+  for (const Program& program : file.programs()) {
+    fmt::print("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
+               precision_name(program.precision()));
+    for (const Value& input : program.inputs()) {
+      fmt::print("  input   {}: {}\n", input.node().attributes().text("name"), input.type().str());
+    }
+    for (const auto& [name, value] : program.outputs())
+      fmt::print("  output  {}: {}\n", name, value.type().str());
+    std::map<VariableKind, int> updated;
+    for (const auto& [variable, value] : program.updates()) ++updated[variable.info().kind];
+    for (const auto& [kind, count] : updated)
+      fmt::print("  updates {} {} variables\n", count, variable_kind_name(kind));
+  }
+}
+
+void print_variables(const Checkpoint& file) {
+  for (const Variable& variable : file.graph().variables()) {
+    const VariableInfo& info = variable.info();
+    std::string aliases;
+    for (const std::string& alias : info.aliases) aliases += " = " + alias;
+    const bool frozen = info.kind == VariableKind::parameter && !info.trainable;
+    fmt::print("{:<10} {:<24} {}{}{}\n", variable_kind_name(info.kind), info.type.str(), info.name,
+               aliases, frozen ? " (frozen)" : "");
+  }
+}
+
+int inspect(const InspectArguments& args) {
+  const Checkpoint file = load_checkpoint(args.file);
+  if (!args.graph && !args.programs && !args.variables) print_summary(args, file);
+  if (args.programs) print_programs(file);
+  if (args.variables) print_variables(file);
+  if (args.graph) fmt::print("{}", to_text(file.graph(), {.places = true}));
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a .weft file");
+  const auto args = std::make_shared<InspectArguments>();
+  command->add_option("file", args->file, "the file")->required();
+  command->add_flag("--graph", args->graph, "the graph as text, with source lines");
+  command->add_flag("--programs", args->programs, "programs: inputs, outputs, updates");
+  command->add_flag("--variables", args->variables, "variables: kind, type, name");
+  command->callback([args, &action] { action = [args] { return inspect(*args); }; });
+}
+
+}  // namespace weft::program
