@@ -22,6 +22,8 @@ BOOST_AUTO_TEST_CASE(vocabulary_is_sorted_and_round_trips) {
              boost::test_tools::per_element());
   BOOST_TEST(tokenizer.decode(ids) == "cab\né𝄞");
   BOOST_TEST(tokenizer.encode("").empty());
+  BOOST_TEST(tokenizer.start_text() == "\n");
+  BOOST_TEST(CharacterTokenizer::from_text("éz").start_text() == "z");
 }
 
 BOOST_AUTO_TEST_CASE(json_round_trips) {

@@ -1,0 +1,129 @@
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+namespace {
+
+auto says(const std::string& part) {
+  return [part](const std::exception& e) {
+    BOOST_TEST_INFO(e.what());
+    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
+    return true;
+  };
+}
+
+BOOST_AUTO_TEST_CASE(gpt2_has_the_published_number_of_parameters) {
+  BOOST_TEST(GptConfig{}.parameter_count() == 124439808);
+  GptConfig medium;
+  medium.layers = 24;
+  medium.heads = 16;
+  medium.width = 1024;
+  BOOST_TEST(medium.parameter_count() == 354823168);
+}
+
+BOOST_AUTO_TEST_CASE(config_round_trips_through_json) {
+  GptConfig config;
+  config.vocab = 65;
+  config.inner = 100;
+  config.activation = Activation::silu;
+  config.bias = false;
+  config.layer_norm_eps = 1e-6;
+  config.attention_dropout = 0.1;
+  BOOST_TEST((GptConfig::from_json(config.to_json()) == config));
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json("{\"family\": \"gpt\"}"), FormatError,
+                        says("the model config lacks 'vocab'"));
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json("{\"family\": \"bert\"}"), FormatError,
+                        says("the model config is of family \"bert\", not \"gpt\""));
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json("[1]"), FormatError, says("is not a JSON object"));
+  std::string json = config.to_json();
+  json.insert(1, "\"colour\": 3, ");
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json(json), FormatError,
+                        says("the model config has an unknown field 'colour'"));
+  json = config.to_json();
+  json.replace(json.find("\"vocab\":65"), 10, "\"vocab\":\"x\"");
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json(json), FormatError,
+                        says("'vocab' must be an integer, not \"x\""));
+}
+
+BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
+  const auto check = [](auto change, const std::string& message) {
+    GptConfig config;
+    change(config);
+    BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, says(message));
+  };
+  check([](GptConfig& c) { c.heads = 7; }, "width 768 is not a multiple of heads 7");
+  check([](GptConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
+  check([](GptConfig& c) { c.inner = -1; }, "inner must be 0 (4 * width) or more, not -1");
+  check([](GptConfig& c) { c.attention_dropout = 1; },
+        "attention_dropout must be in [0, 1), not 1");
+  check([](GptConfig& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, not 0");
+  BOOST_CHECK_EXCEPTION(parse_activation("gelo"), ArgumentError,
+                        says("unknown activation 'gelo': legal are gelu_tanh"));
+}
+
+BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
+  const GptConfig config = GptConfig::from_hugging_face(R"({
+    "model_type": "gpt2", "vocab_size": 101, "n_positions": 24, "n_embd": 32, "n_layer": 2,
+    "n_head": 4, "n_inner": null, "activation_function": "relu", "layer_norm_epsilon": 1e-3,
+    "attn_pdrop": 0.2, "scale_attn_by_inverse_layer_idx": true, "scale_attn_weights": false,
+    "reorder_and_upcast_attn": true, "bos_token_id": 1})");
+  GptConfig expected;
+  expected.vocab = 101;
+  expected.context = 24;
+  expected.width = 32;
+  expected.layers = 2;
+  expected.heads = 4;
+  expected.activation = Activation::relu;
+  expected.layer_norm_eps = 1e-3;
+  expected.embedding_dropout = expected.residual_dropout = 0.1;
+  expected.attention_dropout = 0.2;
+  expected.scale_attention = false;
+  expected.scale_attention_by_inverse_layer = true;
+  BOOST_TEST((config == expected));
+  const auto refuses = [](const std::string& json, const std::string& message) {
+    BOOST_CHECK_EXCEPTION(GptConfig::from_hugging_face(json), ArgumentError, says(message));
+  };
+  refuses(R"({"model_type": "llama"})", "model_type is \"llama\", not \"gpt2\"");
+  refuses(R"({"add_cross_attention": true})", "add_cross_attention is true");
+  refuses(R"({"is_encoder_decoder": true})", "is_encoder_decoder is true");
+  refuses(R"({"pruned_heads": {"0": [1]}})", "pruned_heads is not empty");
+  refuses(R"({"activation_function": "mish"})", "unknown activation 'mish'");
+}
+
+BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
+  TrainSettings settings;
+  settings.lr = 0.1 + 0.2;
+  settings.seed = ~std::uint64_t{0};
+  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
+  settings.warmup = settings.steps;
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
+  BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
+                        FormatError,
+                        says("the training history has the entry [1,\"x\"] in 'train'"));
+  const TrainHistory history{{{1, 4.25}, {2, 4.125}}, {{2, 4.0}}};
+  const TrainHistory again = TrainHistory::from_json(history.to_json());
+  BOOST_TEST((again.train == history.train));
+  BOOST_TEST((again.validation == history.validation));
+  BOOST_TEST(history.svg("run").find("validation") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
+  for (const GptPreset& preset : gpt_presets()) {
+    preset.model.check();
+    preset.training.check();
+    BOOST_TEST(&find_gpt_preset(preset.name) == &preset);
+  }
+  const GptPreset& cpu = find_gpt_preset("nanogpt-cpu");
+  BOOST_TEST(cpu.model.layers == 4);
+  BOOST_TEST(cpu.training.steps == 2000);
+  BOOST_CHECK_EXCEPTION(
+      find_gpt_preset("gpt9"), ArgumentError,
+      says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, nanogpt-baby, gpt2"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,166 @@
+// The program `weft` as its users see it: exit codes, one line on stderr, files.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "weft/models/data/text.h"
+
+namespace weft {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class Shell {
+ public:
+  Shell()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("weft_program_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream text(path("text.txt"));
+    for (int i = 0; i < 200; ++i)
+      text << "all work and no play makes jack a dull boy " << i % 7 << "\n";
+  }
+  ~Shell() { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Outcome operator()(const std::string& arguments) const {
+    const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
+                                " 2>" + path("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
+            read_text_file(path("err"))};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+void check_error(const Outcome& outcome, int code, const std::string& part) {
+  BOOST_TEST_CONTEXT(outcome.err) {
+    BOOST_TEST(outcome.code == code);
+    BOOST_TEST(outcome.err.starts_with("weft: "));
+    BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+    BOOST_TEST(outcome.err.find(part) != std::string::npos);
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string last_line(std::string text) {
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+const std::string kTiny =
+    " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --eval-every 5 --threads 2";
+
+BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"),
+                    out = " --out " + weft.path("m.weft");
+  check_error(weft(""), 2, "A subcommand is required");
+  check_error(weft("trian"), 2, "weft --help");
+  check_error(weft("train gpt" + out), 2, "--text is required");
+  check_error(weft("train gpt" + text), 2, "--out is required");
+  check_error(weft("train gpt" + text + out + " --width many"), 2, "--width");
+  check_error(weft("train gpt" + text + out + " --preset huge"), 2, "unknown preset 'huge'");
+  check_error(weft("train gpt" + text + out + " --width 30 --heads 4"), 2,
+              "width 30 is not a multiple of heads 4");
+  check_error(weft("train gpt" + text + out + " --activation mish"), 2,
+              "unknown activation 'mish'");
+  check_error(weft("train gpt" + text + out + " --seed -1"), 2, "'seed' must be an integer");
+  check_error(weft("train gpt" + text + " --resume x.weft --lr 1"), 2,
+              "--lr cannot be given with --resume");
+  check_error(weft("train gpt" + text + " --resume x.weft --width 8"), 2,
+              "--width cannot be given with --resume");
+  check_error(weft("generate x.weft --temperature 0"), 2, "temperature must be positive, not 0");
+  check_error(weft("generate x.weft --top-p 2"), 2, "top_p must be in (0, 1], not 2");
+  check_error(weft("generate"), 2, "file is required");
+}
+
+BOOST_AUTO_TEST_CASE(failed_runs_are_one_and_one_line) {
+  const Shell weft;
+  check_error(weft("train gpt --text /nowhere.txt --out " + weft.path("m.weft")), 1,
+              "cannot read /nowhere.txt: No such file or directory");
+  check_error(weft("generate " + weft.path("none.weft") + " --prompt a"), 1, "none.weft");
+  check_error(weft("inspect " + weft.path("text.txt")), 1, "text.txt");
+  check_error(weft("train gpt --text " + weft.path("text.txt") +
+                   " --out /nowhere/m.weft --steps 3" + kTiny),
+              1, "/nowhere");
+  std::ofstream(weft.path("short.txt")) << "abc";
+  check_error(
+      weft("train gpt --text " + weft.path("short.txt") + " --out " + weft.path("m.weft") + kTiny),
+      1, "the training part has 2 tokens, but a window of 16 needs 17");
+}
+
+BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
+  const Shell weft;
+  const Outcome help = weft("train gpt --help");
+  BOOST_TEST(help.code == 0);
+  for (const char* option :
+       {"--text", "--preset", "--layer-norm-eps", "--tied-head", "--min-lr", "--stop-after"})
+    BOOST_TEST(contains(help.out, option));
+  BOOST_TEST(contains(weft("--version").out, "weft "));
+}
+
+BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt");
+  const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
+  const Outcome trained = weft("train gpt --steps 10" + text + " --out " + model + kTiny);
+  BOOST_TEST(trained.code == 0);
+  BOOST_TEST(trained.err == "");
+  BOOST_TEST(contains(trained.out, "step 10/10"));
+  BOOST_TEST(contains(trained.out, "FLOP per step"));
+  BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
+  BOOST_TEST(last_line(trained.out).size() == std::string("validation loss 1.2345").size());
+  BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "<svg"));
+
+  // Stopped and resumed in another process: the same end.
+  const Outcome stopped =
+      weft("train gpt --steps 10 --stop-after 4" + text + " --out " + other + kTiny);
+  BOOST_TEST(stopped.code == 0);
+  BOOST_TEST(
+      contains(last_line(stopped.out), "at step 4 of 10; go on with: weft train gpt --resume"));
+  const Outcome resumed = weft("train gpt --threads 1 --resume " + other + text);
+  BOOST_TEST(resumed.code == 0);
+  BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
+  const std::string prompt =
+      " --prompt 'all work' --tokens 40 --seed 5 --temperature 0.7 --top-k 5 --top-p 0.9";
+  const Outcome a = weft("generate " + model + prompt), b = weft("generate " + other + prompt);
+  BOOST_TEST(a.code == 0);
+  BOOST_TEST(a.out.starts_with("all work"));
+  BOOST_TEST(a.out.size() == 8U + 40U + 1U);
+  BOOST_TEST(a.out == b.out);
+  BOOST_TEST(weft("generate " + model + " --greedy --tokens 5").code == 0);
+  check_error(weft("generate " + model + " --prompt 'all Work'"), 1,
+              "character 'W' (U+0057) at position 4 is not in the vocabulary");
+  // More steps than were planned.
+  const Outcome more =
+      weft("train gpt --steps 12 --resume " + other + text + " --out " + weft.path("more.weft"));
+  BOOST_TEST(more.code == 0);
+  BOOST_TEST(contains(more.out, "step 12/12"));
+
+  const Outcome summary = weft("inspect " + model);
+  BOOST_TEST(summary.code == 0);
+  BOOST_TEST(contains(summary.out, "programs   train, evaluate, decode"));
+  BOOST_TEST(
+      contains(weft("inspect " + model + " --programs").out, "output  gradient_norm: f64[]"));
+  BOOST_TEST(contains(weft("inspect " + model + " --variables").out,
+                      "transformer.wte.weight = lm_head.weight"));
+  BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
+}
+
+}  // namespace
+}  // namespace weft
