@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "weft/graph/control/call.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
 
@@ -155,20 +156,9 @@ class Sweep {
     }
     // The body in place of the call; inlining the call later shares these nodes. The body's symbols
     // stand for the caller's dims.
-    std::unordered_map<const Symbol*, Dim> dims;
-    for (std::size_t i = 0; i < function.inputs.size(); ++i) {
-      const Shape& formal = function.inputs[i].shape();
-      for (int axis = 0; axis < formal.rank(); ++axis) {
-        if (const SymbolPtr s = formal[axis].as_symbol()) {
-          dims.emplace(s.get(), node.input(i).shape()[axis]);
-        }
-      }
-    }
+    const SymbolMap symbols = bind_symbols(function, node.inputs());
     CloneOptions options;
-    options.map_symbol = [&dims](const SymbolPtr& s) -> std::optional<Dim> {
-      const auto it = dims.find(s.get());
-      return it == dims.end() ? std::nullopt : std::optional<Dim>(it->second);
-    };
+    options.map_symbol = symbols.lookup();
     Cloner cloner(graph_, std::move(options));
     for (std::size_t i = 0; i < function.inputs.size(); ++i) {
       cloner.set(function.inputs[i], node.input(i));

@@ -53,6 +53,15 @@ std::vector<ValueType> infer_call(const Function& function,
   }
   std::vector<ValueType> outputs;
   for (const Value& v : function.outputs) {
+    for (const Dim& d : v.shape()) {
+      for (const SymbolPtr& s : d.symbols()) {
+        if (bound.count(s) != 0) continue;
+        throw ShapeError(
+            fmt::format("function '{}': size {} of an output has symbol '{}', which is no whole "
+                        "size of an input",
+                        function.name, d.str(), s->name));
+      }
+    }
     outputs.push_back({v.dtype(), v.shape().substitute(lookup)});
   }
   return outputs;
