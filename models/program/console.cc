@@ -42,10 +42,14 @@ std::string short_duration(double seconds) {
 }
 
 std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (auto i = static_cast<std::int64_t>(digits.size()) - 3; i > (value < 0 ? 1 : 0); i -= 3)
-    digits.insert(static_cast<std::size_t>(i), ",");
-  return digits;
+  const std::string digits = std::to_string(value);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 std::string one_line(const std::string& message) {

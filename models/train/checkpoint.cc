@@ -51,10 +51,8 @@ LanguageModel make_language_model(const GptConfig& config, const CharacterTokeni
 }
 
 void save_language_model(const std::string& path, const LanguageModel& model) {
-  model.store->check_whole("saved");
-  write_checkpoint(
-      path, {model.programs.train, model.programs.evaluate, model.programs.decode},
-      [&](const VariableInfo& info) { return model.store->tensor(info.name); },
+  save_checkpoint(
+      path, *model.store, {model.programs.train, model.programs.evaluate, model.programs.decode},
       {.attachments = {{kConfig, "weft.config.gpt", model.config.to_json()},
                        {kTokenizer, "weft.tokenizer.character", model.tokenizer.to_json()},
                        {kSettings, "weft.train.settings", model.settings.to_json()},
@@ -63,21 +61,14 @@ void save_language_model(const std::string& path, const LanguageModel& model) {
 
 LanguageModel load_language_model(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
-  LanguageModel model{file.shared_graph(),
-                      {program(file, path, "train"), program(file, path, "evaluate"),
-                       program(file, path, "decode")},
-                      std::make_shared<VariableStore>(),
-                      GptConfig::from_json(attachment(file, path, kConfig)),
-                      CharacterTokenizer::from_json(attachment(file, path, kTokenizer)),
-                      TrainSettings::from_json(attachment(file, path, kSettings)),
-                      TrainHistory::from_json(attachment(file, path, kHistory))};
-  std::vector<Variable> saved;
-  for (const Variable& variable : model.graph->variables()) {
-    if (variable.info().kind != VariableKind::cache) saved.push_back(variable);
-  }
-  for (const auto& [variable, tensor] : match_variables(saved, file.tensors(), path))
-    model.store->insert(variable.name(), variable.info().kind, tensor);
-  return model;
+  return {file.shared_graph(),
+          {program(file, path, "train"), program(file, path, "evaluate"),
+           program(file, path, "decode")},
+          file.store(),
+          GptConfig::from_json(attachment(file, path, kConfig)),
+          CharacterTokenizer::from_json(attachment(file, path, kTokenizer)),
+          TrainSettings::from_json(attachment(file, path, kSettings)),
+          TrainHistory::from_json(attachment(file, path, kHistory))};
 }
 
 }  // namespace weft

@@ -98,26 +98,17 @@ BOOST_AUTO_TEST_CASE(mistakes_name_the_users_line) {
   const Value ids = g.input("ids", DType::i32, {"batch", "seq"});
   const Value x = g.input("x", DType::f32, {"batch", "features"});
   const Value h = g.input("h", DType::f32, {"batch", "seq", 6});
+  const Value y = g.input("y", DType::f32, {"batch", 6});
   const Value scalar = g.input("s", DType::f32, {});
-  // clang-format off: one mistake per line
-  check_fails<DTypeError>([&] { linear(net / "a", ids, 2); }, "token ids need an embedding first",
-                          __LINE__);
-  check_fails<ShapeError>([&] { linear(net / "b", x, 2); }, "has the symbolic size features",
-                          __LINE__);
+  // clang-format off
+  check_fails<DTypeError>([&] { linear(net / "a", ids, 2); }, "token ids need an embedding first", __LINE__);
+  check_fails<ShapeError>([&] { linear(net / "b", x, 2); }, "has the symbolic size features", __LINE__);
   check_fails<ShapeError>([&] { layer_norm(net / "c", scalar); }, "x is a scalar", __LINE__);
-  check_fails<ArgumentError>([&] { linear(net / "d", h, 0); },
-                             "at least one feature on either side, not 6 -> 0", __LINE__);
-  check_fails<ArgumentError>([&] { embedding(net / "e", ids, {.vocab = 3}); },
-                             "vocab and width must be at least 1, not 3 and 0", __LINE__);
-  check_fails<ArgumentError>([&] { learned_positions(net / "f", h); },
-                             "the sequence has the symbolic size seq", __LINE__);
-  check_fails<ArgumentError>([&] { self_attention(net / "g", h, {.heads = 4}); },
-                             "width 6 is not a multiple of heads 4", __LINE__);
-  check_fails<ShapeError>(
-      [&] {
-        self_attention(net / "i", g.input("y", DType::f32, {"batch", 6}), {.heads = 2});
-      },
-      "x must be [batch, seq, width]", __LINE__);
+  check_fails<ArgumentError>([&] { linear(net / "d", h, 0); }, "at least one feature on either side, not 6 -> 0", __LINE__);
+  check_fails<ArgumentError>([&] { embedding(net / "e", ids, {.vocab = 3}); }, "vocab and width must be at least 1, not 3 and 0", __LINE__);
+  check_fails<ArgumentError>([&] { learned_positions(net / "f", h); }, "the sequence has the symbolic size seq", __LINE__);
+  check_fails<ArgumentError>([&] { self_attention(net / "g", h, {.heads = 4}); }, "width 6 is not a multiple of heads 4", __LINE__);
+  check_fails<ShapeError>([&] { self_attention(net / "i", y, {.heads = 2}); }, "x must be [batch, seq, width]", __LINE__);
   // clang-format on
   Graph other;
   BOOST_CHECK_THROW(linear(Scope(other, "net"), h, 2), GraphError);
