@@ -1,6 +1,7 @@
 # Fails where a file includes from a layer above its own (README.md, "The folders").
 #   cmake -DSOURCE=... -P check_layers.cmake
 set(order core ops graph autodiff serialization models)
+cmake_minimum_required(VERSION 3.25)
 
 set(allowed "")
 set(wrong "")
