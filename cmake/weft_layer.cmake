@@ -15,6 +15,12 @@ function(weft_compile_options target)
   endif()
 endfunction()
 
+# What is installed names its source files from the project's root, not with a folder of this machine.
+function(weft_relative_file_names target)
+  target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+    -fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/weft/=)
+endfunction()
+
 function(weft_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/models/program/|/models/zoo/")
@@ -25,6 +31,7 @@ function(weft_layer name)
   else()
     add_library(weft_${name} STATIC ${sources})
     weft_compile_options(weft_${name})
+    weft_relative_file_names(weft_${name})
     target_link_libraries(weft_${name} PRIVATE fmt::fmt)
     set(scope PUBLIC)
   endif()
