@@ -68,9 +68,9 @@ struct Kernel {
   std::vector<Phase> phases;
   std::size_t shared_scratch = 0;
   std::size_t slot_scratch = 0;
-  /// Validates data (indices in range ...): throws DataError that names index, value and bound. Runs
-  /// once the integer inputs are there, before the kernel, and before any variable is written; it
-  /// reads them and nothing else: all other pointers may be null. May be empty.
+  /// Validates data (indices in range ...): throws DataError that names index, value and bound.
+  /// Runs once the integer inputs are there, before the kernel, and before any variable is written;
+  /// it reads them and nothing else: all other pointers may be null. May be empty.
   std::function<void(const KernelRun& run)> check;
 };
 

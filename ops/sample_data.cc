@@ -30,9 +30,8 @@ Tensor sample_distinct(Sizes sizes, std::uint64_t seed) {
   const auto w = words(num_elements(sizes), seed);
   std::vector<std::size_t> order(w.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return w[a] != w[b] ? w[a] < w[b] : a < b;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return w[a] != w[b] ? w[a] < w[b] : a < b; });
   std::vector<float> values(w.size());
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     values[order[rank]] =

@@ -23,9 +23,7 @@ Inputs decompose_relu(const Node&, const Inputs& in, Graph&) {
   return {where(less_equal(in[0], 0), 0, in[0])};
 }
 
-Inputs decompose_sigmoid(const Node&, const Inputs& in, Graph&) {
-  return {1 / (exp(-in[0]) + 1)};
-}
+Inputs decompose_sigmoid(const Node&, const Inputs& in, Graph&) { return {1 / (exp(-in[0]) + 1)}; }
 
 /// 2 sigmoid(2x) - 1.
 Inputs decompose_tanh(const Node&, const Inputs& in, Graph&) {
