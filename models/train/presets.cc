@@ -22,24 +22,32 @@ GptConfig nanogpt(GptConfig config, double dropout) {
   return config;
 }
 
+/// Matrices start with a standard deviation of about 1 / sqrt(width), 0.08 for width 128. GPT-2's
+/// 0.02 is made for wide models: on tinyshakespeare nanogpt-cpu ends at a validation loss of 1.90
+/// with it, at 1.75 with 0.05 and at 1.74 with 0.08 (seed 1337).
+GptConfig wide_start(GptConfig config) {
+  config.initializer_range = 0.08;
+  return config;
+}
+
 }  // namespace
 
 const std::vector<GptPreset>& gpt_presets() {
   static const std::vector<GptPreset> presets = {
       {"char-small",
        "a small character model that learns to spell in about a minute",
-       nanogpt(sizes(3, 4, 96, 64), 0),
-       {.steps = 600,
+       wide_start(nanogpt(sizes(3, 4, 128, 64), 0)),
+       {.steps = 1200,
         .batch = 16,
-        .lr = 3e-3,
-        .min_lr = 3e-4,
-        .warmup = 30,
-        .eval_every = 100,
+        .lr = 2e-3,
+        .min_lr = 2e-4,
+        .warmup = 50,
+        .eval_every = 150,
         .eval_batches = 20,
-        .save_every = 200}},
+        .save_every = 300}},
       {"nanogpt-cpu",
        "nanoGPT's character model for a CPU (public validation loss 1.88)",
-       nanogpt(sizes(4, 4, 128, 64), 0),
+       wide_start(nanogpt(sizes(4, 4, 128, 64), 0)),
        {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
       {"nanogpt-baby",
        "nanoGPT's baby GPT (public validation loss 1.47)",

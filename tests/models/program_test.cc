@@ -1,4 +1,5 @@
 // The program `weft` as its users see it: exit codes, one line on stderr, files.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,6 +161,46 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(contains(weft("inspect " + model + " --variables").out,
                       "transformer.wte.weight = lm_head.weight"));
   BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
+}
+
+// Runs `weft arguments` with its output in `out`, sends SIGINT once "step 2/" was printed, and
+// gives the exit code.
+int interrupt(const std::string& arguments, const std::string& out) {
+  const std::string command = "exec " + std::string(WEFT_PROGRAM) + " " + arguments + " >" + out;
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  bool sent = false;
+  for (int i = 0; i < 6000; ++i) {  // a minute at most
+    if (waitpid(child, &status, WNOHANG) == child)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {
+      kill(child, SIGINT);
+      sent = true;
+    }
+    usleep(10000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return -1;
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  // 40 steps, so that every second one prints a line; far more than fit before the signal.
+  const int code = interrupt(
+      "train gpt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
+      "--context 64 --batch 16 --threads 2" +
+          text + " --out " + model,
+      weft.path("log"));
+  BOOST_TEST(code == 0);
+  const std::string log = read_text_file(weft.path("log"));
+  BOOST_TEST(contains(last_line(log), "of 40; go on with: weft train gpt --resume " + model));
+  BOOST_TEST(weft("inspect " + model).code == 0);
 }
 
 }  // namespace
