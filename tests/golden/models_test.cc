@@ -20,12 +20,6 @@ using nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 namespace fs = std::filesystem;
 
-double largest(const Tensor& t) {
-  double m = 0;
-  for (std::int64_t i = 0; i < t.numel(); ++i) m = std::max(m, std::abs(t.at(i)));
-  return m;
-}
-
 // Collects what differs and by how much.
 struct Comparison {
   double worst = 0;
