@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "weft/graph/control/call.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
 
@@ -211,20 +212,6 @@ std::string describe(const Value& v) {
 }
 
 }  // namespace
-
-Value sum_to(Value value, const Shape& shape) {
-  Graph& graph = value.graph();
-  const int extra = value.rank() - shape.rank();
-  std::vector<std::int64_t> axes;
-  for (int i = 0; i < value.rank(); ++i) {
-    if (i < extra || (shape[i - extra] == Dim(1) && value.shape()[i] != Dim(1))) axes.push_back(i);
-  }
-  if (!axes.empty()) {
-    value = graph.apply("sum", {value}, {{"axes", axes}, {"keepdims", true}}, {}).output(0);
-  }
-  if (value.shape() == shape) return value;
-  return graph.apply("reshape", {value}, {{"shape", shape}}, {}).output(0);
-}
 
 std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
                              const GradientOptions& options, SourceLocation loc) {

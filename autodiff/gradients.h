@@ -47,7 +47,4 @@ std::vector<Value> gradients(Value output, std::initializer_list<Variable> wrt,
 Value gradient(Value output, Value wrt, const GradientOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 
-/// Sums `value` over the axes along which `shape` was broadcast to it.
-Value sum_to(Value value, const Shape& shape);
-
 }  // namespace weft

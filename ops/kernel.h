@@ -9,6 +9,7 @@
 #include "weft/core/dtype.h"
 #include "weft/core/shape.h"
 #include "weft/ops/attribute.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
 
@@ -26,6 +27,7 @@ struct KernelRequest {
   std::vector<OperandSpec> inputs;
   std::vector<OperandSpec> outputs;
   Attributes attributes;  // Dims evaluated
+  Precision precision = Precision::highest;
 
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].present; }

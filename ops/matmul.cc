@@ -23,6 +23,7 @@ std::vector<ValueType> infer_matmul(const InferContext& c) {
   c.require_min_rank(0, 2, "a");
   c.require_min_rank(1, 2, "b");
   c.require_same_dtype(0, 1);
+  if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Shape &a = c.shape(0), &b = c.shape(1);
   const int ra = a.rank(), rb = b.rank();
@@ -220,6 +221,9 @@ std::vector<OpErrorSample> matmul_errors() {
       {{{f32, {2, 3}}, {DType::f64, {3, 5}}}, none, "different dtypes, f32 and f64"},
       {{{DType::i64, {2, 3}}, {DType::i64, {3, 5}}}, none, "a must be f32 or f64, but is i64"},
       {{{f32, {2, 2, 3}}, {f32, {4, 3, 5}}}, none, "shapes [2] and [4] do not broadcast"},
+      {{{f32, {2, 3}}, {f32, {3, 5}}},
+       {{"precision", std::string("low")}},
+       "unknown precision 'low'; there are highest, high, medium"},
   };
 }
 
@@ -232,9 +236,9 @@ void add_matmul_ops(OpSet& ops) {
       "out[..., i, j] = sum_k a[..., i, k] b[..., k, j], the axes before the last two broadcast. "
       "transpose_a and transpose_b say that the last two axes of the operand are swapped in "
       "memory. "
-      "An empty sum is 0.";
+      "An empty sum is 0. precision is that of the program, or highest, high or medium.";
   r.inputs = {{"a"}, {"b"}};
-  r.attributes = {{"transpose_a", false}, {"transpose_b", false}};
+  r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
   r.infer = infer_matmul;
   r.kernel = matmul_kernel;
   r.cost = matmul_cost;

@@ -248,7 +248,9 @@ std::vector<Program> GraphReader::programs() {
                                        [&](const Program& q) { return q.name() == p.name(); });
         if (known) throw FormatError(fmt::format("there are two programs '{}'", p.name()));
         Program program(p.name());
-        program.precision(read_enum<Precision>(p.precision(), 3, "precision"));
+        if (p.precision() != 0) {
+          program.precision(read_enum<Precision>(p.precision(), 3, "precision"));
+        }
         for (const v1::Output& o : p.outputs())
           program.output(o.name(), value(main_, o.value()), {});
         for (const v1::Update& u : p.updates()) {

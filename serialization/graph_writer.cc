@@ -199,7 +199,7 @@ v1::Variable GraphWriter::variable(const VariableInfo& info, std::uint64_t data)
 v1::Program GraphWriter::program(const Program& p) const {
   v1::Program out;
   out.set_name(p.name());
-  out.set_precision(static_cast<std::uint32_t>(p.precision()));
+  if (p.precision()) out.set_precision(static_cast<std::uint32_t>(*p.precision()));
   for (const auto& [name, value] : p.outputs()) {
     v1::Output& o = *out.add_outputs();
     o.set_name(name);

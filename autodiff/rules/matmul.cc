@@ -1,6 +1,6 @@
-#include "weft/autodiff/gradients.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -18,10 +18,17 @@ Value as_rows(Value v) {
 std::vector<Value> matmul_gradient(const GradientContext& c) {
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Value a = c.input(0), b = c.input(1), g = c.cotangent();
+  const std::string& own = c.attributes().text("precision");
+  const std::optional<Precision> precision =
+      own.empty() ? std::nullopt : std::optional(parse_precision(own));
+  const auto product = [&](Value left, bool transpose_left, Value right, bool transpose_right) {
+    return matmul(
+        left, right,
+        {.transpose_a = transpose_left, .transpose_b = transpose_right, .precision = precision});
+  };
   std::vector<Value> result(2);
   if (c.needs(0)) {
-    const Value da = ta ? matmul(b, g, {.transpose_a = tb, .transpose_b = true})
-                        : matmul(g, b, {.transpose_b = !tb});
+    const Value da = ta ? product(b, tb, g, true) : product(g, false, b, !tb);
     result[0] = sum_to(da, a.shape());
   }
   if (c.needs(1)) {
@@ -29,8 +36,7 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
     // many.
     const bool rows = b.rank() == 2 && a.rank() > 2 && !ta;
     const Value left = rows ? as_rows(a) : a, right = rows ? as_rows(g) : g;
-    const Value db = tb ? matmul(right, left, {.transpose_a = true, .transpose_b = ta})
-                        : matmul(left, right, {.transpose_a = !ta});
+    const Value db = tb ? product(right, true, left, ta) : product(left, !ta, right, false);
     result[1] = sum_to(db, b.shape());
   }
   return result;

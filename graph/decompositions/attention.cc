@@ -110,15 +110,6 @@ class Definition {
     return sum(reshape(x, split), 2);
   }
 
-  /// Sums ds over the axes on which `operand` is broadcast.
-  static Value sum_to(const Value& ds, const Value& operand) {
-    std::vector<int> axes;
-    for (int axis = 0; axis < 4; ++axis) {
-      if (operand.shape()[axis] == Dim(1) && !(ds.shape()[axis] == Dim(1))) axes.push_back(axis);
-    }
-    return axes.empty() ? ds : sum(ds, axes, true);
-  }
-
   Value offset_gradient(const Value& ds) const {
     const Value source = q_start.defined() ? permute(ds, {1, 0, 2, 3}) : sum(ds, 0);
     return index_add(zeros_like(offset_bias), offset_index(), source, 1);
@@ -188,7 +179,7 @@ Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph
   return {matmul(ds, d.k, false, false) * d.scale(),
           d.per_key_head(matmul(ds, d.q, true, false)) * d.scale(),
           d.per_key_head(matmul(d.dropped(p), g, true, false)),
-          d.bias.defined() ? Definition::sum_to(ds, d.bias) : Value(),
+          d.bias.defined() ? sum_to(ds, d.bias.shape()) : Value(),
           d.offset_bias.defined() ? d.offset_gradient(ds) : Value(),
           d.row_bias.defined() ? d.row_gradient(ds) : Value(),
           d.col_bias.defined() ? d.col_gradient(ds) : Value()};

@@ -7,8 +7,7 @@
 
 namespace weft {
 
-// -- Arithmetic: f32, f64 and integers, which wrap around
-// ---------------------------------------------
+// -- Arithmetic: f32, f64 and integers, which wrap around ----------------------------------------
 
 Value add(Arg a, Arg b);
 Value sub(Arg a, Arg b);
@@ -34,8 +33,7 @@ Value& operator-=(Value& a, Arg b);
 Value& operator*=(Value& a, Arg b);
 Value& operator/=(Value& a, Arg b);
 
-// -- Comparisons: any dtype -> bool. With NaN all are false but not_equal
-// ------------------------------
+// -- Comparisons: any dtype -> bool. With NaN all are false but not_equal ------------------------
 
 /// Elementwise a == b. (The operator == of Value compares handles.)
 Value equal(Arg a, Arg b);
@@ -49,8 +47,7 @@ Value operator<=(Arg a, Arg b);
 Value operator>(Arg a, Arg b);
 Value operator>=(Arg a, Arg b);
 
-// -- Logic on bools
-// -----------------------------------------------------------------------------------
+// -- Logic on bools ------------------------------------------------------------------------------
 
 Value logical_and(Arg a, Arg b);
 Value logical_or(Arg a, Arg b);

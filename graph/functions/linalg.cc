@@ -8,9 +8,14 @@
 namespace weft {
 namespace {
 
-Value apply_matmul(Value a, Value b, bool transpose_a, bool transpose_b, SourceLocation loc) {
+Value apply_matmul(Value a, Value b, const MatmulOptions& o, SourceLocation loc) {
+  const std::string precision(o.precision ? precision_name(*o.precision) : "");
   return a.graph()
-      .apply("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}, loc)
+      .apply("matmul", {a, b},
+             {{"transpose_a", o.transpose_a},
+              {"transpose_b", o.transpose_b},
+              {"precision", precision}},
+             loc)
       .output(0);
 }
 
@@ -44,7 +49,7 @@ ArgPair resolve_tensors(const Arg& a, const Arg& b, std::string_view function) {
 Value matmul(Arg a, Arg b, const MatmulOptions& options) {
   const ArgPair p = resolve_tensors(a, b, "matmul");
   if (p.a.rank() >= 2 && p.b.rank() >= 2) {
-    return apply_matmul(p.a, p.b, options.transpose_a, options.transpose_b, p.loc);
+    return apply_matmul(p.a, p.b, options, p.loc);
   }
   Graph& graph = p.a.graph();
   const bool row = p.a.rank() == 1, column = p.b.rank() == 1;
@@ -64,8 +69,11 @@ Value matmul(Arg a, Arg b, const MatmulOptions& options) {
   const Graph::Frame frame(graph, "matmul", p.loc);
   const Value left = row ? unsqueeze(p.a, 0) : p.a;
   const Value right = column ? unsqueeze(p.b, 1) : p.b;
-  Value out =
-      apply_matmul(left, right, !row && options.transpose_a, !column && options.transpose_b, p.loc);
+  Value out = apply_matmul(left, right,
+                           {.transpose_a = !row && options.transpose_a,
+                            .transpose_b = !column && options.transpose_b,
+                            .precision = options.precision},
+                           p.loc);
   if (column) out = reshape(out, without_axis(out.shape(), out.rank() - 1));
   if (row) out = reshape(out, without_axis(out.shape(), out.rank() - (column ? 1 : 2)));
   return out;

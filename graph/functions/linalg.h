@@ -1,10 +1,12 @@
 // Linear algebra: matmul, einsum and what is made of them.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "weft/graph/functions/arg.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
 
@@ -15,6 +17,8 @@ struct MatmulOptions {
   /// The last two axes of the operand are swapped in memory: nothing is transposed for it.
   bool transpose_a = false;
   bool transpose_b = false;
+  /// Accuracy of this product and of its gradients; that of the program where absent.
+  std::optional<Precision> precision = {};
 };
 /// Matrix product with NumPy's rules: [..., M, K] x [..., K, N] -> [..., M, N], the axes in front
 /// broadcast. A 1-D operand is a row (a) or a column (b), its axis does not appear in the result,

@@ -9,8 +9,7 @@
 
 namespace weft {
 
-// -- Signs and powers. neg, abs, sign and square also take integers, which wrap around
-// -----------------
+// -- Signs and powers. neg, abs, sign and square also take integers, which wrap around -----------
 
 Value neg(Arg x);
 /// |x|; gradient 0 at 0.
@@ -24,8 +23,7 @@ Value rsqrt(Arg x);
 /// 1 / x.
 Value reciprocal(Arg x);
 
-// -- Transcendental
-// ------------------------------------------------------------------------------------
+// -- Transcendental ------------------------------------------------------------------------------
 
 Value exp(Arg x);
 /// Natural logarithm: -inf at 0, NaN below.
@@ -42,8 +40,7 @@ Value erf(Arg x);
 /// 1 / (1 + exp(-x)).
 Value sigmoid(Arg x);
 
-// -- Activations. None overflows for large |x|
-// -----------------------------------------------------------
+// -- Activations. None overflows for large |x| ---------------------------------------------------
 
 /// max(x, 0); NaN stays NaN; gradient 0 at 0.
 Value relu(Arg x);
@@ -70,8 +67,7 @@ Value softplus(Arg x);
 /// x * tanh(softplus(x)) (Misra 2020).
 Value mish(Arg x);
 
-// -- Rounding, bounds, conversion
-// -------------------------------------------------------------------------
+// -- Rounding, bounds, conversion ----------------------------------------------------------------
 
 Value floor(Arg x);
 Value ceil(Arg x);
@@ -86,8 +82,7 @@ Value cast(Arg x, DType dtype);
 /// bool: neither infinite nor NaN.
 Value isfinite(Arg x);
 
-// -- For the machinery
-// -------------------------------------------------------------------------------------
+// -- For the machinery ---------------------------------------------------------------------------
 
 /// x, any dtype; gradients do not pass.
 Value stop_gradient(Arg x);

@@ -98,4 +98,18 @@ Value norm(Arg x, const Axes& axes, bool keepdims) {
   return graph.apply("where", {zero, graph.scalar(v.dtype(), 0), root}).output(0);
 }
 
+Value sum_to(Value value, const Shape& shape) {
+  Graph& graph = value.graph();
+  const int extra = value.rank() - shape.rank();
+  std::vector<std::int64_t> axes;
+  for (int i = 0; i < value.rank(); ++i) {
+    if (i < extra || (shape[i - extra] == Dim(1) && value.shape()[i] != Dim(1))) axes.push_back(i);
+  }
+  if (!axes.empty()) {
+    value = graph.apply("sum", {value}, {{"axes", axes}, {"keepdims", true}}, {}).output(0);
+  }
+  if (value.shape() == shape) return value;
+  return graph.apply("reshape", {value}, {{"shape", shape}}, {}).output(0);
+}
+
 }  // namespace weft

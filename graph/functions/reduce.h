@@ -50,4 +50,7 @@ Value stddev(Arg x, const Axes& axes = {}, const VarOptions& options = {});
 /// Euclidean norm sqrt(sum(x^2)); its gradient at 0 is taken as 0.
 Value norm(Arg x, const Axes& axes = {}, bool keepdims = false);
 
+/// Sums `value` over the axes along which `shape` was broadcast to it: what a gradient needs.
+Value sum_to(Value value, const Shape& shape);
+
 }  // namespace weft

@@ -138,8 +138,7 @@ class Graph {
   /// make a Session over one graph (which nobody builds any more).
   std::mutex& copy_mutex() const { return copy_mutex_; }
 
-  // -- Side tables: never part of identity
-  // ---------------------------------------------------------
+  // -- Side tables: never part of identity -------------------------------------------------------
 
   /// Names a value, so that it can be fetched by name. The same name twice is a GraphError.
   void set_name(std::string_view name, Value value, SourceLocation loc = SourceLocation::current());

@@ -5,26 +5,6 @@
 #include <algorithm>
 
 namespace weft {
-namespace {
-
-constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
-    {Precision::highest, "highest"}, {Precision::high, "high"}, {Precision::medium, "medium"}};
-
-}  // namespace
-
-std::string_view precision_name(Precision precision) {
-  for (const auto& [p, name] : kPrecisions) {
-    if (p == precision) return name;
-  }
-  return "unknown";
-}
-
-Precision parse_precision(std::string_view name) {
-  for (const auto& [p, n] : kPrecisions) {
-    if (n == name) return p;
-  }
-  throw ArgumentError(fmt::format("unknown precision '{}'; there are highest, high, medium", name));
-}
 
 void Program::adopt(Value value, std::string_view what, SourceLocation loc) {
   if (!value.defined()) {
@@ -79,7 +59,7 @@ Program& Program::update(const Updates& updates, SourceLocation loc) {
   return *this;
 }
 
-Program& Program::precision(Precision precision) {
+Program& Program::precision(std::optional<Precision> precision) {
   precision_ = precision;
   return *this;
 }

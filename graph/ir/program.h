@@ -1,23 +1,15 @@
 // Programs: what a Session runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "weft/graph/ir/graph.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
-
-/// The lowest accuracy that matrix products of a program may use for float32 (stored in files:
-/// never renumber). A kernel may always be more accurate.
-enum class Precision : std::uint8_t {
-  highest = 1,  // float32 accuracy
-  high = 2,     // about 4e-6 relative (three bfloat16 products)
-  medium = 3,   // bfloat16 operands, float32 sums
-};
-std::string_view precision_name(Precision precision);
-Precision parse_precision(std::string_view name);
 
 /// New values of variables, applied together at the end of a run.
 class Updates {
@@ -50,10 +42,12 @@ class Program {
   /// second update of a variable is a GraphError.
   Program& update(Variable variable, Value value, SourceLocation loc = SourceLocation::current());
   Program& update(const Updates& updates, SourceLocation loc = SourceLocation::current());
-  Program& precision(Precision precision);
+  /// Accuracy of the program's matrix products; nodes may have their own. Without one the Session's
+  /// default counts (SessionOptions::precision).
+  Program& precision(std::optional<Precision> precision);
 
   const std::string& name() const { return name_; }
-  Precision precision() const { return precision_; }
+  std::optional<Precision> precision() const { return precision_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
   /// All updates: those given, then one for every random key that this program draws from (keys
   /// advance only in programs that draw).
@@ -75,7 +69,7 @@ class Program {
   void adopt(Value value, std::string_view what, SourceLocation loc);
 
   std::string name_;
-  Precision precision_ = Precision::highest;
+  std::optional<Precision> precision_;
   Graph* graph_ = nullptr;
   std::vector<std::pair<std::string, Value>> outputs_;
   Updates updates_;

@@ -65,7 +65,16 @@ Cost default_cost(const KernelRequest& request) {
   return cost;
 }
 
-PlanStep make_step(const Plan& plan, Index n) {
+// What the node says, else the program, else the Session.
+Precision precision_of(const Plan& plan, const Attributes& attributes, Precision session) {
+  const Attribute* own = attributes.find("precision");
+  if (own != nullptr && !std::get<std::string>(*own).empty()) {
+    return parse_precision(std::get<std::string>(*own));
+  }
+  return plan.program->module.program.precision().value_or(session);
+}
+
+PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
   const CompiledProgram& c = *plan.program;
   const Node& node = *c.nodes[n];
   const OpRecord& op = node.op();
@@ -94,6 +103,7 @@ PlanStep make_step(const Plan& plan, Index n) {
       throw GraphError("this op has no kernel; it must be replaced before the program runs");
     }
     request.attributes = node.attributes().evaluate(plan.bindings);
+    request.precision = precision_of(plan, request.attributes, options.precision);
     step.kernel = op.kernel(request);
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;
@@ -165,7 +175,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
   for (Index n = 0; n < c.nodes.size(); ++n) {
     const OpRecord& op = c.nodes[n]->op();
     if (op.has(Trait::leaf) || op.has(Trait::alias)) continue;
-    plan->steps.push_back(make_step(*plan, n));
+    plan->steps.push_back(make_step(*plan, n, options));
   }
   collect_results(*plan);
   lay_out(*plan);

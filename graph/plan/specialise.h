@@ -10,6 +10,8 @@ namespace weft {
 struct PlanOptions {
   /// Bytes kept free on both sides of every arena buffer, a multiple of 64 (test mode).
   std::size_t guard = 0;
+  /// Of matrix products, where neither node nor program says.
+  Precision precision = Precision::highest;
 };
 
 /// Evaluates shapes and attributes, makes kernels, orders the steps, forms waves and lays out

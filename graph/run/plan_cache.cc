@@ -22,7 +22,7 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     key.words.push_back(name.size());
     key.names += name;
   };
-  key.words.push_back(static_cast<std::uint64_t>(program.precision()));
+  key.words.push_back(program.precision() ? static_cast<std::uint64_t>(*program.precision()) : 0);
   add_name(program.name());
   key.words.push_back(program.outputs().size());
   for (const auto& [name, value] : program.outputs()) {
@@ -72,7 +72,8 @@ std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const Compiled
       return it->plan;
     }
   }
-  auto made = specialise(program, bindings, {.guard = options_.guard});
+  auto made =
+      specialise(program, bindings, {.guard = options_.guard, .precision = options_.precision});
   if (options_.verify) verify(*made);
   ++specialise_count_;
   plans_.push_front({std::move(sizes), made});

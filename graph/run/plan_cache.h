@@ -20,6 +20,7 @@ class PlanCache {
     bool passes = true;
     bool verify = false;
     std::size_t guard = 0;
+    Precision precision = Precision::highest;
   };
   explicit PlanCache(Options options) : options_(options) {}
 

@@ -48,7 +48,8 @@ struct Session::Impl {
         cache({.plans = o.plan_cache,
                .passes = o.passes,
                .verify = o.verify,
-               .guard = o.poison ? kGuardBytes : 0}),
+               .guard = o.poison ? kGuardBytes : 0,
+               .precision = o.precision}),
         executor({.threads = o.threads, .shuffle_seed = o.shuffle_seed, .poison = o.poison}),
         profiling(o.profile) {
     if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");

@@ -28,6 +28,8 @@ struct SessionOptions {
   /// Random keys live in this Session and not in the store, so that several Sessions may draw from
   /// one store's programs without being its writer.
   bool own_keys = false;
+  /// Accuracy of matrix products in programs that state none themselves.
+  Precision precision = Precision::highest;
   /// Records times of nodes from the start; see Session::profile().
   bool profile = false;
   // Test modes.

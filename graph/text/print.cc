@@ -75,8 +75,8 @@ class Printer {
   }
 
   void program(const Program& p, const Updates& updates) {
-    out_ += fmt::format("program {} {{\n  precision {}\n", quote_if_needed(p.name()),
-                        precision_name(p.precision()));
+    out_ += fmt::format("program {} {{\n", quote_if_needed(p.name()));
+    if (p.precision()) out_ += fmt::format("  precision {}\n", precision_name(*p.precision()));
     for (const auto& [name, value] : p.outputs()) {
       out_ += fmt::format("  output {} = {}\n", quote_if_needed(name), names_.at(value));
     }

@@ -31,7 +31,7 @@ struct PrintOptions {
 ///   %0 = take(@net.tok.weight, %tokens) {axis = 0} : f32[batch, seq, 128]
 ///   name hidden.0 = %0
 ///   program train {
-///     precision highest
+///     precision high
 ///     output embedded = %0
 ///   }
 /// Also functions (`func`), requirements (`require`), updates and second names of variables. Values

@@ -53,7 +53,7 @@ void print_summary(const InspectArguments& args, const Checkpoint& file) {
 void print_programs(const Checkpoint& file) {
   for (const Program& program : file.programs()) {
     fmt::print("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
-               precision_name(program.precision()));
+               program.precision() ? precision_name(*program.precision()) : "of the session");
     for (const Value& input : program.inputs()) {
       fmt::print("  input   {}: {}\n", input.node().attributes().text("name"), input.type().str());
     }

@@ -68,8 +68,7 @@ using Tag = hn::ScalableTag<T>;
 template <class T>
 constexpr int kPanelColumns = static_cast<int>(2 * hn::MaxLanes(Tag<T>()));
 
-// -- Packing
-// ------------------------------------------------------------------------------------------
+// -- Packing -------------------------------------------------------------------------------------
 
 // out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare: a transposition in
 // 128-bit vectors.
@@ -159,8 +158,7 @@ void PackPanels(const T* in, std::int64_t across_stride, std::int64_t depth_stri
   }
 }
 
-// -- The micro-kernel
-// ---------------------------------------------------------------------------------
+// -- The micro-kernel ----------------------------------------------------------------------------
 
 // kRows x kPanelColumns of C from one panel of A (of which kRows rows are used) and one of B.
 template <int kRows, class T>
@@ -249,8 +247,7 @@ void PackedGemm(const GemmProblem<T>& g, T* scratch) {
   }
 }
 
-// -- Few rows: B is read once, where it lies
-// ----------------------------------------------------------
+// -- Few rows: B is read once, where it lies -----------------------------------------------------
 
 // kVectors vectors of columns from j on; lanes before `skip` are computed again and not written.
 template <int kRows, int kVectors, class T>

@@ -36,8 +36,7 @@ HWY_INLINE T* elements(void* p) {
   return static_cast<T*>(p);
 }
 
-// -- Partial vectors: the remainder of a row gets the same arithmetic as its body
-// --------------------
+// -- Partial vectors: the remainder of a row gets the same arithmetic as its body ----------------
 
 // Whether masked loads and stores of T neither fault nor read behind the end. Without them (SSSE3)
 // Highway 1.0.3 loads whole vectors, so a buffer is used.
@@ -104,8 +103,7 @@ HWY_INLINE hn::TFromD<D> min_lanes(D d, hn::Vec<D> v) {
   return hn::GetLane(hn::MinOfLanes(d, v));
 }
 
-// -- Floats as doubles: for sums that need more than 24 bits
-// ------------------------------------------
+// -- Floats as doubles: for sums that need more than 24 bits -------------------------------------
 
 /// As many floats as `d` (double) has lanes, promoted.
 template <class D>

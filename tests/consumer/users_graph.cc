@@ -44,7 +44,6 @@ variable @weight: parameter f32[3, 3] = normal(0x0p+0, 0x1p+0)
 %2 = mul(%x, %1) : f32[batch, 3]
 %3 = add(%2, %x) : f32[batch, 3]
 program gate {
-  precision highest
   output y = %3
 }
 )";

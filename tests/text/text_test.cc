@@ -118,7 +118,6 @@ BOOST_AUTO_TEST_CASE(prints_readable_text) {
              "%0 = sum(%x) {axes = [0], keepdims = false} : f32[4]\n"
              "name total = %0\n"
              "program eval {\n"
-             "  precision highest\n"
              "  output y = %0\n"
              "  update @net.w = %0\n"
              "}\n");
