@@ -1,0 +1,82 @@
+// Ways of multiplying packed matrices. A product is cut into blocks of K and tiles of C; an engine
+// packs the parts of A and B that a tile needs into panels and multiplies them. Packing takes any
+// strides and storage dtypes, so transposes and conversions cost nothing more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/core/dtype.h"
+#include "weft/ops/precision.h"
+
+namespace weft::kernels {
+
+/// A matrix in memory whose dtype is known at run time only: element (i, j) is element
+/// i * row_stride + j * column_stride from `data` on.
+struct MatrixSource {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 1;
+
+  MatrixSource transposed() const { return {data, dtype, column_stride, row_stride}; }
+  /// The part that starts at (row, column).
+  MatrixSource from(std::int64_t row, std::int64_t column) const {
+    const std::int64_t offset = row * row_stride + column * column_stride;
+    return {static_cast<const std::byte*>(data) +
+                offset * static_cast<std::int64_t>(dtype_size(dtype)),
+            dtype, row_stride, column_stride};
+  }
+};
+
+/// What multiply() gets of an operand: its packed panels, and the same part of the matrix as it lies
+/// in memory, for engines that must fall back to another arithmetic where entries are out of their
+/// range.
+struct PackedBlock {
+  const std::byte* panels = nullptr;
+  MatrixSource source;
+};
+
+/// One way of multiplying. Immutable, with static lifetime; its functions may run on any thread.
+///
+/// A block of A (rows x depth) is packed as panels of `row_panel` rows, a block of B (depth x
+/// columns) as panels of `column_panel` columns; the last panel may be partial, but takes a panel's
+/// memory. Every panel is self-contained (also what an engine notes about its entries): panel i
+/// starts i * panel_bytes(depth) after the first, and a block may be packed in several calls, each
+/// from a panel on, by different threads. Panels are multiples of 64 bytes, 64-byte aligned.
+struct GemmEngine {
+  std::string_view name;
+  /// Dtype of C: f32 (sources are f32, bf16 or f16) or f64 (sources are f64).
+  DType result = DType::f32;
+  std::int64_t row_panel = 0;
+  std::int64_t column_panel = 0;
+  /// K is cut into blocks of this size, summed in order: part of what decides the bits.
+  std::int64_t depth_block = 0;
+
+  std::size_t (*a_panel_bytes)(std::int64_t depth) = nullptr;
+  std::size_t (*b_panel_bytes)(std::int64_t depth) = nullptr;
+  /// Packs the block that starts at element (0, 0) of the source; depth is 1 to depth_block.
+  void (*pack_a)(const MatrixSource& a, std::int64_t rows, std::int64_t depth,
+                 std::byte* panels) = nullptr;
+  void (*pack_b)(const MatrixSource& b, std::int64_t depth, std::int64_t columns,
+                 std::byte* panels) = nullptr;
+  /// C = A B, or C += A B where `accumulate`, for blocks of one depth. C is row-major with c_stride
+  /// elements from row to row. `scratch` has multiply_scratch bytes, 64-byte aligned. The bits of an
+  /// element depend on its row of A and its column of B only, never on where tiles begin and end.
+  void (*multiply)(const PackedBlock& a, const PackedBlock& b, std::int64_t rows,
+                   std::int64_t columns, std::int64_t depth, void* c, std::int64_t c_stride,
+                   bool accumulate, std::byte* scratch) = nullptr;
+  std::size_t multiply_scratch = 0;
+};
+
+/// Fused multiply-adds in vectors, on every CPU; right for every input. `result` is f32 or f64.
+/// The engine of the SIMD target that is in force at the call.
+const GemmEngine& fma_engine(DType result);
+
+/// The engine for a product of these sizes: by shape and CPU features only, never by timing. f64
+/// always runs on fused multiply-adds.
+const GemmEngine& choose_engine(DType result, Precision precision, std::int64_t m, std::int64_t n,
+                                std::int64_t k);
+
+}  // namespace weft::kernels

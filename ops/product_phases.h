@@ -1,0 +1,72 @@
+// Matrix products as phases of a kernel: how an op of any kind multiplies with all workers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "weft/core/dtype.h"
+#include "weft/ops/kernel.h"
+#include "weft/ops/precision.h"
+
+namespace weft {
+
+/// One operand of a batch of products: element (i, j) of product p is element
+/// offsets[p] + i * row_stride + j * column_stride.
+struct ProductOperand {
+  DType dtype = DType::f32;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 1;
+  std::vector<std::int64_t> offsets;  // one per product; empty: 0 for all
+};
+
+/// `products` products C = A B, or C += A B where `accumulate`, of m x k and k x n matrices. C is
+/// f32 (A and B each f32, bf16 or f16) or f64 (A and B f64), has column_stride 1, and overlaps
+/// neither A nor B, nor the C of another product. Any size may be 0; an empty sum is 0.
+struct ProductShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t products = 1;
+  ProductOperand a, b, c;
+  bool accumulate = false;
+  Precision precision = Precision::highest;
+};
+
+/// Where the operands of a run are: in its inputs and outputs, or in its shared scratch.
+struct ProductPointers {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+};
+
+/// A part of C that has its final values and is still in cache.
+struct FinishedTile {
+  std::int64_t product = 0;
+  std::int64_t row = 0, column = 0;  // of its first element in C
+  std::int64_t rows = 0, columns = 0;
+  void* c = nullptr;  // its first element
+  std::int64_t c_stride = 0;
+};
+
+/// Appends products to the phases of `kernel`. One builder's products share their scratch, as phases
+/// run one after the other. Reserve scratch of your own (Kernel::shared_scratch, slot_scratch) before
+/// making the builder: what is there then stays yours, also while products run and in `finish`.
+///
+/// How the work is cut follows from the shape and the CPU's features alone, so bits are the same
+/// for any number of threads.
+class ProductPhases {
+ public:
+  explicit ProductPhases(Kernel& kernel);
+
+  /// `pointers` is asked once per chunk. `finish`, where given, is called once for every part of C
+  /// after its last sum, on the worker that computed it, in any order; parts cover C.
+  void add(ProductShape shape, std::function<ProductPointers(const KernelRun&)> pointers,
+           std::function<void(const KernelRun&, const FinishedTile&)> finish = nullptr);
+
+ private:
+  Kernel& kernel_;
+  std::size_t shared_begin_;
+  std::size_t slot_begin_;
+};
+
+}  // namespace weft
