@@ -148,17 +148,24 @@ class Printer {
       out_ += fmt::format("{}{}", comma(i), v.defined() ? names.at(v) : "_");
     }
     out_ += ")";
-    if (!n.attributes().empty()) {
-      out_ += " {";
-      std::string_view separator;
-      for (const auto& [name, value] : n.attributes()) {
-        out_ += fmt::format("{}{} = {}", separator, name, attribute(value));
-        separator = ", ";
-      }
-      out_ += "}";
+    // Those at their default are left out, so that an attribute may be added to an op without
+    // changing anybody's text.
+    std::string_view separator = " {";
+    for (const auto& [name, value] : n.attributes()) {
+      if (is_default(n.op(), name, value)) continue;
+      out_ += fmt::format("{}{} = {}", separator, name, attribute(value));
+      separator = ", ";
     }
+    if (separator == ", ") out_ += "}";
     if (n.instance() != 0) out_ += fmt::format(" instance {}", n.instance());
     out_ += fmt::format(" : {}{}\n", types, place(n));
+  }
+
+  static bool is_default(const OpRecord& op, std::string_view name, const Attribute& value) {
+    for (const AttributeSpec& spec : op.attributes) {
+      if (spec.name == name) return !spec.required && identical(spec.default_value, value);
+    }
+    return false;
   }
 
   std::string attribute(const Attribute& value) {

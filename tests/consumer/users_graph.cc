@@ -39,7 +39,7 @@ BOOST_FIXTURE_TEST_CASE(the_graph_is_the_one_meant, GateGraph) {
 dim batch
 input %x: f32[batch, 3]
 variable @weight: parameter f32[3, 3] = normal(0x0p+0, 0x1p+0)
-%0 = matmul(%x, @weight) {transpose_a = false, transpose_b = false} : f32[batch, 3]
+%0 = matmul(%x, @weight) : f32[batch, 3]
 %1 = sigmoid(%0) : f32[batch, 3]
 %2 = mul(%x, %1) : f32[batch, 3]
 %3 = add(%2, %x) : f32[batch, 3]

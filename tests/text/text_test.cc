@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(prints_readable_text) {
              "dim batch\n"
              "input %x: f32[batch, 4]\n"
              "variable @net.w: parameter f32[4] = normal(0x0p+0, 0x1p-1)\n"
-             "%0 = sum(%x) {axes = [0], keepdims = false} : f32[4]\n"
+             "%0 = sum(%x) {axes = [0]} : f32[4]\n"
              "name total = %0\n"
              "program eval {\n"
              "  output y = %0\n"

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "weft/models/program/bench/benches.h"
+#include "weft/models/program/bench/machine.h"
+#include "weft/models/program/bench/models.h"
+#include "weft/models/program/bench/report.h"
+
+namespace weft::program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+using MakeModel = BenchModel (*)(std::string_view, std::int64_t, std::int64_t);
+
+int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, int default_runs) {
+  const auto begin = Clock::now();
+  const BenchModel made = make(bench.model, bench.batch, bench.seq);
+  const double build = seconds_since(begin);
+
+  Session session(*made.graph, bench.common.session());
+  const auto before_variables = Clock::now();
+  session.initialise();
+  const double variables = seconds_since(before_variables);
+
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : made.feeds) sizes.emplace_back(name, tensor.sizes());
+  const auto before_plan = Clock::now();
+  const auto plan = session.plan(made.program, sizes);
+  const double planning = seconds_since(before_plan);
+
+  session.run(made.program, made.feeds);
+  const double first = seconds_since(begin);
+  session.set_profiling(bench.profile);
+  const int threads = bench.common.thread_count();
+  const double peak_before = fma_peak(threads);
+  const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : default_runs,
+                              [&] { session.run(made.program, made.feeds); });
+  const double peak = (peak_before + fma_peak(threads)) / 2;
+
+  const MemoryReport memory = plan->memory();
+  const double flop = plan->cost().flops;
+  const double seconds = times.median();
+  Figures figures = {{"benchmark", kind},
+                     {"model", bench.model},
+                     {"batch", bench.batch},
+                     {"seq", bench.seq},
+                     {"precision", precision_name(bench.common.precision)},
+                     {"threads", threads},
+                     {"seconds_per_step", seconds},
+                     {"best_seconds_per_step", times.best()},
+                     {made.item_name + "_per_second", made.items / seconds},
+                     {"peak_rss_bytes", peak_rss_bytes()},
+                     {"planned_bytes", memory.arena + memory.variables + memory.outputs},
+                     {"arena_bytes", memory.arena},
+                     {"variable_bytes", memory.variables},
+                     {"flops", flop},
+                     {"flops_per_second", flop / seconds},
+                     {"peak_flops_per_second", peak},
+                     {"fraction_of_peak", flop / seconds / peak},
+                     {"build_seconds", build},
+                     {"plan_seconds", planning},
+                     {"initialise_seconds", variables},
+                     {"first_step_seconds", first}};
+  print_figures(figures, bench.common.json);
+  if (bench.profile) fmt::print(stderr, "{}", session.profile().table());
+  return 0;
+}
+
+}  // namespace
+
+int BenchOptions::thread_count() const { return threads > 0 ? threads : hardware_threads(); }
+
+SessionOptions BenchOptions::session() const {
+  return {.threads = threads, .precision = precision};
+}
+
+int bench_train(const ModelBench& bench) {
+  return bench_model(bench, "train", bench_training_step, 5);
+}
+
+int bench_forward(const ModelBench& bench) {
+  return bench_model(bench, "forward", bench_forward_pass, 7);
+}
+
+int bench_decode(const DecodeBench& bench) {
+  const int tokens = bench.common.runs > 0 ? bench.common.runs : 64;
+  const BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
+  Session session(*made.graph, bench.common.session());
+  const RunOptions options{.dims = {{"capacity", bench.context + tokens + 1}}};
+  const auto feed = [&](std::int64_t count, std::int64_t position) -> NamedTensors {
+    constexpr std::int64_t kAnyVocabulary = 65;  // ids that every model knows
+    return {{"tokens",
+             bench_ids({bench.batch, count}, kAnyVocabulary, static_cast<std::uint64_t>(position))},
+            {"position", Tensor::of<std::int64_t>({}, {position})}};
+  };
+  const auto prompt_begin = Clock::now();
+  session.run(made.program, feed(bench.context, 0), options);
+  const double prompt = seconds_since(prompt_begin);
+  std::int64_t position = bench.context;
+  session.set_profiling(bench.profile);
+  const Times times = measure(1, tokens, [&] {
+    session.run(made.program, feed(1, position), options);
+    ++position;
+  });
+
+  // What every token must read at least: all parameters but the looked-up positions.
+  std::size_t weights = 0;
+  for (const VariableStore::MemoryEntry& entry : session.store()->memory()) {
+    if (entry.kind == VariableKind::parameter && entry.name != "transformer.wpe.weight") {
+      weights += entry.bytes;
+    }
+  }
+  const int threads = bench.common.thread_count();
+  const double bandwidth = read_bandwidth(threads, weights);
+  const double seconds = times.median(), floor = static_cast<double>(weights) / bandwidth;
+  print_figures({{"benchmark", "decode"},
+                 {"model", bench.model},
+                 {"batch", bench.batch},
+                 {"context", bench.context},
+                 {"precision", precision_name(bench.common.precision)},
+                 {"threads", threads},
+                 {"seconds_per_token", seconds},
+                 {"best_seconds_per_token", times.best()},
+                 {"tokens_per_second", made.items / seconds},
+                 {"prompt_seconds", prompt},
+                 {"weight_bytes", weights},
+                 {"read_bytes_per_second", bandwidth},
+                 {"floor_seconds_per_token", floor},
+                 {"floor_fraction", floor / seconds},
+                 {"peak_rss_bytes", peak_rss_bytes()}},
+                bench.common.json);
+  if (bench.profile) fmt::print(stderr, "{}", session.profile().table());
+  return 0;
+}
+
+}  // namespace weft::program

@@ -1,0 +1,54 @@
+// What `weft bench` measures: one function per subcommand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+
+namespace weft::program {
+
+/// What all benchmarks have in common.
+struct BenchOptions {
+  int threads = 0;  // 0 = one per hardware thread
+  Precision precision = Precision::highest;
+  int runs = 0;  // measured runs; 0 = as suits the benchmark
+  bool json = false;
+
+  int thread_count() const;
+  SessionOptions session() const;
+};
+
+struct GemmShape {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+/// C [m, n] = A [m, k] B: B is stored as [n, k] (the weights of a linear layer), or as [k, n] with
+/// `plain_b`. One line per shape.
+struct GemmBench {
+  BenchOptions common;
+  std::vector<GemmShape> shapes;  // empty: those of transformers
+  bool plain_b = false;
+};
+int bench_gemm(const GemmBench& bench);
+
+struct ModelBench {
+  BenchOptions common;
+  std::string model = "gpt2";
+  std::int64_t batch = 4;
+  std::int64_t seq = 256;
+  bool profile = false;  // a table of times per node, on stderr
+};
+int bench_train(const ModelBench& bench);
+int bench_forward(const ModelBench& bench);
+
+struct DecodeBench {
+  BenchOptions common;
+  std::string model = "gpt2";
+  std::int64_t batch = 1;
+  std::int64_t context = 128;  // tokens in the cache before the first measured one
+  bool profile = false;
+};
+int bench_decode(const DecodeBench& bench);
+
+}  // namespace weft::program

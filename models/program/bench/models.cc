@@ -1,0 +1,96 @@
+#include "weft/models/program/bench/models.h"
+
+#include <fmt/format.h>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/random.h"
+#include "weft/graph/functions/loss.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/train/settings.h"
+
+namespace weft::program {
+namespace {
+
+GptConfig gpt_config(std::string_view name, std::int64_t positions) {
+  std::string known;
+  for (const GptPreset& preset : gpt_presets()) {
+    known += (known.empty() ? "" : ", ") + preset.name;
+    if (preset.name != name) continue;
+    GptConfig config = preset.model;
+    constexpr std::int64_t kCharacters = 65;  // of character models: as tinyshakespeare has
+    if (name != "gpt2") config.vocab = kCharacters;
+    if (positions > config.context) {
+      throw UsageError(fmt::format("{} has {} positions, which is less than --seq {}", name,
+                                   config.context, positions));
+    }
+    return config;
+  }
+  throw UsageError(fmt::format("unknown model '{}'; there are: {}", name, known));
+}
+
+/// A GPT over an input "tokens" in a new graph, and the ids to feed.
+struct GptBench {
+  BenchModel bench;
+  GptConfig config;
+  Value tokens;
+  std::unique_ptr<Gpt> model;
+};
+
+GptBench make_gpt(std::string_view name, std::int64_t batch, std::int64_t seq) {
+  GptBench made;
+  made.config = gpt_config(name, seq);
+  made.bench.graph = std::make_unique<Graph>();
+  made.bench.items = static_cast<double>(batch * seq);
+  made.bench.item_name = "tokens";
+  made.tokens = made.bench.graph->input("tokens", DType::i32, {"batch", "seq"});
+  made.model = std::make_unique<Gpt>(Scope(*made.bench.graph), made.config);
+  made.bench.feeds.emplace_back("tokens", bench_ids({batch, seq}, made.config.vocab, 1));
+  return made;
+}
+
+}  // namespace
+
+Tensor bench_ids(const Sizes& sizes, std::int64_t vocab, std::uint64_t seed) {
+  Tensor ids = Tensor::empty(DType::i32, sizes);
+  const RandomStream random{.seed = seed};
+  auto* out = ids.mutable_data<std::int32_t>();
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    const std::uint64_t bits = std::uint64_t{random.word(static_cast<std::uint64_t>(i))} << 32;
+    out[i] = static_cast<std::int32_t>(uniform_below(bits, static_cast<std::uint64_t>(vocab)));
+  }
+  return ids;
+}
+
+BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq) {
+  GptBench made = make_gpt(model, batch, seq);
+  BenchModel& bench = made.bench;
+  const Value targets = bench.graph->input("targets", DType::i32, {"batch", "seq"});
+  bench.feeds.emplace_back("targets", bench_ids({batch, seq}, made.config.vocab, 2));
+  const Value loss =
+      cross_entropy((*made.model)({.ids = made.tokens}).logits, targets, {.class_axis = -1});
+  const TrainingStep step =
+      adamw(loss, bench.graph->parameters(), {.lr = 1e-4, .step = {.clip_norm = 1}});
+  bench.program.output("loss", loss).update(step.updates);
+  return std::move(made.bench);
+}
+
+BenchModel bench_forward_pass(std::string_view model, std::int64_t batch, std::int64_t seq) {
+  GptBench made = make_gpt(model, batch, seq);
+  made.bench.program.output("logits", (*made.model)({.ids = made.tokens}).logits);
+  return std::move(made.bench);
+}
+
+BenchModel bench_decoding_step(std::string_view model, std::int64_t batch, std::int64_t capacity) {
+  GptBench made = make_gpt(model, batch, capacity);
+  BenchModel& bench = made.bench;
+  bench.feeds.clear();
+  bench.items = static_cast<double>(batch);
+  const Value position = bench.graph->input("position", DType::i64, {});
+  const GptDecoding decoding =
+      made.model->decode(made.tokens, position, bench.graph->dim("capacity"));
+  bench.program.output("logits", decoding.logits).update(decoding.updates);
+  return std::move(made.bench);
+}
+
+}  // namespace weft::program

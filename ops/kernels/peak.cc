@@ -1,0 +1,99 @@
+#include "weft/ops/kernels/peak.h"
+
+#include <algorithm>
+#include <chrono>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/peak.cc"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace weft::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Enough chains to hide the latency of every FMA unit so far; they fit the registers of AVX2.
+constexpr int kChains = 12;
+
+double FmaLoop(long rounds) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const V factor = hn::Set(d, 0.999F), addend = hn::Set(d, 0.001F);
+  V chain[kChains];
+  for (int i = 0; i < kChains; ++i) chain[i] = hn::Set(d, static_cast<float>(i));
+  for (long r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) chain[i] = hn::MulAdd(chain[i], factor, addend);
+  }
+  V sum = chain[0];
+  for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chain[i]);
+  // The result is looked at, so that the loop is not removed.
+  volatile float sink = hn::GetLane(hn::SumOfLanes(d, sum));
+  static_cast<void>(sink);
+  return static_cast<double>(rounds) * kChains * 2 * static_cast<double>(hn::Lanes(d));
+}
+
+void ReadAll(const float* HWY_RESTRICT data, size_t count) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const size_t lanes = hn::Lanes(d);
+  V sum[8];
+  for (V& s : sum) s = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 8 * lanes <= count; i += 8 * lanes) {
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; ++j) sum[j] = hn::Add(sum[j], hn::Load(d, data + i + j * lanes));
+  }
+  for (int j = 1; j < 8; ++j) sum[0] = hn::Add(sum[0], sum[j]);
+  volatile float sink = hn::GetLane(hn::SumOfLanes(d, sum[0]));
+  static_cast<void>(sink);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft::kernels {
+
+HWY_EXPORT(FmaLoop);
+HWY_EXPORT(ReadAll);
+
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+double measure_fma_rate(double seconds) {
+  constexpr long kRounds = 200'000;
+  double flops = 0;
+  const double begin = seconds_now();
+  double elapsed = 0;
+  while (elapsed < seconds) {
+    flops += HWY_DYNAMIC_DISPATCH(FmaLoop)(kRounds);
+    elapsed = seconds_now() - begin;
+  }
+  return elapsed > 0 ? flops / elapsed : 0;
+}
+
+double measure_read_rate(const void* data, std::size_t bytes, int times) {
+  double best = 0;
+  for (int t = 0; t < times; ++t) {
+    const double begin = seconds_now();
+    HWY_DYNAMIC_DISPATCH(ReadAll)(static_cast<const float*>(data), bytes / sizeof(float));
+    const double elapsed = seconds_now() - begin;
+    if (elapsed > 0) best = std::max(best, static_cast<double>(bytes) / elapsed);
+  }
+  return best;
+}
+
+}  // namespace weft::kernels
+#endif  // HWY_ONCE
