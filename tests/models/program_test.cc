@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "weft/models/data/text.h"
@@ -201,6 +202,41 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
   const std::string log = read_text_file(weft.path("log"));
   BOOST_TEST(contains(last_line(log), "of 40; go on with: weft train gpt --resume " + model));
   BOOST_TEST(weft("inspect " + model).code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
+  const Shell weft;
+  const auto figures = [&](const std::string& arguments) {
+    const Outcome o = weft("bench " + arguments + " --json --threads 2 --runs 2");
+    BOOST_TEST_CONTEXT(o.err) BOOST_TEST_REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out);
+  };
+  for (const std::string kind : {"train", "forward"}) {
+    const auto f = figures(kind + " --model char-small --batch 2 --seq 16 --precision high");
+    BOOST_TEST(f["benchmark"].get<std::string>() == kind);
+    BOOST_TEST(f["precision"].get<std::string>() == "high");
+    BOOST_TEST(f["threads"].get<int>() == 2);
+    for (const char* name :
+         {"seconds_per_step", "tokens_per_second", "peak_rss_bytes", "planned_bytes", "flops",
+          "fraction_of_peak", "build_seconds", "plan_seconds", "first_step_seconds"}) {
+      BOOST_TEST_CONTEXT(name) BOOST_TEST(f[name].get<double>() > 0);
+    }
+  }
+  const auto d = figures("decode --model char-small --context 4");
+  BOOST_TEST(d["seconds_per_token"].get<double>() > 0);
+  BOOST_TEST(d["floor_fraction"].get<double>() > 0);
+  const auto g = figures("gemm --m 32 --n 48 --k 16");
+  BOOST_TEST_REQUIRE(g["shapes"].size() == 1U);
+  BOOST_TEST(g["shapes"][0]["n"].get<int>() == 48);
+  BOOST_TEST(g["shapes"][0]["gflops"].get<double>() > 0);
+  BOOST_TEST(contains(weft("bench train --model char-small --batch 2 --seq 16 --runs 1").out,
+                      "seconds_per_step"));
+
+  check_error(weft("bench train --model gpt9"), 2, "unknown model 'gpt9'; there are: char-small");
+  check_error(weft("bench forward --model char-small --seq 65"), 2,
+              "char-small has 64 positions, which is less than --seq 65");
+  check_error(weft("bench gemm --m 3"), 2, "--m, --n and --k belong together");
+  check_error(weft("bench train --precision low"), 2, "low not in");
 }
 
 }  // namespace
