@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "weft/graph/plan/schedule.h"
-#include "weft/graph/plan/update_order.h"
 
 namespace weft {
 namespace {
@@ -11,7 +10,7 @@ namespace {
 using Index = std::size_t;
 
 // Puts the steps in the order that scheduling finds; returns the new number of every step.
-std::vector<int> order_steps(Plan& plan, const Uses& uses, const UpdateOrder& updates) {
+std::vector<int> apply_schedule(Plan& plan, const Uses& uses, const UpdateOrder& updates) {
   ScheduleProblem problem;
   problem.bytes.resize(plan.values.size());
   problem.kept = uses.at_end;
@@ -155,25 +154,28 @@ Occupation occupy(const Plan& plan, const Uses& uses) {
   return o;
 }
 
-void lay_out(Plan& plan) {
-  UpdateOrder updates;
-  {
-    const Uses uses = collect_uses(plan);
-    updates = order_updates(plan, uses);
-    const std::vector<int> position = order_steps(plan, uses, updates);
-    for (UpdateChain& chain : updates.chains) {
-      chain.head = position[static_cast<Index>(chain.head)];
-      for (auto& link : chain.links) link.step = position[static_cast<Index>(link.step)];
-    }
+std::vector<UpdateChain> order_steps(Plan& plan) {
+  const Uses uses = collect_uses(plan);
+  UpdateOrder updates = order_updates(plan, uses);
+  const std::vector<int> position = apply_schedule(plan, uses, updates);
+  for (UpdateChain& chain : updates.chains) {
+    chain.head = position[static_cast<Index>(chain.head)];
+    for (auto& link : chain.links) link.step = position[static_cast<Index>(link.step)];
   }
+  return std::move(updates.chains);
+}
+
+void place(Plan& plan, const std::vector<UpdateChain>& chains) {
   const Uses uses = collect_uses(plan);
   const std::vector<int> producers = check_producers(plan, uses);
   const int break_at = producers.empty() ? 0 : producers.back() + 1;
   Occupation occupation = occupy(plan, uses);
-  write_in_place(plan, uses, updates.chains, variable_reads(plan), break_at, occupation);
+  write_in_place(plan, uses, chains, variable_reads(plan), break_at, occupation);
   form_waves(plan, occupation, break_at);
   place_checks(plan, uses);
   place_memory(plan, uses, occupation);
 }
+
+void lay_out(Plan& plan) { place(plan, order_steps(plan)); }
 
 }  // namespace weft

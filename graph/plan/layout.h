@@ -2,14 +2,21 @@
 #pragma once
 
 #include "weft/graph/plan/plan.h"
+#include "weft/graph/plan/update_order.h"
 #include "weft/graph/plan/uses.h"
 
 namespace weft {
 
 /// Takes a plan whose values, steps (in a legal order), outputs and updates are there, and fills in
-/// the rest: puts the steps in order, decides what is written in place, forms waves and places all
-/// memory.
+/// the rest: both steps below.
 void lay_out(Plan& plan);
+
+/// Puts the steps in order; returns the updates that this order lets happen in place, whose steps
+/// are numbers in the new order.
+std::vector<UpdateChain> order_steps(Plan& plan);
+/// Leaves the steps in their order and decides what is written in place, forms waves and places all
+/// memory.
+void place(Plan& plan, const std::vector<UpdateChain>& chains);
 
 /// What happens to memory while steps run in the order of the plan, before waves are formed.
 struct Occupation {

@@ -28,6 +28,7 @@ struct PlanValue {
   std::size_t bytes = 0;
   int root = 0;     // the value whose memory this is
   int buffer = -1;  // for roots that exist: into Plan::buffers
+  int source = -1;  // the program's value that this is, or repeats
 };
 
 /// A range of memory with a lifetime in waves, both ends included. Values that are made in place
@@ -55,6 +56,7 @@ struct PlanStep {
   double cost_ns = 0;  // estimate on one core
   int scratch = -1;    // buffer of the shared scratch
   int wave = 0;
+  bool again = false;  // a second run, whose results an earlier one had before they were dropped
 };
 
 /// Steps that may run at the same time, and the checks of data that run before them.
@@ -85,12 +87,23 @@ struct MemoryReport {
     std::size_t offset = 0;
     int begin = 0, end = 0;  // waves
   };
-  std::size_t arena = 0;  // planned bytes
+  /// Steps of one op that run a second time because of the budget.
+  struct Recomputed {
+    std::string op;
+    int steps = 0;
+    std::size_t bytes = 0;  // of their results
+    double flops = 0;
+  };
+  std::size_t arena = 0;   // planned bytes
+  std::size_t budget = 0;  // what the arena was to fit into; 0 = no limit
   std::size_t live_peak =
       0;  // most bytes of live buffers at one time: no plan for this order needs less
   std::size_t slot_scratch = 0;  // besides, per worker
   std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
   std::vector<Entry> entries;  // arena buffers, largest first
+  std::size_t recomputed_bytes = 0;
+  double recomputed_flops = 0;
+  std::vector<Recomputed> recomputed;  // by FLOPs, most first
   std::string text(std::size_t rows = 20) const;
 };
 
@@ -100,7 +113,7 @@ struct CostReport {
     std::string name;
     double flops = 0, bytes = 0;
   };
-  double flops = 0, bytes = 0;
+  double flops = 0, bytes = 0;  // second runs included
   std::vector<Entry> entries;
   std::string text(std::size_t rows = 20) const;
 };
@@ -110,15 +123,17 @@ class Plan {
  public:
   std::shared_ptr<const CompiledProgram> program;
   Bindings bindings;
-  std::vector<PlanValue> values;  // those of the program, then those of added copies
+  std::vector<PlanValue>
+      values;  // those of the program, then those of added copies and second runs
   std::vector<PlanBuffer> buffers;
   std::vector<PlanStep> steps;
   std::vector<PlanWave> waves;
   std::vector<PlanOutput> outputs;
   std::vector<PlanUpdate> updates;
   std::size_t arena_bytes = 0;
-  std::size_t slot_scratch = 0;  // bytes per worker, 64-byte aligned
-  std::size_t guard = 0;         // bytes kept free on both sides of every arena buffer (test mode)
+  std::size_t memory_budget = 0;  // arena_bytes is not larger; 0 = no limit
+  std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
+  std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
   /// The first wave that writes into a variable's memory; waves.size() where only the end does.
   int first_write = 0;
 
@@ -126,7 +141,7 @@ class Plan {
     const PlanValue& v = values[static_cast<std::size_t>(value)];
     return buffers[static_cast<std::size_t>(values[static_cast<std::size_t>(v.root)].buffer)];
   }
-  /// "matmul (net.head)", for reports and messages.
+  /// "matmul (net.head)", "again matmul (net.head)" for a second run; for reports and messages.
   std::string step_name(int step) const;
 
   /// Everything that can be said before a run.

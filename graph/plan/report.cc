@@ -5,11 +5,18 @@
 
 #include "weft/graph/plan/offsets.h"
 #include "weft/graph/plan/plan.h"
+#include "weft/graph/plan/report_text.h"
 
 namespace weft {
 namespace {
 
 using Index = std::size_t;
+
+std::string type_text(const PlanValue& v) {
+  return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
+}
+
+}  // namespace
 
 std::string bytes_text(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -25,28 +32,52 @@ std::string flops_text(double flops) {
   return fmt::format("{:.{}f} {}FLOP", flops, unit == 0 ? 0 : 2, units[unit]);
 }
 
-std::string type_text(const PlanValue& v) {
-  return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
-}
-
-}  // namespace
-
 std::string Plan::step_name(int s) const {
   const PlanStep& step = steps[static_cast<Index>(s)];
   if (step.node == nullptr) return "copy";
   const Node& node = *step.node;
   const Graph& graph = node.graph();
+  const std::string op = (step.again ? "again " : "") + node.op().name;
   for (int o = 0; o < node.output_count(); ++o) {
     const std::string name = graph.name_of(Value(const_cast<Node*>(&node), o));
-    if (!name.empty()) return fmt::format("{} '{}'", node.op().name, name);
+    if (!name.empty()) return fmt::format("{} '{}'", op, name);
   }
   const std::string_view scope = graph.scope_of(node);
-  return scope.empty() ? node.op().name : fmt::format("{} ({})", node.op().name, scope);
+  return scope.empty() ? op : fmt::format("{} ({})", op, scope);
 }
+
+namespace {
+
+void report_second_runs(const Plan& plan, MemoryReport& report) {
+  for (const PlanStep& step : plan.steps) {
+    if (!step.again) continue;
+    const std::string& op = step.node->op().name;
+    auto entry = std::find_if(report.recomputed.begin(), report.recomputed.end(),
+                              [&](const auto& e) { return e.op == op; });
+    if (entry == report.recomputed.end()) {
+      entry = report.recomputed.insert(entry, MemoryReport::Recomputed{.op = op});
+    }
+    ++entry->steps;
+    entry->flops += step.flops;
+    for (int id : step.outputs) {
+      if (id >= 0) entry->bytes += plan.values[static_cast<Index>(id)].bytes;
+    }
+  }
+  for (const auto& entry : report.recomputed) {
+    report.recomputed_bytes += entry.bytes;
+    report.recomputed_flops += entry.flops;
+  }
+  std::stable_sort(report.recomputed.begin(), report.recomputed.end(),
+                   [](const auto& a, const auto& b) { return a.flops > b.flops; });
+}
+
+}  // namespace
 
 MemoryReport Plan::memory() const {
   MemoryReport report;
   report.arena = arena_bytes;
+  report.budget = memory_budget;
+  report_second_runs(*this, report);
   report.slot_scratch = slot_scratch;
   std::vector<int> producer(values.size(), -1), scratch_of(buffers.size(), -1);
   for (Index s = 0; s < steps.size(); ++s) {
@@ -108,6 +139,15 @@ std::string MemoryReport::text(std::size_t rows) const {
       bytes_text(static_cast<double>(slot_scratch)), bytes_text(static_cast<double>(variables)),
       bytes_text(static_cast<double>(constants)), bytes_text(static_cast<double>(feeds)),
       bytes_text(static_cast<double>(outputs)));
+  if (budget > 0) {
+    text += fmt::format("budget {}: computed again {}, {}", bytes_text(static_cast<double>(budget)),
+                        bytes_text(static_cast<double>(recomputed_bytes)),
+                        flops_text(recomputed_flops));
+    for (const Recomputed& r : recomputed) {
+      text += fmt::format("{}{} x {}", &r == recomputed.data() ? ": " : ", ", r.steps, r.op);
+    }
+    text += '\n';
+  }
   for (std::size_t i = 0; i < entries.size() && i < rows; ++i) {
     const Entry& e = entries[i];
     text += fmt::format("{:>11}  waves {:>5}..{:<5} {}  {}\n",

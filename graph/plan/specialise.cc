@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "weft/core/error.h"
+#include "weft/graph/plan/fit.h"
 #include "weft/graph/plan/layout.h"
 
 namespace weft {
@@ -36,6 +37,7 @@ void evaluate_values(Plan& plan) {
     PlanValue& v = plan.values[i];
     v.dtype = type.dtype;
     v.root = use.root;
+    v.source = static_cast<int>(i);
     try {
       v.sizes = type.shape.evaluate(plan.bindings);
       v.bytes = static_cast<std::size_t>(num_elements(v.sizes)) * dtype_size(v.dtype);
@@ -178,6 +180,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
     plan->steps.push_back(make_step(*plan, n, options));
   }
   collect_results(*plan);
+  if (options.memory_budget > 0) return fit(std::move(*plan), options.memory_budget);
   lay_out(*plan);
   return plan;
 }

@@ -12,11 +12,15 @@ struct PlanOptions {
   std::size_t guard = 0;
   /// Of matrix products, where neither node nor program says.
   Precision precision = Precision::highest;
+  /// Most bytes of the arena; 0 = no limit. What does not fit is dropped after its first uses and
+  /// computed again before the later ones, by the same kernels, so that results keep their bits.
+  std::size_t memory_budget = 0;
 };
 
 /// Evaluates shapes and attributes, makes kernels, orders the steps, forms waves and lays out
 /// memory. All symbols that occur must be bound (ShapeError names the one that is not, and the
-/// user's line).
+/// user's line). A memory_budget that cannot be met is an ArgumentError that says the smallest one
+/// for which there is a plan.
 std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> program,
                                        const Bindings& bindings, const PlanOptions& options = {});
 

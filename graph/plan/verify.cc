@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "weft/core/error.h"
 
@@ -67,6 +68,7 @@ class Verifier {
 
   void run() {
     check_lists();
+    check_wiring();
     set_initial_contents();
     for (Index w = 0; w < plan_.waves.size(); ++w) run_wave(static_cast<int>(w));
     check_end();
@@ -114,6 +116,43 @@ class Verifier {
         fail(fmt::format("a buffer at {} with {} bytes is outside the arena of {} bytes", b.offset,
                          b.bytes, plan_.arena_bytes));
       }
+    }
+  }
+
+  int source(int id) const { return id < 0 ? -1 : value(id).source; }
+
+  // Which kernel runs on which values is the program's business; a plan may only repeat steps.
+  void check_wiring() {
+    std::unordered_map<const Node*, Index> numbers;
+    for (Index n = 0; n < c_.nodes.size(); ++n) numbers.emplace(c_.nodes[n], n);
+    std::vector<int> first_runs(c_.nodes.size(), 0);
+    for (Index s = 0; s < plan_.steps.size(); ++s) {
+      const PlanStep& st = plan_.steps[s];
+      const auto wrong = [&](int id, int wanted) {
+        fail(
+            fmt::format("{} has value {}, which stands for value {} of the program, where the "
+                        "program says {}",
+                        step(static_cast<int>(s)), id, source(id), wanted));
+      };
+      if (st.node == nullptr) {
+        const int from = st.inputs.at(0), to = st.outputs.at(0);
+        if (source(from) != source(to)) wrong(to, source(from));
+        continue;
+      }
+      const Index n = numbers.at(st.node);
+      if (!st.again) ++first_runs[n];
+      for (Index i = 0; i < st.inputs.size(); ++i) {
+        if (source(st.inputs[i]) != c_.node_inputs[n].at(i)) {
+          wrong(st.inputs[i], c_.node_inputs[n].at(i));
+        }
+      }
+      for (Index o = 0; o < st.outputs.size(); ++o) {
+        const int wanted = c_.first_value[n] + static_cast<int>(o);
+        if (st.outputs[o] >= 0 && source(st.outputs[o]) != wanted) wrong(st.outputs[o], wanted);
+      }
+    }
+    for (Index n = 0; n < first_runs.size(); ++n) {
+      if (first_runs[n] > 1) fail(fmt::format("{} is in it twice", c_.nodes[n]->op().name));
     }
   }
 
@@ -240,12 +279,16 @@ class Verifier {
   }
 
   void check_end() {
-    for (const PlanOutput& o : plan_.outputs) {
+    for (Index i = 0; i < plan_.outputs.size(); ++i) {
+      const PlanOutput& o = plan_.outputs[i];
       expect(o.value, fmt::format("output '{}'", o.name));
       const PlanBuffer& b = plan_.buffer_of(o.value);
       if (o.direct && (b.space != Space::output ||
                        plan_.outputs.at(static_cast<Index>(b.index)).name != o.name)) {
         fail(fmt::format("output '{}' is not in its own memory", o.name));
+      }
+      if (source(o.value) != c_.outputs.at(i).second) {
+        fail(fmt::format("output '{}' is another value of the program", o.name));
       }
     }
     std::set<int> copied;
@@ -253,6 +296,11 @@ class Verifier {
       if (!u.direct) copied.insert(u.variable);
     }
     for (const PlanUpdate& u : plan_.updates) {
+      if (std::find(c_.updates.begin(), c_.updates.end(), std::pair(u.variable, source(u.value))) ==
+          c_.updates.end()) {
+        fail(fmt::format("variable '{}' is updated with another value of the program",
+                         variable_name(u.variable)));
+      }
       expect(u.value, fmt::format("the update of '{}'", variable_name(u.variable)));
       const PlanBuffer& b = plan_.buffer_of(u.value);
       if (u.direct && (b.space != Space::variable || b.index != u.variable)) {

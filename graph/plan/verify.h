@@ -7,6 +7,7 @@ namespace weft {
 
 /// Runs the plan on paper: follows which value lies in every byte of memory. Throws StateError that
 /// names the step if
+///   - a step is not wired as the program says (second runs of steps included),
 ///   - a step or check reads memory that does not hold the value it wants,
 ///   - two steps of a wave touch the same memory and one writes, or a step writes over what it
 ///   reads in a

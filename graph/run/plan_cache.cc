@@ -72,8 +72,10 @@ std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const Compiled
       return it->plan;
     }
   }
-  auto made =
-      specialise(program, bindings, {.guard = options_.guard, .precision = options_.precision});
+  auto made = specialise(program, bindings,
+                         {.guard = options_.guard,
+                          .precision = options_.precision,
+                          .memory_budget = options_.memory_budget});
   if (options_.verify) verify(*made);
   ++specialise_count_;
   plans_.push_front({std::move(sizes), made});

@@ -21,6 +21,7 @@ class PlanCache {
     bool verify = false;
     std::size_t guard = 0;
     Precision precision = Precision::highest;
+    std::size_t memory_budget = 0;
   };
   explicit PlanCache(Options options) : options_(options) {}
 

@@ -49,7 +49,8 @@ struct Session::Impl {
                .passes = o.passes,
                .verify = o.verify,
                .guard = o.poison ? kGuardBytes : 0,
-               .precision = o.precision}),
+               .precision = o.precision,
+               .memory_budget = o.memory_budget}),
         executor({.threads = o.threads, .shuffle_seed = o.shuffle_seed, .poison = o.poison}),
         profiling(o.profile) {
     if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");

@@ -30,6 +30,11 @@ struct SessionOptions {
   bool own_keys = false;
   /// Accuracy of matrix products in programs that state none themselves.
   Precision precision = Precision::highest;
+  /// Most bytes of the arena (intermediate results; variables, feeds and outputs are besides it);
+  /// 0 = no limit. Plans that need more drop results and compute them again, with the same bits;
+  /// Session::plan(...)->memory() says which. A budget that no plan meets is an ArgumentError that
+  /// names the smallest one.
+  std::size_t memory_budget = 0;
   /// Records times of nodes from the start; see Session::profile().
   bool profile = false;
   // Test modes.

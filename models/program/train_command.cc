@@ -33,6 +33,7 @@ void install_stop_handler() {
 struct TrainArguments {
   std::string text, out, preset, resume;
   int threads = 0;
+  std::size_t memory_budget = 0;
   std::int64_t stop_after = 0;
   double dropout = -1;
   FieldValues model = FieldValues::object();
@@ -108,13 +109,21 @@ void print_summary(const LanguageModel& model, const TextData& data, Session& se
       "training  {} steps of {} x {} characters, AdamW, learning rate {:g} -> {:g}, seed {}\n",
       grouped(s.steps), s.batch, c.context, s.lr, s.min_lr, s.seed);
   const Sizes window = {s.batch, c.context};
-  const auto plan = session.plan(model.programs.train, {{"tokens", window}, {"targets", window}});
+  const auto plan = as_usage([&] {  // a budget that is too small
+    return session.plan(model.programs.train, {{"tokens", window}, {"targets", window}});
+  });
   const MemoryReport memory = plan->memory();
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;
   fmt::print("plan      {} FLOP per step; {} of variables, {} of working memory; {} {}\n",
              short_number(plan->cost().flops), short_bytes(static_cast<double>(memory.variables)),
              short_bytes(static_cast<double>(memory.arena)), threads,
              threads == 1 ? "thread" : "threads");
+  if (memory.recomputed_bytes > 0) {
+    fmt::print("budget    {}: {} of results are computed again, {} FLOP per step\n",
+               short_bytes(static_cast<double>(memory.budget)),
+               short_bytes(static_cast<double>(memory.recomputed_bytes)),
+               short_number(memory.recomputed_flops));
+  }
   std::fflush(stdout);
 }
 
@@ -146,8 +155,9 @@ int train(const TrainArguments& args) {
                                             : resume_model(args);
   const TextData data(model.tokenizer.encode(text), model.settings.validation_fraction);
 
-  Session session(*model.graph, model.store,
-                  {.seed = model.settings.seed, .threads = args.threads});
+  Session session(
+      *model.graph, model.store,
+      {.seed = model.settings.seed, .threads = args.threads, .memory_budget = args.memory_budget});
   print_summary(model, data, session, args);
   Generator generator(session, model.programs.decode, model.config.context);
   ConsoleProgress progress([&] { return sample_line(model, generator); });
@@ -199,6 +209,11 @@ void add_train_command(CLI::App& app, Action& action) {
   gpt->add_option("--resume", args->resume, "go on with the run saved in this file");
   gpt->add_option("--threads", args->threads, "0 = all; results do not depend on it")
       ->check(CLI::Range(0, 1024));
+  gpt->add_option(
+         "--memory-budget", args->memory_budget,
+         "most bytes of working memory (500MiB, 2GiB); what does not fit is computed again, "
+         "with the same results (default: no limit)")
+      ->transform(CLI::AsSizeValue(false));
   gpt->add_option("--stop-after", args->stop_after,
                   "save and end after this step, as Ctrl-C does; --resume goes on")
       ->check(CLI::NonNegativeNumber);

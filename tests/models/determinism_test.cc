@@ -111,6 +111,38 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
   BOOST_TEST(!bitwise_equal(trained_with({.seed = 4, .threads = 2})[0], expected[0]));
 }
 
+BOOST_AUTO_TEST_CASE(any_memory_budget) {
+#ifndef WEFT_STD_THREADS
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  const auto expected = trained_with({.seed = 3, .threads = 1});
+  // With guards around buffers, so that the budgets suit both kinds of runs.
+  const auto plan_with = [](std::size_t budget) {
+    Run run;
+    Session session(run.graph, {.memory_budget = budget, .poison = true});
+    return session.plan(run.programs.train, {{"tokens", {8, 48}}, {"targets", {8, 48}}});
+  };
+  const std::size_t whole = plan_with(0)->arena_bytes;
+  double flops = 0;
+  for (const double part : {0.95, 0.85, 0.75}) {
+    const auto budget = static_cast<std::size_t>(part * static_cast<double>(whole));
+    const MemoryReport memory = plan_with(budget)->memory();
+    BOOST_TEST_CONTEXT(memory.text(0)) {
+      BOOST_TEST(memory.arena <= budget);
+      BOOST_TEST(memory.recomputed_flops > flops);
+      flops = memory.recomputed_flops;
+      for (const int threads : {1, 2, 5}) {
+        check_same_bits(trained_with({.seed = 3, .threads = threads, .memory_budget = budget}),
+                        expected);
+      }
+      check_same_bits(
+          trained_with(
+              {.seed = 3, .threads = 2, .memory_budget = budget, .verify = true, .poison = true}),
+          expected);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {
   const auto path = std::filesystem::temp_directory_path() / "weft_determinism_test.weft";
   Run run;

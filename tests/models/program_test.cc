@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
   const Shell weft;
   const Outcome help = weft("train gpt --help");
   BOOST_TEST(help.code == 0);
-  for (const char* option :
-       {"--text", "--preset", "--layer-norm-eps", "--tied-head", "--min-lr", "--stop-after"})
+  for (const char* option : {"--text", "--preset", "--layer-norm-eps", "--tied-head", "--min-lr",
+                             "--stop-after", "--memory-budget"})
     BOOST_TEST(contains(help.out, option));
   BOOST_TEST(contains(weft("--version").out, "weft "));
 }
@@ -162,6 +162,26 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(contains(weft("inspect " + model + " --variables").out,
                       "transformer.wte.weight = lm_head.weight"));
   BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
+}
+
+BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
+  const Shell weft;
+  const std::string command = "train gpt --steps 6 --text " + weft.path("text.txt") + " --out " +
+                              weft.path("m.weft") +
+                              " --layers 4 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 "
+                              "--eval-every 5 --threads 2";
+  const Outcome free = weft(command);
+  BOOST_TEST(!contains(free.out, "computed again"));
+  const Outcome none = weft(command + " --memory-budget 1KiB");
+  check_error(none, 2, "memory_budget of 1024 bytes (1.0 KiB) is too small for program 'train'");
+  const std::string words = "and at least ";
+  const std::string least = none.err.substr(none.err.find(words) + words.size());
+  const Outcome tight = weft(command + " --memory-budget " + least.substr(0, least.find(' ')));
+  BOOST_TEST(tight.code == 0);
+  BOOST_TEST(contains(tight.out, "of results are computed again"));
+  BOOST_TEST(last_line(tight.out) == last_line(free.out));
+  BOOST_TEST(last_line(tight.out).starts_with("validation loss "));
+  check_error(weft(command + " --memory-budget much"), 2, "--memory-budget");
 }
 
 // Runs `weft arguments` with its output in `out`, sends SIGINT once "step 2/" was printed, and

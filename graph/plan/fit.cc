@@ -1,0 +1,211 @@
+#include "weft/graph/plan/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/layout.h"
+#include "weft/graph/plan/recompute.h"
+#include "weft/graph/plan/report_text.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+constexpr int kTries = 4;            // until offsets fit what the sum of live bytes promises
+constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
+constexpr std::size_t kTiny = 4096;  // a variable of so few bytes may as well be copied at the end
+
+std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+// The plan with its steps in order, before anything is placed, and how to place it.
+struct Ordered {
+  Plan plan;
+  std::vector<UpdateChain> chains;
+};
+
+// A buffer of the problem is a root of the plan; `placed` is the plan as it is without a budget.
+RecomputeProblem describe(const Plan& placed, const std::vector<UpdateChain>& chains) {
+  const Uses uses = collect_uses(placed);
+  RecomputeProblem problem;
+  problem.kept = uses.at_end;
+  problem.bytes.assign(placed.values.size(), 0);
+  std::vector<char> elsewhere(placed.values.size(), 0);  // made outside the arena
+  for (Index v = 0; v < placed.values.size(); ++v) {
+    if (uses.producer[v] < 0) continue;
+    if (placed.buffer_of(static_cast<int>(v)).space == Space::arena) {
+      problem.bytes[v] = placed.values[v].bytes;
+    } else {
+      elsewhere[v] = 1;
+    }
+  }
+  std::vector<int> written_at(placed.values.size(), std::numeric_limits<int>::max());
+  const std::vector<int> variables = variable_reads(placed);
+  for (const UpdateChain& chain : chains) {
+    const PlanUpdate& update = placed.updates[static_cast<Index>(chain.update)];
+    const int read = variables[static_cast<Index>(update.variable)];
+    if (!update.direct || read < 0 || placed.values[static_cast<Index>(read)].bytes <= kTiny) {
+      continue;
+    }
+    written_at[static_cast<Index>(read)] = chain.head;
+  }
+  problem.steps.resize(placed.steps.size());
+  for (Index s = 0; s < placed.steps.size(); ++s) {
+    const PlanStep& from = placed.steps[s];
+    RecomputeProblem::Step& step = problem.steps[s];
+    step.scratch = from.kernel.shared_scratch;
+    step.cost_ns = from.cost_ns;
+    step.repeatable = from.node != nullptr;
+    for (int id : from.outputs) {
+      if (id < 0) continue;
+      step.writes.push_back(id);
+      const auto i = static_cast<Index>(id);
+      if (elsewhere[i] || problem.kept[i]) step.repeatable = false;
+    }
+    for (int id : from.inputs) {
+      const int root = root_of(placed, id);
+      if (root < 0 || std::find(step.reads.begin(), step.reads.end(), root) != step.reads.end()) {
+        continue;
+      }
+      step.reads.push_back(root);
+      step.repeat_before = std::min(step.repeat_before, written_at[static_cast<Index>(root)]);
+      if (elsewhere[static_cast<Index>(root)]) step.repeatable = false;
+    }
+    if (from.node == nullptr) continue;
+    for (const auto& [output, input] : from.node->op().inplace) {
+      if (!may_overwrite(placed, from, output, input)) continue;
+      step.inplace.emplace_back(from.outputs[static_cast<Index>(output)],
+                                root_of(placed, from.inputs[static_cast<Index>(input)]));
+    }
+  }
+  return problem;
+}
+
+// Makes the second runs and lets the right readers read their results.
+class Repeater {
+ public:
+  Repeater(const Ordered& from, const RecomputeProblem& problem, const Recomputed& recomputed)
+      : from_(from), problem_(problem), recomputed_(recomputed) {}
+
+  std::shared_ptr<Plan> run() {
+    auto result = std::make_shared<Plan>(from_.plan);
+    plan_ = result.get();
+    plan_->steps.clear();
+    again_.assign(from_.plan.values.size(), -1);
+    producer_ = collect_uses(from_.plan).producer;
+    std::vector<int> position(from_.plan.steps.size(), -1);
+    for (const StepRun& run : runs_of(problem_, recomputed_)) {
+      if (!run.again)
+        position[static_cast<Index>(run.step)] = static_cast<int>(plan_->steps.size());
+      plan_->steps.push_back(make_step(run));
+    }
+    std::vector<UpdateChain> chains = from_.chains;
+    for (UpdateChain& chain : chains) {
+      chain.head = position[static_cast<Index>(chain.head)];
+      for (auto& link : chain.links) link.step = position[static_cast<Index>(link.step)];
+    }
+    place(*plan_, chains);
+    return result;
+  }
+
+ private:
+  PlanStep make_step(const StepRun& run) {
+    PlanStep step = from_.plan.steps[static_cast<Index>(run.step)];
+    for (int& id : step.inputs) {
+      const int root = root_of(from_.plan, id);
+      if (root < 0) continue;
+      if (reads_again(recomputed_, producer_[static_cast<Index>(root)], run.before)) {
+        id = value_again(id);
+      }
+    }
+    if (!run.again) return step;
+    step.again = true;
+    step.kernel.check = nullptr;  // its first run has checked the same data
+    for (int& id : step.outputs) {
+      if (id >= 0) id = value_again(id);
+    }
+    return step;
+  }
+
+  // The value that stands for `id` after the second run: of its own memory, or an alias.
+  int value_again(int id) {
+    const int root = root_of(from_.plan, id);
+    if (root != id && again_[static_cast<Index>(root)] < 0) add(root, -1);
+    if (again_[static_cast<Index>(id)] < 0) add(id, again_[static_cast<Index>(root)]);
+    return again_[static_cast<Index>(id)];
+  }
+
+  void add(int id, int root) {
+    const int made = static_cast<int>(plan_->values.size());
+    PlanValue value = plan_->values[static_cast<Index>(id)];
+    value.root = root < 0 ? made : root;
+    plan_->values.push_back(std::move(value));
+    again_[static_cast<Index>(id)] = made;
+  }
+
+  const Ordered& from_;
+  const RecomputeProblem& problem_;
+  const Recomputed& recomputed_;
+  Plan* plan_ = nullptr;
+  std::vector<int> producer_;
+  std::vector<int> again_;  // by value: the one that repeats it
+};
+
+// The smallest plan of a search that does not know the budget, so that the error and the planning
+// after it say the same.
+std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProblem& problem,
+                                    std::shared_ptr<Plan> whole) {
+  std::shared_ptr<Plan> best = std::move(whole);
+  std::size_t low = 0;
+  std::size_t high = peak_bytes(problem, Recomputed(problem.steps.size(), -1));
+  for (int i = 0; i < kSearchSteps; ++i) {
+    const std::size_t target = low + (high - low) / 2;
+    const auto recomputed = choose_recomputed(problem, target);
+    if (!recomputed) {
+      low = target;
+      continue;
+    }
+    high = target;
+    auto plan = Repeater(ordered, problem, *recomputed).run();
+    if (plan->arena_bytes < best->arena_bytes) best = std::move(plan);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> fit(Plan plan, std::size_t budget) {
+  plan.memory_budget = budget;
+  Ordered ordered;
+  ordered.plan = std::move(plan);
+  ordered.chains = order_steps(ordered.plan);
+  auto whole = std::make_shared<Plan>(ordered.plan);
+  place(*whole, ordered.chains);
+  if (whole->arena_bytes <= budget) return whole;
+  const RecomputeProblem problem = describe(*whole, ordered.chains);
+  // Guards and offsets take more than the sum of what lives: aim lower by as much as was missed.
+  std::size_t target = budget;
+  for (int i = 0; i < kTries; ++i) {
+    const auto recomputed = choose_recomputed(problem, target);
+    if (!recomputed) break;
+    auto tried = Repeater(ordered, problem, *recomputed).run();
+    if (tried->arena_bytes <= budget) return tried;
+    const std::size_t missed = tried->arena_bytes - budget;
+    if (missed >= target) break;
+    target -= missed;
+  }
+  const std::size_t without = whole->arena_bytes;
+  const auto smallest = smallest_plan(ordered, problem, std::move(whole));
+  if (smallest->arena_bytes <= budget) return smallest;
+  const Plan& p = *smallest;
+  throw ArgumentError(fmt::format(
+      "memory_budget of {} bytes ({}) is too small for program '{}' with {}: its arena needs {} "
+      "bytes ({}) with everything computed once and at least {} bytes ({}) with recomputation",
+      budget, text(budget), p.program->name,
+      p.bindings.str().empty() ? "no symbols" : p.bindings.str(), without, text(without),
+      p.arena_bytes, text(p.arena_bytes)));
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// Recomputation: values that are dropped after their first uses and made again before later ones,
+// so that less memory is live at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+/// What choosing needs to know of a serial order of steps. Steps are numbered by position; buffers
+/// are numbers with at most one step that makes them.
+struct RecomputeProblem {
+  struct Step {
+    std::vector<int> reads;                    // buffers, each once
+    std::vector<int> writes;                   // buffers
+    std::vector<std::pair<int, int>> inplace;  // {written, read} that may share memory
+    std::size_t scratch = 0;                   // bytes that live only during the step
+    double cost_ns = 0;
+    bool repeatable = false;  // may run a second time
+    /// It may do so only before this step: later its operands are written over.
+    int repeat_before = std::numeric_limits<int>::max();
+  };
+  std::vector<Step> steps;
+  std::vector<std::size_t> bytes;  // per buffer; 0 for what is not in the arena
+  std::vector<char> kept;          // per buffer: lives to the end
+};
+
+/// Per step: -1, or the step after which all readers of its results take those of a second run. A
+/// step runs at most twice; the second run comes just before the first step that needs it.
+using Recomputed = std::vector<int>;
+
+/// One run of a step in the order that results.
+struct StepRun {
+  int step = 0;
+  bool again = false;
+  int before = 0;  // the step for which it runs: itself, or a later one
+};
+std::vector<StepRun> runs_of(const RecomputeProblem& problem, const Recomputed& recomputed);
+
+/// Whose results does a reader take that runs for step `before`: those of the producer's second
+/// run?
+inline bool reads_again(const Recomputed& recomputed, int producer, int before) {
+  const int cut = producer < 0 ? -1 : recomputed[static_cast<std::size_t>(producer)];
+  return cut >= 0 && before > cut;
+}
+
+/// Most bytes that live at the same time.
+std::size_t peak_bytes(const RecomputeProblem& problem, const Recomputed& recomputed);
+
+/// Picks what to recompute so that at most `target` bytes live at the same time; nothing if that
+/// was not found. Greedy: of all results that are live, but not in use, where there are too many
+/// bytes, the one that takes away most per nanosecond comes first, together with what its own
+/// second run needs and is gone by then; at the end what turned out to be superfluous is kept after
+/// all, beginning with the dearest. (A covering problem; compare Chen et al., "Training deep nets
+/// with sublinear memory cost", 2016, and the rematerialisation of XLA.)
+std::optional<Recomputed> choose_recomputed(const RecomputeProblem& problem, std::size_t target);
+
+}  // namespace weft

@@ -1,0 +1,291 @@
+// What is computed again to fit a budget, and that plans with second runs are right.
+#include "weft/graph/plan/recompute.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/plan/verify.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/engine_ops.h"
+
+namespace weft {
+namespace {
+
+using testing::engine_ops;
+using Index = std::size_t;
+
+// Steps 0..n-1 make activations of 1024 bytes, each from the one before; steps n..2n-1 go back,
+// each from the last gradient and one activation. Step i < n costs `cost(i)`.
+template <class Cost>
+RecomputeProblem there_and_back(int n, Cost cost) {
+  RecomputeProblem p;
+  for (int i = 0; i < n; ++i) {
+    RecomputeProblem::Step step;
+    if (i > 0) step.reads = {i - 1};
+    step.writes = {i};
+    step.cost_ns = cost(i);
+    step.repeatable = true;
+    p.steps.push_back(step);
+  }
+  for (int i = 0; i < n; ++i) {
+    RecomputeProblem::Step step;
+    step.reads = {n - 1 - i};
+    if (i > 0) step.reads.push_back(n + i - 1);
+    step.writes = {n + i};
+    step.inplace = {{n + i, n + i - 1}};
+    if (i == 0) step.inplace.clear();
+    step.cost_ns = 1000;
+    p.steps.push_back(step);
+  }
+  p.bytes.assign(static_cast<Index>(2 * n), 1024);
+  p.kept.assign(p.bytes.size(), 0);
+  p.kept.back() = 1;
+  return p;
+}
+
+Recomputed nothing(const RecomputeProblem& p) { return Recomputed(p.steps.size(), -1); }
+
+int second_runs(const Recomputed& recomputed) {
+  return static_cast<int>(
+      std::count_if(recomputed.begin(), recomputed.end(), [](int c) { return c >= 0; }));
+}
+
+// Every operand of every run is there when it runs.
+void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
+  std::vector<int> producer(p.bytes.size(), -1);
+  for (Index s = 0; s < p.steps.size(); ++s) {
+    for (int b : p.steps[s].writes) producer[static_cast<Index>(b)] = static_cast<int>(s);
+  }
+  std::vector<int> runs(p.steps.size(), 0), again(p.steps.size(), 0);
+  int last = -1;
+  for (const StepRun& run : runs_of(p, recomputed)) {
+    BOOST_TEST(run.before >= last);
+    last = run.before;
+    for (int b : p.steps[static_cast<Index>(run.step)].reads) {
+      const int from = producer[static_cast<Index>(b)];
+      if (from < 0) continue;
+      const bool second = reads_again(recomputed, from, run.before);
+      BOOST_TEST((second ? again : runs)[static_cast<Index>(from)] == 1);
+    }
+    ++(run.again ? again : runs)[static_cast<Index>(run.step)];
+  }
+  for (Index s = 0; s < p.steps.size(); ++s) {
+    BOOST_TEST(runs[s] == 1);
+    BOOST_TEST(again[s] == (recomputed[s] >= 0 ? 1 : 0));
+  }
+}
+
+// A net in small: layers of t_scale and t_add, a way back that reads all of them, updates in place.
+struct Net {
+  Graph g{engine_ops()};
+  Program program{"net"};
+  static Value apply(const char* op, const std::vector<Value>& x, const Attributes& a = {}) {
+    return x[0].graph().apply(op, x, a).output(0);
+  }
+  explicit Net(int layers) {
+    const Value x = g.input("x", DType::f32, {2048});
+    std::vector<Value> kept;
+    std::vector<Variable> weights;
+    Value h = x;
+    for (int i = 0; i < layers; ++i) {
+      weights.push_back(g.variable("w" + std::to_string(i), DType::f32, {2048},
+                                   {.initializer = Initializer::normal(1)}));
+      h = apply("t_add", {apply("t_scale", {h}, {{"factor", 0.5}}), weights.back().value()});
+      kept.push_back(h);
+    }
+    Value gradient = apply("t_scale", {h}, {{"factor", 2.0}});
+    for (int i = layers - 1; i >= 0; --i) {
+      const auto w = static_cast<Index>(i);
+      gradient = apply("t_add", {gradient, kept[w]});
+      program.update(weights[w], apply("t_scale", {weights[w].value()}, {{"factor", 0.75}}));
+    }
+    program.output("s", apply("t_sum", {gradient}));
+  }
+};
+
+std::size_t needed(const Program& program, std::size_t guard = 0) {
+  return specialise(compile(program, {}), {}, {.guard = guard})->arena_bytes;
+}
+
+// The number after `words` in the message.
+std::size_t number_after(const std::string& message, const std::string& words) {
+  const std::size_t at = message.find(words);
+  BOOST_REQUIRE_MESSAGE(at != std::string::npos, "'" << words << "' is not in: " << message);
+  return std::stoull(message.substr(at + words.size()));
+}
+
+std::size_t smallest_budget(const Program& program) {
+  try {
+    specialise(compile(program, {}), {}, {.memory_budget = 64});
+  } catch (const ArgumentError& e) {
+    return number_after(e.what(), "and at least ");
+  }
+  BOOST_FAIL("a budget of 64 bytes was met");
+  return 0;
+}
+
+BOOST_AUTO_TEST_SUITE(recompute)
+
+BOOST_AUTO_TEST_CASE(nothing_to_do_chooses_nothing) {
+  const RecomputeProblem p = there_and_back(6, [](int) { return 100.0; });
+  // Six activations and a gradient.
+  BOOST_TEST(peak_bytes(p, nothing(p)) == 7 * 1024u);
+  const auto chosen = choose_recomputed(p, 7 * 1024);
+  BOOST_REQUIRE(chosen.has_value());
+  BOOST_TEST(second_runs(*chosen) == 0);
+  check_order(p, *chosen);
+}
+
+BOOST_AUTO_TEST_CASE(a_chain_fits_into_a_part_of_its_memory) {
+  const RecomputeProblem p = there_and_back(64, [](int) { return 100.0; });
+  BOOST_TEST(peak_bytes(p, nothing(p)) == 65 * 1024u);
+  int last = 0;
+  for (const Index values : {60, 48, 32, 24, 20}) {
+    const auto chosen = choose_recomputed(p, values * 1024);
+    BOOST_REQUIRE_MESSAGE(chosen.has_value(), values);
+    BOOST_TEST(peak_bytes(p, *chosen) <= values * 1024);
+    check_order(p, *chosen);
+    BOOST_TEST(second_runs(*chosen) >= last);
+    last = second_runs(*chosen);
+    BOOST_TEST(last < 64);
+  }
+  BOOST_TEST(!choose_recomputed(p, 2 * 1024).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
+  const RecomputeProblem p = there_and_back(16, [](int i) { return i % 2 == 0 ? 100.0 : 1e6; });
+  const auto chosen = choose_recomputed(p, 13 * 1024);
+  BOOST_REQUIRE(chosen.has_value());
+  BOOST_TEST(second_runs(*chosen) > 0);
+  for (Index s = 0; s < chosen->size(); ++s) {
+    if ((*chosen)[s] >= 0) BOOST_TEST(s % 2 == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
+  RecomputeProblem p = there_and_back(12, [](int) { return 100.0; });
+  for (Index s = 0; s < 12; ++s) p.steps[s].repeat_before = 14;
+  // Runs again only for the first steps of the way back, where that saves next to nothing.
+  BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
+  for (Index s = 0; s < 12; ++s) p.steps[s].repeat_before = 24;
+  BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(plans_fit_and_hold) {
+  const Net net(24);
+  const std::size_t whole = needed(net.program), least = smallest_budget(net.program);
+  BOOST_TEST(least < whole * 6 / 10);
+  for (const std::size_t budget : {whole, whole - 64, (whole + least) / 2, least}) {
+    for (const std::size_t guard : {0u, 64u}) {
+      if (guard > 0 && budget == least) continue;  // guards take room too
+      BOOST_TEST_CONTEXT("budget " << budget << " of " << whole << ", guard " << guard) {
+        const auto plan = specialise(compile(net.program, {}), {},
+                                     {.guard = guard, .memory_budget = budget + 32 * guard});
+        verify(*plan);
+        const MemoryReport memory = plan->memory();
+        BOOST_TEST(plan->arena_bytes <= budget + 32 * guard);
+        BOOST_TEST(memory.budget == budget + 32 * guard);
+        if (guard == 0) BOOST_TEST((memory.recomputed_bytes > 0) == (budget < whole));
+        // A repeated update in place would be wrong.
+        for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reports_say_what_runs_again) {
+  const Net net(24);
+  const auto plan =
+      specialise(compile(net.program, {}), {}, {.memory_budget = smallest_budget(net.program)});
+  const MemoryReport memory = plan->memory();
+  BOOST_REQUIRE(!memory.recomputed.empty());
+  int steps = 0;
+  std::size_t bytes = 0;
+  double flops = 0;
+  for (const auto& r : memory.recomputed) {
+    steps += r.steps;
+    bytes += r.bytes;
+    flops += r.flops;
+  }
+  BOOST_TEST(bytes == memory.recomputed_bytes);
+  BOOST_TEST(flops == memory.recomputed_flops);
+  BOOST_TEST(steps == std::count_if(plan->steps.begin(), plan->steps.end(),
+                                    [](const PlanStep& s) { return s.again; }));
+  BOOST_TEST(memory.text().find("computed again ") != std::string::npos);
+  BOOST_TEST(memory.text().find(" x t_") != std::string::npos);
+  BOOST_TEST(plan->text().find("again t_") != std::string::npos);
+  const auto whole = specialise(compile(net.program, {}), {});
+  BOOST_TEST(plan->cost().flops == whole->cost().flops + flops);
+}
+
+BOOST_AUTO_TEST_CASE(too_small_a_budget_names_the_smallest) {
+  const Net net(24);
+  const std::size_t least = smallest_budget(net.program);
+  const auto compiled = compile(net.program, {});
+  BOOST_TEST(specialise(compiled, {}, {.memory_budget = least})->arena_bytes == least);
+  BOOST_CHECK_EXCEPTION(specialise(compiled, {}, {.memory_budget = least - 1}), ArgumentError,
+                        [&](const ArgumentError& e) {
+                          const std::string what = e.what();
+                          return number_after(what, "memory_budget of ") == least - 1 &&
+                                 number_after(what, "and at least ") == least &&
+                                 number_after(what, "its arena needs ") == needed(net.program) &&
+                                 what.find("program 'net' with no symbols") != std::string::npos;
+                        });
+}
+
+BOOST_AUTO_TEST_CASE(runs_give_the_same_bits) {
+  Net net(24);
+  const Tensor x = Tensor::full(DType::f32, {2048}, 0.37);
+  const auto state_after = [&](const SessionOptions& options) {
+    Session session(net.g, options);
+    std::vector<Tensor> result;
+    for (int i = 0; i < 3; ++i) result.push_back(session.run(net.program, {{"x", x}})["s"].clone());
+    for (const Variable& v : net.g.variables()) result.push_back(session.value(v.name()));
+    return result;
+  };
+  const auto expected = state_after({.threads = 1});
+  const std::size_t budget = needed(net.program, 64) * 7 / 10;
+  for (const bool poison : {false, true}) {
+    const auto again =
+        state_after({.threads = 2, .memory_budget = budget, .verify = true, .poison = poison});
+    for (Index i = 0; i < expected.size(); ++i) BOOST_TEST(bitwise_equal(again[i], expected[i]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
+  const Net net(24);
+  const auto good =
+      specialise(compile(net.program, {}), {}, {.memory_budget = smallest_budget(net.program)});
+  const auto check_broken = [&](const std::string& message, const auto& damage) {
+    Plan plan = *good;
+    damage(plan);
+    BOOST_CHECK_EXCEPTION(verify(plan), StateError, [&](const StateError& e) {
+      const bool found = std::string(e.what()).find(message) != std::string::npos;
+      BOOST_TEST(found, "'" << message << "' is not in: " << e.what());
+      return found;
+    });
+  };
+  const auto first_again = [](Plan& plan) {
+    return std::find_if(plan.steps.begin(), plan.steps.end(),
+                        [](const PlanStep& s) { return s.again; });
+  };
+  check_broken("where the program says", [&](Plan& p) {
+    PlanValue& v = p.values[static_cast<Index>(first_again(p)->outputs[0])];
+    v.source = v.source > 4 ? v.source - 2 : v.source + 2;
+  });
+  check_broken("is in it twice", [&](Plan& p) { first_again(p)->again = false; });
+  check_broken("output 's' is another value of the program", [](Plan& p) {
+    const auto feed = std::find_if(p.buffers.begin(), p.buffers.end(),
+                                   [](const PlanBuffer& b) { return b.space == Space::feed; });
+    p.outputs[0] = {"s", feed->first_value, false};
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
