@@ -1,18 +1,12 @@
 // matmul: products of matrices over broadcast batch axes.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
-
 #include "weft/ops/builtin.h"
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/product_phases.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {
 namespace {
-
-using kernels::GemmProblem;
-using kernels::MatrixView;
 
 Shape batch_axes(const Shape& shape) {
   return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2));
@@ -36,142 +30,58 @@ std::vector<ValueType> infer_matmul(const InferContext& c) {
   return {{c.dtype(0), std::move(out)}};
 }
 
-// The work of one matmul, split into tiles of C by its sizes alone.
-struct Plan {
-  std::int64_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-  std::vector<std::int64_t> a_offsets, b_offsets;  // one per product
-  std::int64_t row_tiles = 1, column_tiles = 1;
-
-  std::int64_t products() const { return static_cast<std::int64_t>(a_offsets.size()); }
-  std::int64_t tiles() const { return products() * row_tiles * column_tiles; }
-  double multiply_adds() const {
-    return static_cast<double>(products()) * static_cast<double>(m) * static_cast<double>(n) *
-           static_cast<double>(k);
-  }
-};
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// Rows and columns of a tile are multiples of these, so that register blocks are full on every CPU.
-constexpr std::int64_t kRowMultiple = 12, kColumnMultiple = 64;
-
-// Tiles are as large as the cache blocks of gemm() allow, since every tile packs its operands;
-// halved while there are too few of them to feed many workers and each is still worth sending to
-// one.
-void choose_tiles(Plan& plan) {
-  std::int64_t rows = std::min<std::int64_t>(plan.m, 240);
-  std::int64_t columns = std::min<std::int64_t>(plan.n, 512);
-  const auto count = [&] {
-    return plan.products() * divide_up(plan.m, rows) * divide_up(plan.n, columns);
-  };
-  while (rows > 0 && columns > 0 && count() < 16 && rows * columns * plan.k > (1 << 20)) {
-    if (columns > kColumnMultiple && (columns >= 2 * rows || rows <= 4 * kRowMultiple)) {
-      columns = divide_up(columns, 2 * kColumnMultiple) * kColumnMultiple;
-    } else if (rows > 4 * kRowMultiple) {
-      rows = divide_up(rows, 2 * kRowMultiple) * kRowMultiple;
-    } else {
-      break;
+// Where the matrices of an operand begin, for every product of the broadcast batch axes.
+std::vector<std::int64_t> matrix_offsets(const Sizes& sizes, const Sizes& batch) {
+  const std::int64_t matrix = sizes[sizes.size() - 1] * sizes[sizes.size() - 2];
+  const std::int64_t products = num_elements(batch);
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(static_cast<std::size_t>(products));
+  for (std::int64_t p = 0; p < products; ++p) {
+    std::int64_t rest = p, stride = 1, index = 0;
+    for (std::size_t back = 0; back < batch.size(); ++back) {
+      const std::int64_t size = batch[batch.size() - 1 - back], i = rest % size;
+      rest /= size;
+      if (back + 2 >= sizes.size()) continue;
+      const std::int64_t own = sizes[sizes.size() - 3 - back];
+      if (own != 1) index += i * stride;
+      stride *= own;
     }
+    offsets.push_back(index * matrix);
   }
-  plan.row_tiles = rows == 0 ? 1 : divide_up(plan.m, rows);
-  plan.column_tiles = columns == 0 ? 1 : divide_up(plan.n, columns);
-}
-
-Plan make_plan(const KernelRequest& request) {
-  const Sizes &a = request.inputs[0].sizes, &b = request.inputs[1].sizes;
-  const Sizes& out = request.outputs[0].sizes;
-  Plan plan;
-  plan.transpose_a = request.attributes.flag("transpose_a");
-  plan.transpose_b = request.attributes.flag("transpose_b");
-  plan.m = out[out.size() - 2];
-  plan.n = out[out.size() - 1];
-  plan.k = a[plan.transpose_a ? a.size() - 2 : a.size() - 1];
-
-  const Sizes batch(out.begin(), out.end() - 2);
-  const Sizes batch_b(b.begin(), b.end() - 2);
-  std::int64_t products = num_elements(batch);
-  if (!plan.transpose_a && num_elements(batch_b) == 1) {
-    // One matrix b for all rows of all matrices a: a single tall product.
-    plan.m *= products;
-    products = 1;
-  }
-  if (products == 1) {
-    plan.a_offsets = plan.b_offsets = {0};
-  } else {
-    const auto offsets = [&](const Sizes& sizes, std::vector<std::int64_t>& result) {
-      const std::int64_t matrix = sizes[sizes.size() - 1] * sizes[sizes.size() - 2];
-      for (std::int64_t p = 0; p < products; ++p) {
-        std::int64_t rest = p, stride = 1, index = 0;
-        for (std::size_t back = 0; back < batch.size(); ++back) {
-          const std::int64_t size = batch[batch.size() - 1 - back], i = rest % size;
-          rest /= size;
-          if (back + 2 >= sizes.size()) continue;
-          const std::int64_t own = sizes[sizes.size() - 3 - back];
-          if (own != 1) index += i * stride;
-          stride *= own;
-        }
-        result.push_back(index * matrix);
-      }
-    };
-    offsets(a, plan.a_offsets);
-    offsets(b, plan.b_offsets);
-  }
-  choose_tiles(plan);
-  return plan;
-}
-
-template <class T>
-Kernel make_kernel(Plan made) {
-  const auto plan = std::make_shared<const Plan>(std::move(made));
-  Kernel kernel;
-  Phase phase;
-  if (plan->products() * plan->m * plan->n == 0) {
-    phase.body = [](const KernelRun&, std::int64_t) {};  // C has no elements
-    kernel.phases.push_back(std::move(phase));
-    return kernel;
-  }
-  const std::int64_t tile_rows = divide_up(plan->m, plan->row_tiles) + kRowMultiple;
-  const std::int64_t tile_columns = divide_up(plan->n, plan->column_tiles) + kColumnMultiple;
-  kernel.slot_scratch = kernels::gemm_scratch_bytes(sizeof(T), std::min(plan->m, tile_rows),
-                                                    std::min(plan->n, tile_columns), plan->k);
-  const double tile_work = plan->multiply_adds() / static_cast<double>(plan->tiles());
-  phase.chunks = chunk_count(plan->tiles(), static_cast<std::int64_t>(5e5 / (tile_work + 1)));
-  phase.cost_ns = plan->multiply_adds() / (sizeof(T) == 4 ? 40 : 20);
-  phase.body = [plan, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(plan->tiles(), chunks, chunk);
-    for (std::int64_t tile = begin; tile < end; ++tile) {
-      const auto product = static_cast<std::size_t>(tile / (plan->row_tiles * plan->column_tiles));
-      const auto rows = chunk_range(plan->m, plan->row_tiles,
-                                    tile / plan->column_tiles % plan->row_tiles, kRowMultiple);
-      const auto columns =
-          chunk_range(plan->n, plan->column_tiles, tile % plan->column_tiles, kColumnMultiple);
-      MatrixView<T> a{run.in<T>(0) + plan->a_offsets[product],
-                      plan->transpose_a ? plan->m : plan->k, 1};
-      MatrixView<T> b{run.in<T>(1) + plan->b_offsets[product],
-                      plan->transpose_b ? plan->k : plan->n, 1};
-      if (plan->transpose_a) a = a.transposed();
-      if (plan->transpose_b) b = b.transposed();
-      GemmProblem<T> gemm;
-      gemm.m = rows.end - rows.begin;
-      gemm.n = columns.end - columns.begin;
-      gemm.k = plan->k;
-      gemm.a = a.from(rows.begin, 0);
-      gemm.b = b.from(0, columns.begin);
-      gemm.c = run.out<T>(0) + static_cast<std::int64_t>(product) * plan->m * plan->n +
-               rows.begin * plan->n + columns.begin;
-      gemm.c_stride = plan->n;
-      kernels::gemm(gemm, run.slot_scratch);
-    }
-  };
-  kernel.phases.push_back(std::move(phase));
-  return kernel;
+  return offsets;
 }
 
 Kernel matmul_kernel(const KernelRequest& request) {
-  Plan plan = make_plan(request);
-  return request.inputs[0].dtype == DType::f32 ? make_kernel<float>(std::move(plan))
-                                               : make_kernel<double>(std::move(plan));
+  const Sizes &a = request.inputs[0].sizes, &b = request.inputs[1].sizes;
+  const Sizes& out = request.outputs[0].sizes;
+  const bool ta = request.attributes.flag("transpose_a");
+  const bool tb = request.attributes.flag("transpose_b");
+  ProductShape shape;
+  shape.m = out[out.size() - 2];
+  shape.n = out[out.size() - 1];
+  shape.k = a[ta ? a.size() - 2 : a.size() - 1];
+  shape.a = {request.inputs[0].dtype, ta ? 1 : shape.k, ta ? shape.m : 1, {}};
+  shape.b = {request.inputs[1].dtype, tb ? 1 : shape.n, tb ? shape.k : 1, {}};
+  shape.c = {request.outputs[0].dtype, shape.n, 1, {}};
+  shape.precision = request.precision;
+
+  const Sizes batch(out.begin(), out.end() - 2);
+  const Sizes batch_b(b.begin(), b.end() - 2);
+  const std::int64_t products = num_elements(batch);
+  if (!ta && num_elements(batch_b) == 1) {
+    // One matrix b for all rows of all matrices a: a single tall product.
+    shape.m *= products;
+  } else if (products != 1) {
+    shape.products = products;
+    shape.a.offsets = matrix_offsets(a, batch);
+    shape.b.offsets = matrix_offsets(b, batch);
+    shape.c.offsets = matrix_offsets(out, batch);
+  }
+  Kernel kernel;
+  ProductPhases(kernel).add(std::move(shape), [](const KernelRun& run) -> ProductPointers {
+    return {run.inputs[0], run.inputs[1], run.outputs[0]};
+  });
+  return kernel;
 }
 
 Cost matmul_cost(const KernelRequest& request) {

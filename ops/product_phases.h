@@ -48,9 +48,10 @@ struct FinishedTile {
   std::int64_t c_stride = 0;
 };
 
-/// Appends products to the phases of `kernel`. One builder's products share their scratch, as phases
-/// run one after the other. Reserve scratch of your own (Kernel::shared_scratch, slot_scratch) before
-/// making the builder: what is there then stays yours, also while products run and in `finish`.
+/// Appends products to the phases of `kernel`. One builder's products share their scratch, as
+/// phases run one after the other. Reserve scratch of your own (Kernel::shared_scratch,
+/// slot_scratch) before making the builder: what is there then stays yours, also while products run
+/// and in `finish`.
 ///
 /// How the work is cut follows from the shape and the CPU's features alone, so bits are the same
 /// for any number of threads.

@@ -24,15 +24,15 @@ struct MatrixSource {
   /// The part that starts at (row, column).
   MatrixSource from(std::int64_t row, std::int64_t column) const {
     const std::int64_t offset = row * row_stride + column * column_stride;
-    return {static_cast<const std::byte*>(data) +
-                offset * static_cast<std::int64_t>(dtype_size(dtype)),
-            dtype, row_stride, column_stride};
+    return {
+        static_cast<const std::byte*>(data) + offset * static_cast<std::int64_t>(dtype_size(dtype)),
+        dtype, row_stride, column_stride};
   }
 };
 
-/// What multiply() gets of an operand: its packed panels, and the same part of the matrix as it lies
-/// in memory, for engines that must fall back to another arithmetic where entries are out of their
-/// range.
+/// What multiply() gets of an operand: its packed panels, and the same part of the matrix as it
+/// lies in memory, for engines that must fall back to another arithmetic where entries are out of
+/// their range.
 struct PackedBlock {
   const std::byte* panels = nullptr;
   MatrixSource source;
@@ -62,8 +62,9 @@ struct GemmEngine {
   void (*pack_b)(const MatrixSource& b, std::int64_t depth, std::int64_t columns,
                  std::byte* panels) = nullptr;
   /// C = A B, or C += A B where `accumulate`, for blocks of one depth. C is row-major with c_stride
-  /// elements from row to row. `scratch` has multiply_scratch bytes, 64-byte aligned. The bits of an
-  /// element depend on its row of A and its column of B only, never on where tiles begin and end.
+  /// elements from row to row. `scratch` has multiply_scratch bytes, 64-byte aligned. The bits of
+  /// an element depend on its row of A and its column of B only, never on where tiles begin and
+  /// end.
   void (*multiply)(const PackedBlock& a, const PackedBlock& b, std::int64_t rows,
                    std::int64_t columns, std::int64_t depth, void* c, std::int64_t c_stride,
                    bool accumulate, std::byte* scratch) = nullptr;

@@ -1,6 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
 #include "weft/tests/bench/families.h"
+#include "weft/tests/bench/fma_peak.h"
 #include "weft/tests/bench/prepared_op.h"
 #ifdef WEFT_OPENBLAS
 #include <cblas.h>
@@ -16,19 +22,30 @@ struct Product {
   bool transpose_a, transpose_b;
 };
 
-// GPT-2 small on 512 tokens, its last layer, one token of decoding; then the small GPT of
-// ./run demo.
+// Squares and GPT-2 small on 1024 and 256 tokens in the forms that forward and backward passes
+// need, its last layer, one to eight tokens of decoding; then narrow products.
 constexpr Product kProducts[] = {
-    {"qkv", 512, 2304, 768, false, false},
-    {"projection", 512, 768, 768, false, false},
-    {"feed_forward_up", 512, 3072, 768, false, false},
-    {"feed_forward_down", 512, 768, 3072, false, false},
-    {"input_gradient", 512, 768, 3072, false, true},
-    {"weight_gradient", 768, 3072, 512, true, false},
-    {"logits_tied", 64, 50257, 768, false, true},
+    {"square", 1024, 1024, 1024, false, false},
+    {"square", 1024, 1024, 1024, false, true},
+    {"square", 1024, 1024, 1024, true, false},
+    {"feed_forward_up", 1024, 3072, 768, false, false},
+    {"feed_forward_up", 1024, 3072, 768, false, true},
+    {"input_gradient", 1024, 768, 3072, false, true},
+    {"weight_gradient", 768, 3072, 1024, true, false},
+    {"qkv", 256, 2304, 768, false, true},
+    {"projection", 256, 768, 768, false, true},
+    {"feed_forward_up", 256, 3072, 768, false, true},
+    {"feed_forward_down", 256, 768, 3072, false, true},
+    {"logits_tied", 256, 50257, 768, false, true},
+    {"few_tokens", 64, 768, 768, false, true},
+    {"narrow_depth", 512, 512, 64, false, true},
+    {"long_depth", 128, 128, 8192, true, false},
+    {"decode_projection", 1, 768, 768, false, true},
+    {"decode_up", 1, 3072, 768, false, true},
     {"decode_up", 1, 3072, 768, false, false},
     {"decode_logits", 1, 50257, 768, false, true},
-    {"char_feed_forward", 768, 512, 128, false, false},
+    {"decode_down", 4, 768, 3072, false, true},
+    {"decode_down", 8, 768, 3072, false, true},
 };
 
 struct Operands {
@@ -39,42 +56,58 @@ Operands operands(const Product& p) {
           random_tensor(p.transpose_b ? Sizes{p.n, p.k} : Sizes{p.k, p.n})};
 }
 
-void weft_product(benchmark::State& state, const Product& p, int threads) {
-  const auto [a, b] = operands(p);
-  measure(state, "matmul", {a, b}, {{"transpose_a", p.transpose_a}, {"transpose_b", p.transpose_b}},
-          threads);
+double seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+// Measured once per process, before the first product.
+double fma_peak() {
+  static const double peak = measure_fma_peak(DType::f32);
+  return peak;
+}
+
+// Weft and OpenBLAS (where it was found) take turns on the same operands.
+void measure_product(benchmark::State& state, const Product& p, int threads) {
+  const double peak = fma_peak() * threads;
+  const Operands given = operands(p);
+  const Tensor &a = given.a, &b = given.b;  // clang 14 captures no bindings
+  PreparedOp weft("matmul", {a, b},
+                  {{"transpose_a", p.transpose_a}, {"transpose_b", p.transpose_b}}, threads);
+  weft.run();  // touches all memory
 #ifdef WEFT_OPENBLAS
-void openblas_product(benchmark::State& state, const Product& p, int threads) {
-  const auto [a, b] = operands(p);
   Tensor c = Tensor::empty(DType::f32, {p.m, p.n});
   openblas_set_num_threads(threads);
-  const auto multiply = [&] {
+  const auto openblas = [&] {
     cblas_sgemm(CblasRowMajor, p.transpose_a ? CblasTrans : CblasNoTrans,
                 p.transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(p.m),
                 static_cast<int>(p.n), static_cast<int>(p.k), 1.0F, a.data<float>(),
                 static_cast<int>(a.size(1)), b.data<float>(), static_cast<int>(b.size(1)), 0.0F,
                 c.mutable_data<float>(), static_cast<int>(p.n));
   };
-  multiply();
-  for (auto _ : state) multiply();
-  const auto m = static_cast<double>(p.m);
-  const auto n = static_cast<double>(p.n);
-  const auto k = static_cast<double>(p.k);
-  report(state, {.flops = 2 * m * n * k, .bytes = 4 * (m * k + k * n + m * n)});
-}
+  openblas();
 #endif
-
-using Function = void (*)(benchmark::State&, const Product&, int);
-void add(const char* program, Function function, const Product& p, int threads) {
-  const std::string form =
-      fmt::format("{}{}", p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N');
-  const std::string name = fmt::format("matmul/{}/{}x{}x{}/{}/threads:{}/{}", p.name, p.m, p.n, p.k,
-                                       form, threads, program);
-  benchmark::RegisterBenchmark(name.c_str(), function, p, threads)
-      ->UseRealTime()
-      ->Unit(benchmark::kMicrosecond);
+  std::vector<double> ours, theirs;
+  for (auto _ : state) {
+    double start = seconds();
+    weft.run();
+    ours.push_back(seconds() - start);
+    state.SetIterationTime(ours.back());
+#ifdef WEFT_OPENBLAS
+    start = seconds();
+    openblas();
+    theirs.push_back(seconds() - start);
+#endif
+  }
+  report(state, weft.cost());
+  state.counters["of_peak"] = weft.cost().flops / median(ours) / peak;
+  if (!theirs.empty()) state.counters["vs_openblas"] = median(theirs) / median(ours);
 }
 
 }  // namespace
@@ -82,10 +115,12 @@ void add(const char* program, Function function, const Product& p, int threads) 
 void add_matmul_benchmarks() {
   for (const int threads : thread_counts()) {
     for (const Product& p : kProducts) {
-      add("weft", weft_product, p, threads);
-#ifdef WEFT_OPENBLAS
-      add("openblas", openblas_product, p, threads);
-#endif
+      const std::string name =
+          fmt::format("matmul/{}/{}x{}x{}/{}{}/threads:{}", p.name, p.m, p.n, p.k,
+                      p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', threads);
+      benchmark::RegisterBenchmark(name.c_str(), measure_product, p, threads)
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
     }
   }
 }

@@ -1,0 +1,15 @@
+// Which engine multiplies what: a static table by shape, precision and CPU features.
+#include "weft/ops/kernels/gemm_engine.h"
+#include "weft/ops/kernels/split_table.h"
+
+namespace weft::kernels {
+
+const GemmEngine& choose_engine(DType result, Precision precision, std::int64_t m, std::int64_t n,
+                                std::int64_t k) {
+  if (result == DType::f32) {
+    if (const GemmEngine* split = choose_split_engine(precision, m, n, k)) return *split;
+  }
+  return fma_engine(result);
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,152 @@
+// The register block of packed products: a few rows by two vectors of C. Included once per SIMD
+// target, from inside a file that uses hwy/foreach_target.h.
+#if defined(WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
+#undef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
+#else
+#define WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hwy/cache_control.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// A register block is kPanelRows rows x two vectors: 24 sums of 32 registers, or 12 of 16.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kPanelRows = 12;
+#else
+inline constexpr int kPanelRows = 6;
+#endif
+
+template <class T>
+inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
+/// Columns of a packed panel of B.
+template <class T>
+inline constexpr int kPanelColumns = 2 * kVectorLanes<T>;
+
+/// How many steps of the depth ahead the panels are fetched: they come from the L2 cache, since a
+/// panel of each does not fit the first level beside the other.
+inline constexpr int64_t kFetchAhead = 16;
+
+/// kRows x (kVectors vectors) of C from one panel of A (of which kRows rows are used) and one of B.
+/// Every element is one chain of fused multiply-adds over the depth, then added to C if `add`.
+/// `rows` <= kRows and `columns` are what is written.
+template <int kRows, int kVectors, class T>
+HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
+                               T* HWY_RESTRICT c, int64_t c_stride, int64_t rows, int64_t columns,
+                               bool add, const T* next_a, const T* next_b) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  constexpr int lanes = kVectorLanes<T>;
+  constexpr int line = static_cast<int>(64 / sizeof(T));
+  constexpr int unroll = 4;
+  V sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    hwy::Prefetch(c + HWY_MIN(r, rows - 1) * c_stride);
+    if (kVectors > 1) hwy::Prefetch(c + HWY_MIN(r, rows - 1) * c_stride + columns - 1);
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const auto step = [&](const T* HWY_RESTRICT ap, const T* HWY_RESTRICT bp) HWY_ATTR {
+    V bv[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d, bp + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const V ar = hn::Set(d, ap[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
+    }
+  };
+  int64_t p = 0;
+  for (; p + unroll <= depth; p += unroll) {
+#pragma GCC unroll 16
+    for (int q = 0; q < unroll * kPanelRows; q += line) {
+      hwy::Prefetch(a + kFetchAhead * kPanelRows + q);
+    }
+#pragma GCC unroll 16
+    for (int q = 0; q < unroll * kPanelColumns<T>; q += line) {
+      hwy::Prefetch(b + kFetchAhead * kPanelColumns<T> + q);
+    }
+#pragma GCC unroll 16
+    for (int q = 0; q < unroll * kPanelRows; q += line) __builtin_prefetch(next_a + q, 0, 2);
+    __builtin_prefetch(next_b, 0, 2);
+    next_a += unroll * kPanelRows;
+    next_b += line;
+#pragma GCC unroll 4
+    for (int q = 0; q < unroll; ++q) step(a + q * kPanelRows, b + q * kPanelColumns<T>);
+    a += unroll * kPanelRows;
+    b += unroll * kPanelColumns<T>;
+  }
+  for (; p < depth; ++p) {
+    step(a, b);
+    a += kPanelRows;
+    b += kPanelColumns<T>;
+  }
+  if (rows == kRows && columns == kVectors * lanes) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      T* row = c + r * c_stride;
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        if (add) sum[r][v] = hn::Add(hn::LoadU(d, row + v * lanes), sum[r][v]);
+        hn::StoreU(sum[r][v], d, row + v * lanes);
+      }
+    }
+    return;
+  }
+  HWY_ALIGN T tile[kRows * kVectors * lanes];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(sum[r][v], d, tile + (r * kVectors + v) * lanes);
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const T value = tile[r * kVectors * lanes + j];
+      c[r * c_stride + j] = add ? c[r * c_stride + j] + value : value;
+    }
+  }
+}
+
+/// C (+)= A B for one block of packed panels, which lie a_bytes and b_bytes apart.
+template <class T>
+void multiply_panels(const std::byte* a, size_t a_bytes, const std::byte* b, size_t b_bytes,
+                     int64_t rows, int64_t columns, int64_t depth, T* c, int64_t c_stride,
+                     bool add) {
+  constexpr int third = kPanelRows / 3;
+  for (int64_t j = 0; j < columns; j += kPanelColumns<T>, b += b_bytes) {
+    const int64_t width = HWY_MIN(static_cast<int64_t>(kPanelColumns<T>), columns - j);
+    const bool narrow = width <= kVectorLanes<T>;
+    const std::byte* a_panel = a;
+    for (int64_t i = 0; i < rows; i += kPanelRows, a_panel += a_bytes) {
+      const int64_t height = HWY_MIN(static_cast<int64_t>(kPanelRows), rows - i);
+      const auto kernel = narrow ? (height > 2 * third ? micro_kernel<3 * third, 1, T>
+                                    : height > third   ? micro_kernel<2 * third, 1, T>
+                                                       : micro_kernel<third, 1, T>)
+                                 : (height > 2 * third ? micro_kernel<3 * third, 2, T>
+                                    : height > third   ? micro_kernel<2 * third, 2, T>
+                                                       : micro_kernel<third, 2, T>);
+      kernel(depth, reinterpret_cast<const T*>(a_panel), reinterpret_cast<const T*>(b),
+             c + i * c_stride + j, c_stride, height, width, add,
+             reinterpret_cast<const T*>(a_panel + a_bytes),
+             reinterpret_cast<const T*>(b + b_bytes) +
+                 i / kPanelRows * (depth / 4) * (64 / sizeof(T)));
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

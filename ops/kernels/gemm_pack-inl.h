@@ -1,0 +1,159 @@
+// Packing matrices into panels, converting their entries. Included once per SIMD target, from
+// inside a file that uses hwy/foreach_target.h.
+#if defined(WEFT_OPS_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_GEMM_PACK_INL_H_
+#undef WEFT_OPS_KERNELS_GEMM_PACK_INL_H_
+#else
+#define WEFT_OPS_KERNELS_GEMM_PACK_INL_H_
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "weft/core/dtype.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+// One element, or a vector of them, as the type that is computed with.
+HWY_INLINE float widened(float x) { return x; }
+HWY_INLINE double widened(double x) { return x; }
+HWY_INLINE float widened(BFloat16 x) { return to_float(x); }
+HWY_INLINE float widened(Float16 x) { return to_float(x); }
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const hn::TFromD<D>* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const BFloat16* from) {
+  const hn::Rebind<hwy::bfloat16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const Float16* from) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+
+// out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare: a transposition in
+// 128-bit vectors.
+#if HWY_TARGET != HWY_SCALAR
+template <class T>
+inline constexpr int64_t kSquare = static_cast<int64_t>(16 / sizeof(T));
+
+template <class S>
+HWY_INLINE void transpose_square(const S* HWY_RESTRICT in, int64_t stride, int64_t panel,
+                                 float* HWY_RESTRICT out) {
+  const hn::FixedTag<float, 4> d;
+  const auto r0 = load_widened(d, in);
+  const auto r1 = load_widened(d, in + stride);
+  const auto r2 = load_widened(d, in + 2 * stride);
+  const auto r3 = load_widened(d, in + 3 * stride);
+  const auto low01 = hn::InterleaveLower(d, r0, r1), high01 = hn::InterleaveUpper(d, r0, r1);
+  const auto low23 = hn::InterleaveLower(d, r2, r3), high23 = hn::InterleaveUpper(d, r2, r3);
+  hn::StoreU(hn::ConcatLowerLower(d, low23, low01), d, out);
+  hn::StoreU(hn::ConcatUpperUpper(d, low23, low01), d, out + panel);
+  hn::StoreU(hn::ConcatLowerLower(d, high23, high01), d, out + 2 * panel);
+  hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, out + 3 * panel);
+}
+
+HWY_INLINE void transpose_square(const double* HWY_RESTRICT in, int64_t stride, int64_t panel,
+                                 double* HWY_RESTRICT out) {
+  const hn::FixedTag<double, 2> d;
+  const auto r0 = hn::LoadU(d, in);
+  const auto r1 = hn::LoadU(d, in + stride);
+  hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out);
+  hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + panel);
+}
+#else
+template <class T>
+inline constexpr int64_t kSquare = 1;
+
+template <class S, class T>
+HWY_INLINE void transpose_square(const S* in, int64_t, int64_t, T* out) {
+  *out = widened(*in);
+}
+#endif
+
+/// Copies `n` consecutive elements.
+template <class S, class T>
+HWY_INLINE void copy_widened(const S* HWY_RESTRICT in, int64_t n, T* HWY_RESTRICT out) {
+  const Full<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(load_widened(d, in + i), d, out + i);
+  for (; i < n; ++i) out[i] = widened(in[i]);
+}
+
+/// One panel: out[p * kPanel + i] = in[i * across_stride + p * depth_stride], zeros for i >=
+/// across.
+template <int kPanel, class S, class T>
+void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_stride,
+                int64_t across, int64_t depth, T* HWY_RESTRICT out) {
+  if (across_stride == 1) {
+    if (across == kPanel) {
+      for (int64_t p = 0; p < depth; ++p) {
+        copy_widened(in + p * depth_stride, kPanel, out + p * kPanel);
+      }
+    } else {
+      for (int64_t p = 0; p < depth; ++p) {
+        T* row = out + p * kPanel;
+        copy_widened(in + p * depth_stride, across, row);
+        for (int64_t i = across; i < kPanel; ++i) row[i] = T(0);
+      }
+    }
+    return;
+  }
+  if (across < kPanel) {
+    for (int64_t p = 0; p < depth; ++p) {
+      for (int64_t i = across; i < kPanel; ++i) out[p * kPanel + i] = T(0);
+    }
+  }
+  int64_t i = 0;
+  if (depth_stride == 1) {
+    constexpr int64_t square = kSquare<T>;
+    for (; i + square <= across; i += square) {
+      int64_t p = 0;
+      for (; p + square <= depth; p += square) {
+        transpose_square(in + i * across_stride + p, across_stride, kPanel, out + p * kPanel + i);
+      }
+      for (; p < depth; ++p) {
+        for (int64_t q = i; q < i + square; ++q) {
+          out[p * kPanel + q] = widened(in[q * across_stride + p]);
+        }
+      }
+    }
+  }
+  for (; i < across; ++i) {
+    for (int64_t p = 0; p < depth; ++p) {
+      out[p * kPanel + i] = widened(in[i * across_stride + p * depth_stride]);
+    }
+  }
+}
+
+/// The same from a source of any dtype that T is computed from.
+template <int kPanel, class T>
+void pack_source(const void* data, DType dtype, int64_t across_stride, int64_t depth_stride,
+                 int64_t across, int64_t depth, T* out) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (dtype == DType::bf16) {
+      return pack_panel<kPanel>(elements<BFloat16>(data), across_stride, depth_stride, across,
+                                depth, out);
+    }
+    if (dtype == DType::f16) {
+      return pack_panel<kPanel>(elements<Float16>(data), across_stride, depth_stride, across, depth,
+                                out);
+    }
+  }
+  pack_panel<kPanel>(elements<T>(data), across_stride, depth_stride, across, depth, out);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,459 @@
+#include "weft/ops/product_phases.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/ops/kernels/gemm_engine.h"
+#include "weft/ops/kernels/gemm_few_rows.h"
+#include "weft/ops/product_plan.h"
+
+namespace weft {
+namespace {
+
+using kernels::GemmEngine;
+using kernels::MatrixSource;
+
+using Pointers = std::function<ProductPointers(const KernelRun&)>;
+using Finish = std::function<void(const KernelRun&, const FinishedTile&)>;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t times(std::int64_t count, std::size_t bytes) {
+  return static_cast<std::size_t>(count) * bytes;
+}
+
+// Rough speeds of one core, for Phase::cost_ns.
+constexpr double kMultiplyAddsPerNs = 40;
+constexpr double kPackedElementsPerNs = 4;
+// Work that a chunk has at least, about 10 us.
+constexpr double kMultiplyAddsPerChunk = 5e5;
+constexpr std::int64_t kPackedElementsPerChunk = 1 << 16;
+// A product with so many multiply-adds feeds all workers by itself.
+constexpr double kLargeProduct = 1.3e8;
+
+// A part of the rows, columns or depth.
+struct Range {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+Range piece(const Range& whole, std::int64_t size, std::int64_t index) {
+  const std::int64_t begin = whole.begin + index * size;
+  return {begin, std::min(begin + size, whole.end)};
+}
+
+// What all phases of one product (or of one batch of them) know.
+struct Product {
+  ProductShape shape;
+  Pointers pointers;
+  Finish finish;
+  const GemmEngine* engine = nullptr;
+  ProductPlan plan;
+  std::size_t shared_begin = 0, slot_begin = 0;
+  std::size_t shared_b = 0;            // packed B in shared scratch, after packed A
+  std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
+
+  MatrixSource source(const ProductOperand& operand, const void* data, std::int64_t product) const {
+    const MatrixSource whole{data, operand.dtype, operand.row_stride, operand.column_stride};
+    if (operand.offsets.empty()) return whole;
+    const std::int64_t bytes = static_cast<std::int64_t>(dtype_size(operand.dtype));
+    return {static_cast<const std::byte*>(data) +
+                operand.offsets[static_cast<std::size_t>(product)] * bytes,
+            operand.dtype, operand.row_stride, operand.column_stride};
+  }
+  std::byte* c_at(void* c, std::int64_t product, std::int64_t row, std::int64_t column) const {
+    std::int64_t offset = row * shape.c.row_stride + column;
+    if (!shape.c.offsets.empty()) offset += shape.c.offsets[static_cast<std::size_t>(product)];
+    return static_cast<std::byte*>(c) +
+           offset * static_cast<std::int64_t>(dtype_size(shape.c.dtype));
+  }
+  std::int64_t row_panels(std::int64_t rows) const { return divide_up(rows, engine->row_panel); }
+  std::int64_t column_panels(std::int64_t columns) const {
+    return divide_up(columns, engine->column_panel);
+  }
+  // Shared panels of a range: blocks of the depth one after the other, each with all its panels.
+  std::size_t a_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
+                      std::int64_t depth) const {
+    return times(block * panels, engine->a_panel_bytes(engine->depth_block)) +
+           times(panel, engine->a_panel_bytes(depth));
+  }
+  std::size_t b_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
+                      std::int64_t depth) const {
+    return times(block * panels, engine->b_panel_bytes(engine->depth_block)) +
+           times(panel, engine->b_panel_bytes(depth));
+  }
+  void finished(const KernelRun& run, std::int64_t product, const Range& rows, const Range& columns,
+                void* c) const {
+    if (finish == nullptr || rows.size() == 0 || columns.size() == 0) return;
+    finish(run, {.product = product,
+                 .row = rows.begin,
+                 .column = columns.begin,
+                 .rows = rows.size(),
+                 .columns = columns.size(),
+                 .c = c_at(c, product, rows.begin, columns.begin),
+                 .c_stride = shape.c.row_stride});
+  }
+};
+using ProductRef = std::shared_ptr<const Product>;
+
+// The ranges that one packing phase and the tiles after it work on.
+struct Stage {
+  Range rows, columns, depth;
+};
+
+// -- Packing for all -----------------------------------------------------------------------------
+
+void add_packing(Kernel& kernel, const ProductRef& p, const Stage& stage, std::int64_t product,
+                 bool pack_a, bool pack_b) {
+  const GemmEngine& e = *p->engine;
+  // A chunk packs a few neighbouring panels over the whole depth of the range.
+  const auto chunks_of = [&](bool packed, std::int64_t extent) {
+    return packed ? chunk_count(extent * stage.depth.size(), kPackedElementsPerChunk) : 0;
+  };
+  const std::int64_t a_chunks =
+      std::min(chunks_of(pack_a, stage.rows.size()), p->row_panels(stage.rows.size()));
+  const std::int64_t b_chunks =
+      std::min(chunks_of(pack_b, stage.columns.size()), p->column_panels(stage.columns.size()));
+  Phase phase;
+  phase.chunks = a_chunks + b_chunks;
+  phase.cost_ns =
+      static_cast<double>((pack_a ? stage.rows.size() : 0) + (pack_b ? stage.columns.size() : 0)) *
+      static_cast<double>(stage.depth.size()) / kPackedElementsPerNs;
+  phase.body = [p, &e, stage, product, a_chunks, b_chunks](const KernelRun& run,
+                                                           std::int64_t chunk) {
+    const ProductPointers at = p->pointers(run);
+    std::byte* const shared = run.shared_scratch + p->shared_begin;
+    const bool is_a = chunk < a_chunks;
+    const std::int64_t panel = is_a ? e.row_panel : e.column_panel;
+    const Range extent = is_a ? stage.rows : stage.columns;
+    const std::int64_t panels = divide_up(extent.size(), panel);
+    const auto [begin, end] = is_a ? chunk_range(panels, a_chunks, chunk)
+                                   : chunk_range(panels, b_chunks, chunk - a_chunks);
+    const std::int64_t first = extent.begin + begin * panel;
+    const std::int64_t count = std::min(extent.begin + end * panel, extent.end) - first;
+    for (std::int64_t block = 0; block * e.depth_block < stage.depth.size(); ++block) {
+      const Range depth = piece(stage.depth, e.depth_block, block);
+      if (is_a) {
+        e.pack_a(p->source(p->shape.a, at.a, product).from(first, depth.begin), count, depth.size(),
+                 shared + p->a_panel(panels, block, begin, depth.size()));
+      } else {
+        e.pack_b(p->source(p->shape.b, at.b, product).from(depth.begin, first), depth.size(), count,
+                 shared + p->shared_b + p->b_panel(panels, block, begin, depth.size()));
+      }
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// -- Tiles ---------------------------------------------------------------------------------------
+
+// One tile of C over the depth of the stage. With per-tile packing of both operands, blocks of
+// columns are packed once and blocks of rows once per block of columns.
+void multiply_tile(const Product& p, const KernelRun& run, const ProductPointers& at,
+                   std::int64_t product, const Stage& stage, const Range& rows,
+                   const Range& columns, const Range& depth_part, std::byte* c,
+                   std::int64_t c_stride, bool accumulate) {
+  const GemmEngine& e = *p.engine;
+  const std::byte* const shared = run.shared_scratch + p.shared_begin;
+  std::byte* const own = run.slot_scratch + p.slot_begin;
+  const MatrixSource a = p.source(p.shape.a, at.a, product);
+  const MatrixSource b = p.source(p.shape.b, at.b, product);
+  const std::int64_t element = static_cast<std::int64_t>(dtype_size(p.shape.c.dtype));
+  // A block of A that stays in the L2 cache while the panels of B pass.
+  const std::int64_t row_block = divide_up(192, e.row_panel) * e.row_panel;
+  for (std::int64_t block = (depth_part.begin - stage.depth.begin) / e.depth_block;
+       stage.depth.begin + block * e.depth_block < depth_part.end; ++block) {
+    const Range depth = piece(stage.depth, e.depth_block, block);
+    const bool add = accumulate || depth.begin > depth_part.begin;
+    kernels::PackedBlock packed_b{own + p.slot_b, b.from(depth.begin, columns.begin)};
+    if (p.plan.b == Packing::shared) {
+      packed_b.panels =
+          shared + p.shared_b +
+          p.b_panel(p.column_panels(stage.columns.size()), block,
+                    (columns.begin - stage.columns.begin) / e.column_panel, depth.size());
+    } else {
+      e.pack_b(packed_b.source, depth.size(), columns.size(), own + p.slot_b);
+    }
+    for (std::int64_t row = rows.begin; row < rows.end; row += row_block) {
+      const std::int64_t height = std::min(row_block, rows.end - row);
+      kernels::PackedBlock packed_a{own + p.slot_a, a.from(row, depth.begin)};
+      if (p.plan.a == Packing::shared) {
+        packed_a.panels = shared + p.a_panel(p.row_panels(stage.rows.size()), block,
+                                             (row - stage.rows.begin) / e.row_panel, depth.size());
+      } else {
+        e.pack_a(packed_a.source, height, depth.size(), own + p.slot_a);
+      }
+      e.multiply(packed_a, packed_b, height, columns.size(), depth.size(),
+                 c + (row - rows.begin) * c_stride * element, c_stride, add, own);
+    }
+  }
+}
+
+void add_tiles(Kernel& kernel, const ProductRef& p, const Stage& stage, std::int64_t first_product,
+               std::int64_t products) {
+  const std::int64_t row_tiles = divide_up(stage.rows.size(), p->plan.tile_rows);
+  const std::int64_t column_tiles = divide_up(stage.columns.size(), p->plan.tile_columns);
+  const std::int64_t tiles = products * row_tiles * column_tiles;
+  const double work = static_cast<double>(products) * static_cast<double>(stage.rows.size()) *
+                      static_cast<double>(stage.columns.size()) *
+                      static_cast<double>(stage.depth.size());
+  Phase phase;
+  phase.chunks = chunk_count(
+      tiles,
+      static_cast<std::int64_t>(kMultiplyAddsPerChunk / (work / static_cast<double>(tiles) + 1)));
+  phase.cost_ns = work / kMultiplyAddsPerNs;
+  phase.body = [p, stage, first_product, row_tiles, column_tiles, tiles, chunks = phase.chunks](
+                   const KernelRun& run, std::int64_t chunk) {
+    const ProductPointers at = p->pointers(run);
+    const auto [begin, end] = chunk_range(tiles, chunks, chunk);
+    for (std::int64_t tile = begin; tile < end; ++tile) {
+      const std::int64_t product = first_product + tile / (row_tiles * column_tiles);
+      const Range rows = piece(stage.rows, p->plan.tile_rows, tile / column_tiles % row_tiles);
+      const Range columns = piece(stage.columns, p->plan.tile_columns, tile % column_tiles);
+      multiply_tile(*p, run, at, product, stage, rows, columns, stage.depth,
+                    p->c_at(at.c, product, rows.begin, columns.begin), p->shape.c.row_stride,
+                    p->shape.accumulate || stage.depth.begin > 0);
+      if (stage.depth.end == p->plan.k) p->finished(run, product, rows, columns, at.c);
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// -- A depth that is summed in parts -------------------------------------------------------------
+
+template <class T>
+void sum_parts(const Product& p, const KernelRun& run, void* c_data, std::int64_t product,
+               const Range& rows) {
+  const std::int64_t n = p.plan.n, part = p.plan.m * n;
+  const T* partial = reinterpret_cast<const T*>(run.shared_scratch + p.shared_begin);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    T* c = reinterpret_cast<T*>(p.c_at(c_data, product, row, 0));
+    std::int64_t first = 0;
+    if (!p.shape.accumulate) std::copy_n(partial + row * n, n, c), first = 1;
+    for (std::int64_t i = first; i < p.plan.depth_parts; ++i) {
+      const T* values = partial + i * part + row * n;
+      for (std::int64_t j = 0; j < n; ++j) c[j] += values[j];
+    }
+  }
+}
+
+void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) {
+  const ProductPlan& plan = p->plan;
+  const Stage stage{{0, plan.m}, {0, plan.n}, {0, plan.k}};
+  const std::int64_t row_tiles = divide_up(plan.m, plan.tile_rows);
+  const std::int64_t column_tiles = divide_up(plan.n, plan.tile_columns);
+  const double work =
+      static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
+  Phase tiles;
+  tiles.chunks = row_tiles * column_tiles * plan.depth_parts;
+  tiles.cost_ns = work / kMultiplyAddsPerNs;
+  tiles.body = [p, stage, product, row_tiles, column_tiles](const KernelRun& run,
+                                                            std::int64_t chunk) {
+    const ProductPlan& plan = p->plan;
+    const std::int64_t part = chunk / (row_tiles * column_tiles);
+    const Range rows = piece(stage.rows, plan.tile_rows, chunk / column_tiles % row_tiles);
+    const Range columns = piece(stage.columns, plan.tile_columns, chunk % column_tiles);
+    const auto [begin, end] = chunk_range(plan.k, plan.depth_parts, part, p->engine->depth_block);
+    std::byte* const partial = run.shared_scratch + p->shared_begin;
+    const std::int64_t offset = (part * plan.m + rows.begin) * plan.n + columns.begin;
+    multiply_tile(*p, run, p->pointers(run), product, stage, rows, columns, {begin, end},
+                  partial + offset * static_cast<std::int64_t>(dtype_size(p->shape.c.dtype)),
+                  plan.n, false);
+  };
+  kernel.phases.push_back(std::move(tiles));
+
+  Phase sum;
+  sum.chunks =
+      std::min(plan.m, chunk_count(plan.m * plan.n * plan.depth_parts, kPackedElementsPerChunk));
+  sum.cost_ns = static_cast<double>(plan.m * plan.n * plan.depth_parts) / kPackedElementsPerNs;
+  sum.body = [p, product, chunks = sum.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->plan.m, chunks, chunk);
+    void* const c = p->pointers(run).c;
+    if (p->shape.c.dtype == DType::f64) {
+      sum_parts<double>(*p, run, c, product, {begin, end});
+    } else {
+      sum_parts<float>(*p, run, c, product, {begin, end});
+    }
+    p->finished(run, product, {begin, end}, {0, p->plan.n}, c);
+  };
+  kernel.phases.push_back(std::move(sum));
+}
+
+// -- Few rows ------------------------------------------------------------------------------------
+
+template <class T>
+kernels::MatrixView<T> view(const MatrixSource& source) {
+  return {static_cast<const T*>(source.data), source.row_stride, source.column_stride};
+}
+
+// `transposed` computes C^T = B^T A^T, for few columns.
+template <class T>
+void few_rows_piece(const Product& p, const KernelRun& run, std::int64_t product, bool transposed,
+                    const Range& range) {
+  const ProductPointers at = p.pointers(run);
+  MatrixSource a = p.source(p.shape.a, at.a, product), b = p.source(p.shape.b, at.b, product);
+  if (transposed) a = std::exchange(b, a.transposed()).transposed();
+  kernels::FewRowsTarget<T> c{
+      reinterpret_cast<T*>(transposed ? p.c_at(at.c, product, range.begin, 0)
+                                      : p.c_at(at.c, product, 0, range.begin)),
+      p.shape.c.row_stride, 1, p.shape.accumulate};
+  if (transposed) std::swap(c.row_stride, c.column_stride);
+  kernels::few_rows(transposed ? p.shape.n : p.shape.m, range.size(), p.shape.k, view<T>(a),
+                    view<T>(b.from(0, range.begin)), c, run.slot_scratch + p.slot_begin);
+  const Range few{0, transposed ? p.shape.n : p.shape.m};
+  p.finished(run, product, transposed ? range : few, transposed ? few : range, at.c);
+}
+
+void add_few_rows(Kernel& kernel, const ProductRef& p, bool transposed) {
+  const std::int64_t many = transposed ? p->shape.m : p->shape.n;
+  const double work = static_cast<double>(p->shape.m) * static_cast<double>(p->shape.n) *
+                      static_cast<double>(p->shape.k);
+  // Pieces of many columns each, so that rows of B are read in long runs.
+  const std::int64_t pieces = std::min(chunk_count(static_cast<std::int64_t>(work), 1 << 18),
+                                       divide_up(many, std::int64_t{64}));
+  Phase phase;
+  const std::int64_t all = p->shape.products * pieces;
+  phase.chunks = chunk_count(
+      all,
+      static_cast<std::int64_t>(kMultiplyAddsPerChunk * static_cast<double>(pieces) / (work + 1)));
+  phase.cost_ns = static_cast<double>(p->shape.products) * work / 5;
+  phase.body = [p, transposed, many, pieces, all, chunks = phase.chunks](const KernelRun& run,
+                                                                         std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(all, chunks, chunk);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto [first, last] = chunk_range(many, pieces, i % pieces, 64);
+      if (p->shape.c.dtype == DType::f64) {
+        few_rows_piece<double>(*p, run, i / pieces, transposed, {first, last});
+      } else {
+        few_rows_piece<float>(*p, run, i / pieces, transposed, {first, last});
+      }
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// -- No sums at all ------------------------------------------------------------------------------
+
+void add_empty(Kernel& kernel, const ProductRef& p) {
+  const std::int64_t rows = p->shape.products * p->shape.m;
+  Phase phase;
+  phase.chunks = std::min(std::max<std::int64_t>(rows, 1),
+                          chunk_count(rows * p->shape.n, kPackedElementsPerChunk));
+  phase.cost_ns = static_cast<double>(rows * p->shape.n) / kPackedElementsPerNs;
+  phase.body = [p, rows, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    if (p->shape.n == 0) return;
+    const auto [begin, end] = chunk_range(rows, chunks, chunk);
+    void* const c = p->pointers(run).c;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t product = i / p->shape.m, row = i % p->shape.m;
+      std::byte* const first = p->c_at(c, product, row, 0);
+      if (!p->shape.accumulate) {
+        std::fill_n(first, times(p->shape.n, dtype_size(p->shape.c.dtype)), std::byte{0});
+      }
+      p->finished(run, product, {row, row + 1}, {0, p->shape.n}, c);
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+bool contiguous(const ProductOperand& operand) {
+  return operand.row_stride == 1 || operand.column_stride == 1;
+}
+
+void check(const ProductShape& s) {
+  const bool doubles = s.c.dtype == DType::f64;
+  const auto fits = [&](DType t) {
+    return doubles ? t == DType::f64 : t == DType::f32 || t == DType::bf16 || t == DType::f16;
+  };
+  if ((!doubles && s.c.dtype != DType::f32) || !fits(s.a.dtype) || !fits(s.b.dtype)) {
+    throw DTypeError(std::string("a product of ") + std::string(dtype_name(s.a.dtype)) + " and " +
+                     std::string(dtype_name(s.b.dtype)) + " cannot be " +
+                     std::string(dtype_name(s.c.dtype)) +
+                     "; f32 is made from f32, bf16 and f16, f64 from f64");
+  }
+}
+
+}  // namespace
+
+ProductPhases::ProductPhases(Kernel& kernel)
+    : kernel_(kernel),
+      shared_begin_(round_up_64(kernel.shared_scratch)),
+      slot_begin_(round_up_64(kernel.slot_scratch)) {}
+
+void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
+  check(shape);
+  auto p = std::make_shared<Product>();
+  p->shape = std::move(shape);
+  p->pointers = std::move(pointers);
+  p->finish = std::move(finish);
+  p->shared_begin = shared_begin_;
+  p->slot_begin = slot_begin_;
+  const ProductShape& s = p->shape;
+  const auto reserve = [&](std::size_t shared, std::size_t slot) {
+    kernel_.shared_scratch = std::max(kernel_.shared_scratch, shared_begin_ + shared);
+    kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
+  };
+  if (s.products * s.m * s.n * s.k == 0) return add_empty(kernel_, p);
+
+  const bool narrow = s.a.dtype != s.c.dtype || s.b.dtype != s.c.dtype;
+  if (!narrow && ((s.m <= kernels::kFewRows && contiguous(s.b)) ||
+                  (s.n <= kernels::kFewRows && contiguous(s.a)))) {
+    reserve(0, times(kernels::kFewRows * s.k, dtype_size(s.c.dtype)));
+    return add_few_rows(kernel_, p, !(s.m <= kernels::kFewRows && contiguous(s.b)));
+  }
+
+  const double work =
+      static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+  const bool many = s.products > 1 && work < kLargeProduct;
+  p->engine = &kernels::choose_engine(s.c.dtype, s.precision, s.m, s.n, s.k);
+  p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
+  const ProductPlan& plan = p->plan;
+  const GemmEngine& e = *p->engine;
+  const std::int64_t blocks = divide_up(plan.range_depth, e.depth_block);
+  const std::int64_t depth = std::min(s.k, e.depth_block);
+  const auto bytes = [](bool wanted, std::int64_t panels, std::size_t each) {
+    return wanted ? round_up_64(times(panels, each)) : 0;
+  };
+  const bool share_a = plan.a == Packing::shared, share_b = plan.b == Packing::shared;
+  const std::size_t a_panel = e.a_panel_bytes(depth), b_panel = e.b_panel_bytes(depth);
+  p->shared_b = bytes(share_a, p->row_panels(plan.range_rows) * blocks, a_panel);
+  p->slot_a = round_up_64(e.multiply_scratch);
+  p->slot_b = p->slot_a + bytes(!share_a, p->row_panels(plan.tile_rows), a_panel);
+  std::size_t shared =
+      p->shared_b + bytes(share_b, p->column_panels(plan.range_columns) * blocks, b_panel);
+  if (plan.depth_parts > 1) {
+    shared = times(plan.depth_parts * s.m * s.n, dtype_size(s.c.dtype));
+  }
+  reserve(shared, p->slot_b + bytes(!share_b, p->column_panels(plan.tile_columns), b_panel));
+
+  if (many) {
+    add_tiles(kernel_, p, {{0, s.m}, {0, s.n}, {0, s.k}}, 0, s.products);
+    return;
+  }
+  for (std::int64_t product = 0; product < s.products; ++product) {
+    if (plan.depth_parts > 1) {
+      add_depth_parts(kernel_, p, product);
+      continue;
+    }
+    const Stage whole{{0, s.m}, {0, s.n}, {0, s.k}};
+    for (std::int64_t i = 0; i < plan.row_ranges(); ++i) {
+      for (std::int64_t j = 0; j < plan.column_ranges(); ++j) {
+        for (std::int64_t q = 0; q < plan.depth_ranges(); ++q) {
+          const Stage stage{piece(whole.rows, plan.range_rows, i),
+                            piece(whole.columns, plan.range_columns, j),
+                            piece(whole.depth, plan.range_depth, q)};
+          if (share_a || share_b) {
+            // What the stage before has packed and this one needs as well stays.
+            const bool same_depth = plan.depth_ranges() == 1;
+            const bool pack_a = share_a && !(same_depth && j > 0);
+            const bool pack_b = share_b && !(same_depth && plan.column_ranges() == 1 && i > 0);
+            if (pack_a || pack_b) add_packing(kernel_, p, stage, product, pack_a, pack_b);
+          }
+          add_tiles(kernel_, p, stage, product, 1);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace weft
