@@ -12,6 +12,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
+#include "weft/ops/kernels/split_table.h"
 
 namespace weft::golden {
 namespace {
@@ -143,7 +144,8 @@ Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& d
   return comparison;
 }
 
-Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json& train) {
+Comparison run_training_at(Precision precision, ModelAdapter adapter, const fs::path& folder,
+                           const json& train) {
   const json config = read_json(folder / "config.json");
   const Tensors inputs = read_tensors(folder / "inputs.safetensors");
   const Tensors start = read_tensors(folder / "model.safetensors");
@@ -170,7 +172,8 @@ Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json
   program.output("loss", out.values.at("loss"))
       .output("lr", step.learning_rate)
       .output("norm", step.gradient_norm)
-      .update(step);
+      .update(step)
+      .precision(precision);
   Session session(graph, {.threads = 2});
   load_weights(session, graph, start);
 
@@ -221,6 +224,29 @@ Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json
   return comparison;
 }
 
+Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json& train) {
+  return run_training_at(Precision::highest, adapter, folder, train);
+}
+
+// Products of all shapes on AMX, emulated where there is none: also those that this CPU's table
+// would give to fused multiply-adds.
+kernels::Bf16Unit matrix_unit() {
+  return kernels::bf16_unit_available(kernels::Bf16Unit::amx) ? kernels::Bf16Unit::amx
+                                                              : kernels::Bf16Unit::emulated_amx;
+}
+
+// Six bfloat16 products are float32 accuracy.
+Comparison run_model_on_matrix_unit(ModelAdapter adapter, const fs::path& folder,
+                                    const json& description) {
+  const kernels::ForcedSplitUnit forced(matrix_unit());
+  return run_model(adapter, folder, description);
+}
+
+Comparison run_training_at_high(ModelAdapter adapter, const fs::path& folder, const json& train) {
+  const kernels::ForcedSplitUnit forced(matrix_unit());
+  return run_training_at(Precision::high, adapter, folder, train);
+}
+
 using Runner = Comparison (*)(ModelAdapter, const fs::path&, const json&);
 
 bool run_all(const std::string& folders, const std::string& file, Runner run, const char* what) {
@@ -252,8 +278,17 @@ BOOST_AUTO_TEST_CASE(golden_models) {
   BOOST_TEST(run_all("*", "case.json", run_model, "golden models"));
 }
 
+BOOST_AUTO_TEST_CASE(golden_models_on_a_matrix_unit) {
+  BOOST_TEST(run_all("*", "case.json", run_model_on_matrix_unit, "golden models on a matrix unit"));
+}
+
 BOOST_AUTO_TEST_CASE(golden_training_runs) {
   BOOST_TEST(run_all("train-*", "train.json", run_training, "golden training runs"));
+}
+
+BOOST_AUTO_TEST_CASE(golden_training_runs_at_high) {
+  BOOST_TEST(
+      run_all("train-*", "train.json", run_training_at_high, "golden training runs at high"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/train/language_model.h"
+#include "weft/ops/kernels/split_table.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
@@ -141,6 +142,35 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
           expected);
     }
   }
+}
+
+// On every unit that this machine can run: products of all shapes are forced there.
+BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
+#ifndef WEFT_STD_THREADS
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  using kernels::Bf16Unit;
+  std::vector<std::vector<Tensor>> seen;
+  for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::dot}) {
+    if (!kernels::bf16_unit_available(unit)) continue;
+    const kernels::ForcedSplitUnit forced(unit);
+    for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
+      BOOST_TEST_CONTEXT(kernels::bf16_unit_name(unit) << " at " << precision_name(precision)) {
+        const auto expected = trained_with({.seed = 3, .threads = 1, .precision = precision});
+        Workers::Statistics statistics;
+        check_same_bits(
+            trained_with({.seed = 3, .threads = 5, .precision = precision, .shuffle_seed = 1},
+                         &statistics),
+            expected);
+        BOOST_TEST(statistics.distinct_slots >= 2);
+        BOOST_TEST(statistics.parallel_chunks > 100);
+        seen.push_back(expected);
+      }
+    }
+  }
+  // Each precision is another arithmetic, so the precision did reach the kernels.
+  BOOST_TEST(!bitwise_equal(seen[0][3], seen[1][3]));
+  BOOST_TEST(!bitwise_equal(seen[1][3], seen[2][3]));
 }
 
 BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {

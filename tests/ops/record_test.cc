@@ -7,6 +7,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
+#include "weft/ops/kernels/split_table.h"
 #include "weft/ops/op.h"
 #include "weft/tests/kit/simd_targets.h"
 
@@ -129,7 +130,10 @@ BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
+// Results of float kernels against those of double ones, for all samples that have both.
+// `for_each_way` runs what it is given once per way of computing, with the way's name.
+void check_float_against_double(
+    const std::function<void(const std::function<void(const char*)>&)>& for_each_way) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || !has_kernel(*op) || !comparable_across_dtypes(*op)) continue;
     const auto samples = op->samples();
@@ -137,8 +141,8 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
       const OpSample& sample = samples[s];
       const auto reference =
           evaluate_op(*op, in_double(sample.inputs), in_double(sample.attributes));
-      testing::for_each_simd_target([&](const char* target) {
-        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " target " << target) {
+      for_each_way([&](const char* way) {
+        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " on " << way) {
           const auto actual = evaluate_op(*op, sample.inputs, sample.attributes);
           BOOST_REQUIRE(actual.size() == reference.size());
           for (std::size_t o = 0; o < actual.size(); ++o) {
@@ -158,6 +162,22 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
       });
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
+  check_float_against_double(testing::for_each_simd_target);
+}
+
+// Products of all shapes forced onto matrix units.
+BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
+  using kernels::Bf16Unit;
+  check_float_against_double([](const std::function<void(const char*)>& body) {
+    for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
+      if (!kernels::bf16_unit_available(unit)) continue;
+      const kernels::ForcedSplitUnit forced(unit);
+      body(std::string(kernels::bf16_unit_name(unit)).c_str());
+    }
+  });
 }
 
 // The same bits when an output is written over an input, as the record allows.

@@ -1,0 +1,111 @@
+// The precision of products: gradients inherit it, and it reaches the kernels.
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <optional>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/reference/matmul.h"
+
+namespace weft {
+namespace {
+
+using kernels::Bf16Unit;
+using kernels::ForcedSplitUnit;
+
+// C = X W^T and what the gradient of sum(C G) needs besides: all three products of a linear layer.
+struct Layer {
+  Graph graph;
+  Tensor x = sample_uniform({2, 40, 50}, 1), w = sample_uniform({60, 50}, 2),
+         g = sample_uniform({2, 40, 60}, 3);
+  Program program{"layer"};
+
+  explicit Layer(std::optional<Precision> own) {
+    const Value vx = graph.input("x", DType::f32, {2, 40, 50});
+    const Value vw = graph.input("w", DType::f32, {60, 50});
+    const Value vg = graph.input("g", DType::f32, {2, 40, 60});
+    const Value c = matmul(vx, vw, {.transpose_b = true, .precision = own});
+    const auto grads = gradients(sum(c * vg), {vx, vw});
+    program.output("c", c).output("dx", grads[0]).output("dw", grads[1]);
+  }
+
+  // Largest relative errors of c, dx and dw against double.
+  std::array<double, 3> errors(SessionOptions options) {
+    Session session(graph, options);
+    const Results results = session.run(program, {{"x", x}, {"w", w}, {"g", g}});
+    const Tensor x_rows = x.reshape({80, 50}), g_rows = g.reshape({80, 60});
+    const Tensor expected[] = {testing::reference_matmul(x, w, false, true),
+                               testing::reference_matmul(g, w, false, false),
+                               testing::reference_matmul(g_rows, x_rows, true, false)};
+    const char* names[] = {"c", "dx", "dw"};
+    std::array<double, 3> result = {};
+    for (std::size_t i = 0; i < 3; ++i) {
+      double worst = 0, largest = 0;
+      for (std::int64_t e = 0; e < expected[i].numel(); ++e) {
+        worst = std::max(worst, std::abs(results[names[i]].at(e) - expected[i].at(e)));
+        largest = std::max(largest, std::abs(expected[i].at(e)));
+      }
+      result[i] = worst / largest;
+    }
+    return result;
+  }
+};
+
+// What each precision's largest error lies between, relative to the largest element.
+void check_errors(const std::array<double, 3>& errors, Precision precision) {
+  for (const double e : errors) {
+    switch (precision) {
+      case Precision::medium: BOOST_TEST((e > 1e-4 && e < 1e-2), e); break;
+      case Precision::high: BOOST_TEST((e > 5e-7 && e < 2e-5), e); break;
+      case Precision::highest: BOOST_TEST(e < 1e-6, e); break;
+    }
+  }
+}
+
+constexpr Precision kPrecisions[] = {Precision::highest, Precision::high, Precision::medium};
+
+BOOST_AUTO_TEST_SUITE(precision_of_products)
+
+BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
+  for (const Precision precision : kPrecisions) {
+    Layer layer(precision);
+    int products = 0;
+    for (const Node* node : layer.program.nodes()) {
+      if (node->op().name != "matmul") continue;
+      ++products;
+      BOOST_TEST(node->attributes().text("precision") == precision_name(precision));
+    }
+    BOOST_TEST(products == 3);
+    // It overrides those of the program and of the session.
+    const ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    layer.program.precision(Precision::highest);
+    check_errors(layer.errors({.threads = 1, .precision = Precision::medium}), precision);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_precision_of_the_program_holds_for_gradients_too) {
+  const ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+  for (const Precision precision : kPrecisions) {
+    Layer layer(std::nullopt);
+    check_errors(layer.errors({.threads = 1, .precision = precision}), precision);
+    layer.program.precision(precision);
+    check_errors(layer.errors({.threads = 2, .precision = Precision::highest}), precision);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_unit_every_precision_is_float32) {
+  const ForcedSplitUnit forced(std::nullopt);
+  for (const Precision precision : kPrecisions) {
+    Layer layer(precision);
+    check_errors(layer.errors({.threads = 1}), Precision::highest);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
