@@ -24,7 +24,14 @@ inline json parse_object(std::string_view text, std::string_view what) {
   return parsed;
 }
 
-/// Reads a number, a bool or an Activation; throws FormatError.
+/// Names of a choice that a field makes: a family adds its own enums by overloading both beside
+/// them (they are found by their argument).
+inline std::string_view field_name(Activation activation) { return activation_name(activation); }
+inline void parse_field(std::string_view name, Activation& activation) {
+  activation = parse_activation(name);
+}
+
+/// Reads a number, a bool, a string or a choice; throws FormatError.
 template <class T>
 void read(const json& value, std::string_view key, T& field) {
   const auto require = [&](bool fits, std::string_view wanted) {
@@ -40,10 +47,13 @@ void read(const json& value, std::string_view key, T& field) {
   } else if constexpr (std::is_floating_point_v<T>) {
     require(value.is_number(), "a number");
     field = value.get<T>();
-  } else {
-    static_assert(std::is_same_v<T, Activation>);
+  } else if constexpr (std::is_same_v<T, std::string>) {
     require(value.is_string(), "a string");
-    field = parse_activation(value.get<std::string>());
+    field = value.get<std::string>();
+  } else {
+    static_assert(std::is_enum_v<T>);
+    require(value.is_string(), "a string");
+    parse_field(value.get<std::string>(), field);
   }
 }
 
@@ -52,10 +62,11 @@ template <class Object, class Fields>
 nlohmann::ordered_json write_object(const Object& object, Fields&& visit_fields) {
   nlohmann::ordered_json out;
   visit_fields(object, [&](const char* name, const auto& field) {
-    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(field)>>) {
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (std::is_arithmetic_v<Field> || std::is_same_v<Field, std::string>) {
       out[name] = field;
     } else {
-      out[name] = std::string(activation_name(field));
+      out[name] = std::string(field_name(field));
     }
   });
   return out;

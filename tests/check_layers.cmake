@@ -15,9 +15,9 @@ foreach(layer ${order})
       if(NOT from IN_LIST allowed)
         string(APPEND wrong "\n  ${file}: ${include}")
       endif()
-      if(file MATCHES "^models/layers/" AND include MATCHES "weft/models/(families|train|generate|program)/" OR
-         file MATCHES "^models/families/" AND include MATCHES "weft/models/(train|generate|program)/" OR
-         file MATCHES "^models/(train|generate)/" AND include MATCHES "weft/models/program/")
+      if(file MATCHES "^models/layers/" AND include MATCHES "weft/models/(families|train|generate|hf|program)/" OR
+         file MATCHES "^models/families/" AND include MATCHES "weft/models/(train|generate|hf|program)/" OR
+         file MATCHES "^models/(train|generate|hf)/" AND include MATCHES "weft/models/program/")
         string(APPEND wrong "\n  ${file}: ${include}")
       endif()
     endforeach()

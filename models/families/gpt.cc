@@ -1,10 +1,10 @@
 #include "weft/models/families/gpt.h"
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "weft/graph/functions.h"
+#include "weft/models/layers/heads.h"
 
 namespace weft {
 namespace {
@@ -18,14 +18,6 @@ LinearOptions block_linear(const GptConfig& config, double std) {
   return {.bias = config.bias,
           .weight_layout = LinearLayout::in_out,
           .initializer = Initializer::normal(std)};
-}
-
-/// 0 where mask is 1 and the lowest number where it is 0, as [batch, 1, 1, seq].
-Value additive_mask(Value mask, DType dtype) {
-  const double lowest = dtype == DType::f64 ? std::numeric_limits<double>::lowest()
-                                            : std::numeric_limits<float>::lowest();
-  const Value x = reshape(cast(mask, dtype), {mask.size(0), 1, 1, mask.size(1)});
-  return (1 - x) * lowest;
 }
 
 }  // namespace
@@ -96,7 +88,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
     attention.dropout_key = graph.key("dropout");
   }
   if (inputs.attention_mask.defined())
-    attention.additive_mask = additive_mask(inputs.attention_mask, h.dtype());
+    attention.additive_mask = additive_padding_mask(inputs.attention_mask, h.dtype());
 
   GptOutputs outputs;
   for (const Block& block : blocks_) {

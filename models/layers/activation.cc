@@ -13,6 +13,12 @@ std::string_view activation_name(Activation activation) {
     case Activation::gelu_erf: return "gelu_erf";
     case Activation::relu: return "relu";
     case Activation::silu: return "silu";
+    case Activation::quick_gelu: return "quick_gelu";
+    case Activation::gelu_10: return "gelu_10";
+    case Activation::relu6: return "relu6";
+    case Activation::mish: return "mish";
+    case Activation::sigmoid: return "sigmoid";
+    case Activation::linear: return "linear";
     case Activation::tanh: break;
   }
   return "tanh";
@@ -26,10 +32,16 @@ Activation parse_activation(std::string_view name) {
   if (name == "gelu_erf" || name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
   if (name == "relu") return Activation::relu;
   if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "tanh") return Activation::tanh;
+  for (const Activation a :
+       {Activation::tanh, Activation::quick_gelu, Activation::gelu_10, Activation::relu6,
+        Activation::mish, Activation::sigmoid, Activation::linear}) {
+    if (name == activation_name(a)) return a;
+  }
   throw ArgumentError(fmt::format(
       "unknown activation '{}': legal are gelu_tanh (also gelu_new, gelu_fast, gelu_pytorch_tanh), "
-      "gelu_erf (also gelu, gelu_python), relu, silu (also swish), tanh",
+      "gelu_erf (also gelu, gelu_python), relu, silu (also swish), tanh, quick_gelu, gelu_10, "
+      "relu6, "
+      "mish, sigmoid, linear",
       name));
 }
 
@@ -39,6 +51,12 @@ Value activate(Activation activation, Value x, SourceLocation loc) {
     case Activation::gelu_erf: return gelu({x, loc}, GeluForm::erf);
     case Activation::relu: return relu({x, loc});
     case Activation::silu: return silu({x, loc});
+    case Activation::quick_gelu: return quick_gelu({x, loc});
+    case Activation::gelu_10: return clamp({gelu({x, loc}, GeluForm::erf), loc}, -10.0, 10.0);
+    case Activation::relu6: return clamp({x, loc}, 0.0, 6.0);
+    case Activation::mish: return mish({x, loc});
+    case Activation::sigmoid: return sigmoid({x, loc});
+    case Activation::linear: return x;
     case Activation::tanh: break;
   }
   return tanh({x, loc});

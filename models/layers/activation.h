@@ -9,9 +9,21 @@
 
 namespace weft {
 
-enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, tanh };
+enum class Activation : std::uint8_t {
+  gelu_tanh,
+  gelu_erf,
+  relu,
+  silu,
+  tanh,
+  quick_gelu,  // x sigmoid(1.702 x)
+  gelu_10,     // gelu_erf between -10 and 10
+  relu6,       // relu, at most 6
+  mish,
+  sigmoid,
+  linear,  // none
+};
 
-/// "gelu_tanh", "gelu_erf", "relu", "silu", "tanh".
+/// "gelu_tanh", "gelu_erf", "relu", ...
 std::string_view activation_name(Activation activation);
 /// Takes activation_name's names and Hugging Face's ("gelu_new", "gelu", "swish", ...). Throws
 /// ArgumentError that lists the legal names.

@@ -8,20 +8,10 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/features.h"
+#include "weft/models/layers/heads.h"
 
 namespace weft {
 namespace {
-
-/// [batch, seq, heads * size] -> [batch, heads, seq, size].
-Value split_heads(Value x, std::int64_t heads) {
-  const Dim size = exact_div(x.size(2), Dim(heads));
-  return permute(reshape(x, {x.size(0), x.size(1), heads, size}), {0, 2, 1, 3});
-}
-
-/// [batch, heads, seq, size] -> [batch, seq, heads * size].
-Value join_heads(Value x) {
-  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
-}
 
 /// softmax(scale * q k^T + mask) v in primitives. Keys that causality forbids get the dtype's
 /// lowest number before the mask is added, so that a row whose other keys are all masked spreads

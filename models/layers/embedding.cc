@@ -11,7 +11,7 @@ namespace weft {
 
 Value Embedding::operator()(Value ids, SourceLocation loc) const {
   Graph::Frame frame(scope.graph(), "embedding", loc, scope.path());
-  return embedding(ids, weight);
+  return embedding(ids, weight, padding_id);
 }
 
 Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options, SourceLocation loc) {
@@ -23,8 +23,10 @@ Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options, So
                                   options.vocab, options.width)),
         "embedding", {}, loc);
   }
-  return {scope, scope.variable("weight", options.dtype, {options.vocab, options.width},
-                                {.initializer = options.initializer})};
+  return {scope,
+          scope.variable("weight", options.dtype, {options.vocab, options.width},
+                         {.initializer = options.initializer}),
+          options.padding_id};
 }
 
 Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,

@@ -1,6 +1,8 @@
 // Look-up tables: tokens and learned positions.
 #pragma once
 
+#include <optional>
+
 #include "weft/graph/ir/scope.h"
 
 namespace weft {
@@ -10,12 +12,15 @@ struct EmbeddingOptions {
   std::int64_t width = 0;  // size of a row; required
   DType dtype = DType::f32;
   Initializer initializer = Initializer::normal(0.02);
+  /// The row of this id gets no gradient from look-ups.
+  std::optional<std::int64_t> padding_id = {};
 };
 
 /// The table "<scope>.weight" [vocab, width], to be used more than once (a tied head, say).
 struct Embedding {
   Scope scope;
   Variable weight;
+  std::optional<std::int64_t> padding_id = {};
 
   /// ids: i32 or i64 [...] -> [..., width]. An id outside [0, vocab) is a DataError of the run.
   Value operator()(Value ids, SourceLocation loc = SourceLocation::current()) const;

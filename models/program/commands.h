@@ -23,5 +23,6 @@ void add_train_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_run_command(CLI::App& app, Action& action);
 
 }  // namespace weft::program

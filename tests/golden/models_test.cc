@@ -2,16 +2,18 @@
 // gradient; and training runs of ten steps.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <fstream>
 #include <set>
 
 #include "golden_folder.h"
-#include "model_adapters.h"
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
+#include "weft/models/hf/model.h"
 #include "weft/ops/kernels/split_table.h"
 
 namespace weft::golden {
@@ -34,40 +36,31 @@ struct Comparison {
   }
 };
 
-// Weights by name or alias; every parameter must be in the file.
-void load_weights(Session& session, Graph& graph, const Tensors& weights) {
-  for (const Variable& v : graph.variables()) {
-    if (v.info().kind != VariableKind::parameter) continue;
-    std::vector<std::string> names = v.info().aliases;
-    names.insert(names.begin(), v.name());
-    bool found = false;
-    for (const std::string& name : names) {
-      const auto it = weights.find(name);
-      if (it == weights.end()) continue;
-      session.set_value(v.name(), it->second);
-      found = true;
-      break;
-    }
-    if (!found) throw GraphError(fmt::format("the file has no parameter {}", v.name()));
-  }
+void load_weights(Session& session, Graph& graph, const hf::Model& model, const Tensors& weights) {
+  const TensorMap tensors(weights.begin(), weights.end());
+  for (const auto& [variable, tensor] : hf::match_weights(model, graph, tensors, "the case"))
+    session.set_value(variable.name(), tensor);
 }
 
-std::map<std::string, Value> declare_inputs(Graph& graph, const Tensors& tensors,
-                                            NamedTensors& feeds, const std::string& prefix = "") {
-  std::map<std::string, Value> inputs;
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The tensors whose names start with `prefix`, without it.
+NamedTensors feeds_of(const Tensors& tensors, const std::string& prefix = "") {
+  NamedTensors feeds;
   for (const auto& [name, tensor] : tensors) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string bare = name.substr(prefix.size());
-    // Sizes are symbols, as a user would have them: [batch, seq].
-    ValueType type{tensor.dtype(), Shape(tensor.sizes())};
-    const char* symbols[] = {"batch", "seq"};
-    for (int axis = 0; axis < std::min(2, tensor.rank()); ++axis) {
-      type.shape[axis] = graph.dim(symbols[axis]);
-    }
-    inputs[bare] = graph.input(bare, type);
-    feeds.emplace_back(bare, tensor);
+    if (name.starts_with(prefix)) feeds.emplace_back(name.substr(prefix.size()), tensor);
   }
-  return inputs;
+  return feeds;
+}
+
+hf::Model build(Graph& graph, const fs::path& folder, const json& description,
+                const NamedTensors& feeds) {
+  const TensorMap tensors(feeds.begin(), feeds.end());
+  return hf::build_model(graph, read_text(folder / "config.json"), hf::input_types(tensors),
+                         description.at("class"));
 }
 
 // The rows of `t` [batch, seq, ...] where mask [batch, seq] is not 0, others set to 0.
@@ -84,38 +77,42 @@ Tensor keep_rows(const Tensor& t, const Tensor& mask) {
   return kept;
 }
 
-Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& description) {
-  const json config = read_json(folder / "config.json");
+Comparison run_model(const fs::path& folder, const json& description) {
   const json tolerance = read_json(folder / "tolerance.json");
   const Tensors inputs = read_tensors(folder / "inputs.safetensors");
   const Tensors reference = read_tensors(folder / "outputs.safetensors");
-  const std::string model_class = description.at("class");
+  const NamedTensors feeds = feeds_of(inputs);
 
   Graph graph;
-  NamedTensors feeds;
-  const ModelOutputs out =
-      adapter({graph, config, model_class, declare_inputs(graph, inputs, feeds)});
+  const hf::Model model = build(graph, folder, description, feeds);
+  const Value loss = model.outputs.at("loss");
   Program program("case");
-  program.output("loss", out.values.at("loss"));
+  program.output("loss", loss);
   const auto parameters = graph.parameters();
-  const auto grads =
-      gradients(out.values.at("loss"), parameters, {.unreachable = Unreachable::zeros});
+  const auto grads = gradients(loss, parameters, {.unreachable = Unreachable::zeros});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    program.output("grad." + parameters[i].name(), grads[i]);
+    program.output("grad." + model.names.theirs(parameters[i].name()), grads[i]);
   }
   // Everything else is fetched by its name in the graph.
   std::vector<std::string> fetch;
-  for (const auto& [name, value] : out.values) {
+  for (const auto& [name, value] : model.outputs) {
     if (name != "loss") fetch.push_back(name);
   }
   Session session(graph, {.threads = 2});
-  load_weights(session, graph, read_tensors(folder / "model.safetensors"));
+  const Tensors weights = read_tensors(folder / "model.safetensors");
+  load_weights(session, graph, model, weights);
   const Results results = session.run(program, feeds, {.fetch = fetch});
-  const Tensor valid = out.valid_rows.defined()
-                           ? inputs.at(out.valid_rows.node().attributes().text("name"))
+  const Tensor valid = model.valid_rows.defined()
+                           ? inputs.at(model.valid_rows.node().attributes().text("name"))
                            : Tensor();
 
   Comparison comparison;
+  // What the model would write is what it read.
+  for (const auto& [name, tensor] : hf::export_weights(model, graph, *session.store())) {
+    const auto it = weights.find(name);
+    if (it == weights.end() || !bitwise_equal(it->second, tensor))
+      comparison.problem += "would write another " + name + "; ";
+  }
   const json& suggested = tolerance.at("suggested");
   std::set<std::string> zero_gradients;
   const json& about = tolerance.at("float32_vs_float64").at("grads");
@@ -123,10 +120,12 @@ Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& d
   const double largest_gradient = about.at("max_abs_over_all_params");
   for (const auto& [name, expected] : reference) {
     const double forward = suggested.at("forward_rel_to_max");
-    if (name == "loss") {
+    if (name.starts_with("grad.") && !results.contains(name)) {
+      comparison.problem += "no output " + name + "; ";
+    } else if (name == "loss") {
       comparison.add(name, relative_error(results[name], expected), suggested.at("loss_rel"));
     } else if (!name.starts_with("grad.")) {
-      if (out.values.count(name) == 0) {
+      if (model.outputs.count(name) == 0) {
         comparison.problem += "no output " + name + "; ";
         continue;
       }
@@ -144,22 +143,18 @@ Comparison run_model(ModelAdapter adapter, const fs::path& folder, const json& d
   return comparison;
 }
 
-Comparison run_training_at(Precision precision, ModelAdapter adapter, const fs::path& folder,
-                           const json& train) {
-  const json config = read_json(folder / "config.json");
+Comparison run_training_at(Precision precision, const fs::path& folder, const json& train) {
   const Tensors inputs = read_tensors(folder / "inputs.safetensors");
   const Tensors start = read_tensors(folder / "model.safetensors");
   const Tensors final = read_tensors(folder / "final.safetensors");
-  const std::string model_class = train.at("class");
 
   Graph graph;
-  NamedTensors first;
-  const ModelOutputs out =
-      adapter({graph, config, model_class, declare_inputs(graph, inputs, first, "batch0.")});
+  const hf::Model model = build(graph, folder, train, feeds_of(inputs, "batch0."));
+  const Value loss = model.outputs.at("loss");
   const json &optimizer = train.at("optimizer"), &schedule = train.at("schedule");
   const std::string decayed = optimizer.at("decay_applies_to");
   const TrainingStep step =
-      adamw(out.values.at("loss"), graph.parameters(),
+      adamw(loss, graph.parameters(),
             {.lr = warmup_cosine(schedule.at("base_lr"), schedule.at("warmup_steps"),
                                  schedule.at("total_steps"), {.shift = schedule.at("shift")}),
              .beta1 = optimizer.at("betas").at(0),
@@ -169,22 +164,19 @@ Comparison run_training_at(Precision precision, ModelAdapter adapter, const fs::
              .decay = decayed.starts_with("every") ? Decay::everything : Decay::matrices,
              .step = {.clip_norm = train.at("clip").at("max_norm")}});
   Program program("train");
-  program.output("loss", out.values.at("loss"))
+  program.output("loss", loss)
       .output("lr", step.learning_rate)
       .output("norm", step.gradient_norm)
       .update(step)
       .precision(precision);
   Session session(graph, {.threads = 2});
-  load_weights(session, graph, start);
+  load_weights(session, graph, model, start);
 
   Comparison comparison;
   const json& suggested = train.at("tolerance").at("suggested");
   for (int s = 0; s < train.at("steps").get<int>(); ++s) {
     const std::string prefix = fmt::format("batch{}.", train.at("batch_at_step").at(s).get<int>());
-    NamedTensors feeds;
-    for (const auto& [name, tensor] : inputs) {
-      if (name.starts_with(prefix)) feeds.emplace_back(name.substr(prefix.size()), tensor);
-    }
+    const NamedTensors feeds = feeds_of(inputs, prefix);
     const Results results = session.run(program, feeds);
     const auto compare = [&](const char* name, const json& expected, double tolerance) {
       const double reference = expected.at(s), actual = results[name].at(0);
@@ -198,7 +190,7 @@ Comparison run_training_at(Precision precision, ModelAdapter adapter, const fs::
   }
   const json& noise = train.at("tolerance").at("noise_elements");
   for (const auto& [name, expected] : final) {
-    const Tensor actual = session.value(name);
+    const Tensor actual = session.value(model.names.ours(name));
     if (actual.sizes() != expected.sizes()) {
       comparison.problem += name + " has other sizes; ";
       continue;
@@ -224,8 +216,8 @@ Comparison run_training_at(Precision precision, ModelAdapter adapter, const fs::
   return comparison;
 }
 
-Comparison run_training(ModelAdapter adapter, const fs::path& folder, const json& train) {
-  return run_training_at(Precision::highest, adapter, folder, train);
+Comparison run_training(const fs::path& folder, const json& train) {
+  return run_training_at(Precision::highest, folder, train);
 }
 
 // Products of all shapes on AMX, emulated where there is none: also those that this CPU's table
@@ -236,18 +228,17 @@ kernels::Bf16Unit matrix_unit() {
 }
 
 // Six bfloat16 products are float32 accuracy.
-Comparison run_model_on_matrix_unit(ModelAdapter adapter, const fs::path& folder,
-                                    const json& description) {
+Comparison run_model_on_matrix_unit(const fs::path& folder, const json& description) {
   const kernels::ForcedSplitUnit forced(matrix_unit());
-  return run_model(adapter, folder, description);
+  return run_model(folder, description);
 }
 
-Comparison run_training_at_high(ModelAdapter adapter, const fs::path& folder, const json& train) {
+Comparison run_training_at_high(const fs::path& folder, const json& train) {
   const kernels::ForcedSplitUnit forced(matrix_unit());
-  return run_training_at(Precision::high, adapter, folder, train);
+  return run_training_at(Precision::high, folder, train);
 }
 
-using Runner = Comparison (*)(ModelAdapter, const fs::path&, const json&);
+using Runner = Comparison (*)(const fs::path&, const json&);
 
 bool run_all(const std::string& folders, const std::string& file, Runner run, const char* what) {
   Report report;
@@ -255,13 +246,14 @@ bool run_all(const std::string& folders, const std::string& file, Runner run, co
     const std::string name = path.parent_path().filename().string();
     const json description = read_json(path);
     const std::string family = description.at("family");
-    const auto adapter = model_adapters().find(family);
-    if (adapter == model_adapters().end()) {
+    const std::string type = read_json(path.parent_path() / "config.json").at("model_type");
+    const auto types = hf::supported_model_types();
+    if (std::find(types.begin(), types.end(), type) == types.end()) {
       report.skip(name, family);
       continue;
     }
     try {
-      const Comparison c = run(adapter->second, path.parent_path(), description);
+      const Comparison c = run(path.parent_path(), description);
       if (c.problem.empty()) {
         report.ok(name, c.worst);
       } else {

@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
   check_error(weft("train gpt" + text + out + " --preset huge"), 2, "unknown preset 'huge'");
   check_error(weft("train gpt" + text + out + " --width 30 --heads 4"), 2,
               "width 30 is not a multiple of heads 4");
-  check_error(weft("train gpt" + text + out + " --activation mish"), 2,
-              "unknown activation 'mish'");
+  check_error(weft("train gpt" + text + out + " --activation softsign"), 2,
+              "unknown activation 'softsign'");
   check_error(weft("train gpt" + text + out + " --seed -1"), 2, "'seed' must be an integer");
   check_error(weft("train gpt" + text + " --resume x.weft --lr 1"), 2,
               "--lr cannot be given with --resume");

@@ -1,0 +1,220 @@
+#include "weft/models/families/encoder.h"
+
+#include "weft/graph/functions.h"
+#include "weft/models/layers/heads.h"
+
+namespace weft {
+namespace {
+
+EncoderConfig checked(EncoderConfig config) {
+  config.check();
+  return config;
+}
+
+}  // namespace
+
+Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation loc)
+    : scope_(scope),
+      config_(checked(config)),
+      linear_{.initializer = Initializer::normal(config.initializer_range)},
+      tokens_{scope, {}},
+      positions_{scope, {}},
+      token_types_{scope, {}},
+      embedding_norm_{scope, {}, {}, config.layer_norm_eps} {
+  Graph::Frame frame(scope.graph(), "encoder", loc, scope.path());
+  declare_embeddings();
+  if (disentangled() && config_.relative_attention) declare_relative_positions();
+  for (std::int64_t i = 0; i < config_.distinct_layers(); ++i)
+    layers_.push_back(make_layer(scope_ / "layers" / i));
+  if (config_.conv_kernel > 0) {
+    const Scope conv = scope_ / "conv";
+    conv_ = Convolution{
+        conv.variable("weight", DType::f32,
+                      {config_.width, config_.width / config_.conv_groups, config_.conv_kernel},
+                      {.initializer = Initializer::normal(config_.initializer_range)}),
+        conv.variable("bias", DType::f32, {config_.width}),
+        make_layer_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
+  }
+}
+
+void Encoder::declare_embeddings() {
+  const Scope scope = scope_ / "embeddings";
+  const EncoderConfig& c = config_;
+  const std::int64_t width = c.embeddings();
+  const Initializer start = Initializer::normal(c.initializer_range);
+  tokens_ =
+      make_embedding(scope / "tokens",
+                     {.vocab = c.vocab,
+                      .width = width,
+                      .initializer = start,
+                      .padding_id = c.padding_id < 0 ? std::nullopt : std::optional(c.padding_id)});
+  if (!disentangled() || c.absolute_positions) {
+    positions_ = make_embedding(
+        scope / "positions",
+        {.vocab = c.context,
+         .width = width,
+         .initializer = start,
+         .padding_id = c.positions_skip_padding ? std::optional(c.padding_id) : std::nullopt});
+    if (!c.trainable_positions) scope_.graph().set_trainable(positions_.weight, false);
+  }
+  if (c.token_types > 0) {
+    token_types_ = make_embedding(scope / "token_types",
+                                  {.vocab = c.token_types, .width = width, .initializer = start});
+  }
+  const bool before = c.embedding_projection == EmbeddingProjection::before_norm;
+  embedding_norm_ = make_layer_norm(scope / "norm", DType::f32, before ? c.width : width,
+                                    {.eps = c.layer_norm_eps});
+  if (c.embedding_projection != EmbeddingProjection::none) {
+    LinearOptions options = linear_;
+    options.bias = !before;
+    projection_ = make_linear(scope / "projection", DType::f32, width, c.width, options);
+  }
+}
+
+void Encoder::declare_relative_positions() {
+  const Scope scope = scope_ / "relative_positions";
+  const std::int64_t span =
+      config_.position_buckets > 0 ? config_.position_buckets : config_.max_relative;
+  relative_ = scope.variable("weight", DType::f32, {2 * span, config_.width},
+                             {.initializer = Initializer::normal(config_.initializer_range)});
+  if (config_.relative_norm) {
+    relative_norm_ =
+        make_layer_norm(scope / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps});
+  }
+}
+
+Encoder::Layer Encoder::make_layer(const Scope& scope) const {
+  const EncoderConfig& c = config_;
+  const DType dtype = DType::f32;
+  const NormLayerOptions norm{.eps = c.layer_norm_eps};
+  std::optional<MultiHeadAttention> attention;
+  std::optional<DisentangledAttention> disentangled_attention;
+  if (disentangled()) {
+    disentangled_attention =
+        make_disentangled_attention(scope / "attention", dtype, c.width,
+                                    {.heads = c.heads,
+                                     .head_size = c.head_size,
+                                     .relative = c.relative_attention,
+                                     .content_to_position = c.content_to_position,
+                                     .position_to_content = c.position_to_content,
+                                     .fused = c.fused_attention,
+                                     .shared_projections = c.shared_projections,
+                                     .max_relative = c.max_relative,
+                                     .buckets = c.position_buckets,
+                                     .in = linear_,
+                                     .out = linear_});
+  } else {
+    const RelativeKeys relative = c.positions == EncoderPositions::relative_key ? RelativeKeys::key
+                                  : c.positions == EncoderPositions::relative_key_query
+                                      ? RelativeKeys::key_query
+                                      : RelativeKeys::none;
+    attention = make_multi_head_attention(scope / "attention", dtype, c.width,
+                                          {.heads = c.heads,
+                                           .head_size = c.head_size,
+                                           .in = linear_,
+                                           .out = linear_,
+                                           .relative_keys = relative,
+                                           .context = c.context});
+  }
+  const LayerNorm attention_norm = make_layer_norm(scope / "attention_norm", dtype, c.width, norm);
+  const FeedForward feed_forward = make_feed_forward(scope / "feed_forward", dtype, c.width,
+                                                     {.inner = c.inner,
+                                                      .activation = c.activation,
+                                                      .up = linear_,
+                                                      .down = linear_,
+                                                      .up_name = "up",
+                                                      .down_name = "down"});
+  return {attention, disentangled_attention, attention_norm, feed_forward,
+          make_layer_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
+}
+
+Value Encoder::drop(Value x, bool training) const {
+  if (!training || config_.hidden_dropout == 0) return x;
+  return dropout(x, config_.hidden_dropout, scope_.graph().key("dropout"));
+}
+
+Value Encoder::positions_of(const EncoderInputs& inputs) const {
+  if (inputs.position_ids.defined()) return inputs.position_ids;
+  const Value ids = inputs.ids;
+  if (!config_.positions_skip_padding) return iota(scope_.graph(), {ids.size(1)}, 0, DType::i64);
+  const Value token = cast(not_equal(ids, config_.padding_id), DType::i64);
+  return cumsum(token, 1) * token + config_.padding_id;
+}
+
+Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
+  Value h = tokens_(inputs.ids);
+  const bool absolute = config_.positions == EncoderPositions::absolute ||
+                        (disentangled() && config_.absolute_positions);
+  if (token_types_.weight.defined()) {
+    // Without ids all are of type 0: its row, broadcast.
+    h = h + (inputs.token_type_ids.defined() ? token_types_(inputs.token_type_ids)
+                                             : select(token_types_.weight, 0, Dim(0)));
+  }
+  if (absolute) h = h + positions_(positions_of(inputs));
+  if (config_.embedding_projection == EmbeddingProjection::before_norm) h = (*projection_)(h);
+  h = embedding_norm_(h);
+  if (disentangled() && inputs.attention_mask.defined())
+    h = h * unsqueeze(cast(inputs.attention_mask, h.dtype()), 2);
+  h = drop(h, training);
+  if (config_.embedding_projection == EmbeddingProjection::after_norm) h = (*projection_)(h);
+  return h;
+}
+
+Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderInputs& inputs,
+                     bool training) const {
+  const double rate = training ? config_.attention_dropout : 0;
+  const Value key = rate > 0 ? Value(scope_.graph().key("dropout")) : Value();
+  Value attended;
+  if (layer.disentangled) {
+    attended = (*layer.disentangled)(h, relative, inputs.attention_mask, rate, key);
+  } else {
+    AttentionOptions options{.dropout = rate, .key = key};
+    if (inputs.attention_mask.defined())
+      options.bias = additive_padding_mask(inputs.attention_mask, h.dtype());
+    attended = (*layer.attention)(h, h, options);
+  }
+  h = layer.attention_norm(h + drop(attended, training));
+  return layer.feed_forward_norm(h + drop(layer.feed_forward(h), training));
+}
+
+Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) const {
+  const Value x = conv1d(permute(embedded, {0, 2, 1}), conv_->weight, conv_->bias,
+                         {.padding = (config_.conv_kernel - 1) / 2, .groups = config_.conv_groups});
+  Value y = permute(x, {0, 2, 1});
+  Value keep;
+  if (mask.defined()) {
+    keep = unsqueeze(cast(mask, y.dtype()), 2);
+    y = y * keep;
+  }
+  y = conv_->norm(h + activate(config_.conv_activation, drop(y, training)));
+  return mask.defined() ? y * keep : y;
+}
+
+EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
+                                   SourceLocation loc) const {
+  Graph::Frame frame(scope_.graph(), "encoder", loc, scope_.path());
+  const Value embedded = embed(inputs, training);
+  Value relative = relative_.defined() ? relative_.value() : Value();
+  if (relative_norm_) relative = (*relative_norm_)(relative);
+  if (relative.defined()) relative = drop(relative, training);
+
+  EncoderOutputs outputs;
+  Value h = embedded;
+  const std::int64_t groups = config_.layer_groups == 0 ? config_.layers : config_.layer_groups;
+  for (std::int64_t i = 0; i < config_.layers; ++i) {
+    outputs.hidden.push_back(h);
+    // The ratio is not rounded: this is how ALBERT deals its layers out.
+    const double per_group = static_cast<double>(config_.layers) / static_cast<double>(groups);
+    const auto group = static_cast<std::int64_t>(static_cast<double>(i) / per_group);
+    for (std::int64_t j = 0; j < config_.group_layers; ++j) {
+      const auto index = static_cast<std::size_t>(group * config_.group_layers + j);
+      h = apply(layers_[index], h, relative, inputs, training);
+    }
+    if (i == 0 && conv_) h = convolve(embedded, h, inputs.attention_mask, training);
+  }
+  outputs.hidden.push_back(h);
+  outputs.last_hidden_state = h;
+  return outputs;
+}
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+#include "weft/models/families/encoder_heads.h"
+
+#include "weft/graph/functions.h"
+
+namespace weft {
+namespace {
+
+LinearOptions head_linear(const EncoderConfig& config) {
+  return {.initializer = Initializer::normal(config.initializer_range)};
+}
+
+}  // namespace
+
+Value Pooler::operator()(Value h, SourceLocation loc) const {
+  Graph::Frame frame(dense.scope.graph(), "pooler", loc, dense.scope.path());
+  return activate(activation, dense(select(h, 1, Dim(0))));
+}
+
+Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
+                   SourceLocation loc) {
+  return {make_linear(scope, DType::f32, config.width, config.width, head_linear(config), loc),
+          activation};
+}
+
+Value MaskedLmHead::operator()(Value h, SourceLocation loc) const {
+  Graph::Frame frame(dense.scope.graph(), "masked_lm", loc, dense.scope.path());
+  return linear(norm(activate(activation, dense(h))), decoder, bias);
+}
+
+MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
+                                 const MaskedLmOptions& options, SourceLocation loc) {
+  Graph& graph = scope.graph();
+  Graph::Frame frame(graph, "masked_lm", loc, scope.path());
+  const EncoderConfig& config = encoder.config();
+  const std::int64_t width = config.embeddings();
+  MaskedLmHead head{
+      make_linear(scope / "dense", DType::f32, config.width, width, head_linear(config)),
+      options.activation,
+      make_layer_norm(scope / "norm", DType::f32, width, {.eps = options.layer_norm_eps}),
+      encoder.token_table(), scope.variable("bias", DType::f32, {config.vocab})};
+  const Scope decoder = scope / "decoder";
+  graph.alias(decoder.join("bias"), head.bias);
+  if (options.tied) {
+    graph.alias(decoder.join("weight"), head.decoder);
+  } else {
+    head.decoder = decoder.variable("weight", DType::f32, {config.vocab, width},
+                                    {.initializer = Initializer::normal(config.initializer_range)});
+  }
+  return head;
+}
+
+Value ReplacedTokenHead::operator()(Value h, SourceLocation loc) const {
+  Graph::Frame frame(dense.scope.graph(), "replaced_token", loc, dense.scope.path());
+  return select(out(activate(activation, dense(h))), 2, Dim(0));
+}
+
+ReplacedTokenHead make_replaced_token_head(const Scope& scope, const EncoderConfig& config,
+                                           SourceLocation loc) {
+  Graph::Frame frame(scope.graph(), "replaced_token", loc, scope.path());
+  return {make_linear(scope / "dense", DType::f32, config.width, config.width, head_linear(config)),
+          config.activation,
+          make_linear(scope / "out", DType::f32, config.width, 1, head_linear(config))};
+}
+
+SpanLogits split_span(Value logits) {
+  return {select(logits, 2, Dim(0)), select(logits, 2, Dim(1))};
+}
+
+Value label_loss(Value logits, Value labels, SourceLocation loc) {
+  Graph::Frame frame(logits.graph(), "label_loss", loc);
+  return cross_entropy(logits, labels, {.class_axis = -1, .ignore_index = -100});
+}
+
+Value span_loss(const SpanLogits& logits, Value start, Value end, SourceLocation loc) {
+  Graph& graph = logits.start.graph();
+  Graph::Frame frame(graph, "span_loss", loc);
+  const Value length = dim_value(graph, logits.start.size(1), DType::i64);
+  const auto one = [&](Value scores, Value position) {
+    position = cast(position, DType::i64);
+    const Value target = where(position >= length, -100, maximum(position, 0));
+    return cross_entropy(scores, target, {.class_axis = -1, .ignore_index = -100});
+  };
+  return (one(logits.start, start) + one(logits.end, end)) * 0.5;
+}
+
+Value replaced_token_loss(Value logits, Value labels, Value mask, SourceLocation loc) {
+  Graph::Frame frame(logits.graph(), "replaced_token_loss", loc);
+  const Value each = bce_with_logits(logits, cast(labels, logits.dtype()),
+                                     mask.defined() ? Reduction::none : Reduction::mean);
+  if (!mask.defined()) return each;
+  const Value counts = cast(mask, logits.dtype());
+  return sum(each * counts) / sum(counts);
+}
+
+Value sequence_loss(Problem problem, Value logits, Value labels, SourceLocation loc) {
+  Graph::Frame frame(logits.graph(), "sequence_loss", loc);
+  switch (problem) {
+    case Problem::single_label: return label_loss(logits, labels);
+    case Problem::multi_label: return bce_with_logits(logits, cast(labels, logits.dtype()));
+    case Problem::regression: break;
+  }
+  const Value wanted = cast(labels, logits.dtype());
+  return mse(labels.rank() == 1 ? select(logits, 1, Dim(0)) : logits, wanted);
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// ALBERT: factorised embeddings, layers that share weights, sentence order.
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+
+Model build_albert(Request& request) {
+  EncoderConfig c;
+  c.vocab = 30000;
+  c.embedding_width = 128;
+  c.embedding_projection = EmbeddingProjection::after_norm;
+  c.width = 4096;
+  c.heads = 64;
+  c.inner = 16384;
+  c.layer_groups = 1;
+  c.activation = Activation::gelu_tanh;
+  EncoderStyle style{.class_prefix = "Albert", .base = "albert"};
+  std::string positions = "absolute";
+  request.config.field("vocab_size", c.vocab)
+      .field("embedding_size", c.embedding_width)
+      .field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_hidden_groups", c.layer_groups)
+      .field("inner_group_num", c.group_layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.hidden_dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("max_position_embeddings", c.context)
+      .field("type_vocab_size", c.token_types)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .field("position_embedding_type", positions)
+      .field("tie_word_embeddings", style.masked_lm.tied)
+      .optional_id("pad_token_id", c.padding_id)
+      .ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type",
+               "num_memory_blocks"});
+  if (positions == "relative_key") {
+    c.positions = EncoderPositions::relative_key;
+  } else if (positions == "relative_key_query") {
+    c.positions = EncoderPositions::relative_key_query;
+  } else if (positions != "absolute") {
+    throw ArgumentError(
+        fmt::format("config.json: position_embedding_type \"{}\" is not supported", positions));
+  }
+  style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
+                   {"embeddings.positions", "embeddings.position_embeddings"},
+                   {"embeddings.token_types", "embeddings.token_type_embeddings"},
+                   {"embeddings.norm", "embeddings.LayerNorm"},
+                   {"embeddings.projection", "encoder.embedding_hidden_mapping_in"}};
+  for (std::int64_t i = 0; i < c.distinct_layers(); ++i) {
+    add_layer(style.encoder, i,
+              fmt::format("encoder.albert_layer_groups.{}.albert_layers.{}", i / c.group_layers,
+                          i % c.group_layers),
+              {{"attention.query", "attention.query"},
+               {"attention.key", "attention.key"},
+               {"attention.value", "attention.value"},
+               {"attention.distances", "attention.distance_embedding"},
+               {"attention.out", "attention.dense"},
+               {"attention_norm", "attention.LayerNorm"},
+               {"feed_forward.up", "ffn"},
+               {"feed_forward.down", "ffn_output"},
+               {"feed_forward_norm", "full_layer_layer_norm"}});
+  }
+  style.heads = {
+      {"masked_lm.dense", "predictions.dense"},       {"masked_lm.norm", "predictions.LayerNorm"},
+      {"masked_lm.bias", "predictions.bias"},         {"masked_lm.decoder", "predictions.decoder"},
+      {"sentence_pair", "sop_classifier.classifier"}, {"span", "qa_outputs"}};
+  style.pooler = {"pooler", Activation::tanh};
+  style.masked_lm.activation = c.activation;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
+  style.pair_logits = "sop_logits";
+  style.pair_labels = "sentence_order_label";
+  style.pair_classes = request.config.labels();
+  return build_encoder(request, c, style);
+}
+
+}  // namespace weft::hf

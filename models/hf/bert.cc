@@ -1,0 +1,146 @@
+// BERT and the families that keep its encoder: RoBERTa (also XLM-RoBERTa and CamemBERT), ELECTRA.
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+namespace {
+
+/// The keys that these families share.
+void read_bert(ConfigReader& config, EncoderConfig& c) {
+  config.field("vocab_size", c.vocab)
+      .field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.hidden_dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("max_position_embeddings", c.context)
+      .field("type_vocab_size", c.token_types)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .optional_id("pad_token_id", c.padding_id)
+      .ignore({"classifier_dropout"});
+  std::string positions = "absolute";
+  config.field("position_embedding_type", positions);
+  if (positions == "relative_key") {
+    c.positions = EncoderPositions::relative_key;
+  } else if (positions == "relative_key_query") {
+    c.positions = EncoderPositions::relative_key_query;
+  } else if (positions != "absolute") {
+    throw ArgumentError(
+        fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
+                    "relative_key and relative_key_query are",
+                    positions));
+  }
+}
+
+ModuleNames bert_names(const EncoderConfig& c) {
+  ModuleNames names = {{"embeddings.tokens", "embeddings.word_embeddings"},
+                       {"embeddings.positions", "embeddings.position_embeddings"},
+                       {"embeddings.token_types", "embeddings.token_type_embeddings"},
+                       {"embeddings.norm", "embeddings.LayerNorm"}};
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    add_layer(names, i, fmt::format("encoder.layer.{}", i),
+              {{"attention.query", "attention.self.query"},
+               {"attention.key", "attention.self.key"},
+               {"attention.value", "attention.self.value"},
+               {"attention.distances", "attention.self.distance_embedding"},
+               {"attention.out", "attention.output.dense"},
+               {"attention_norm", "attention.output.LayerNorm"},
+               {"feed_forward.up", "intermediate.dense"},
+               {"feed_forward.down", "output.dense"},
+               {"feed_forward_norm", "output.LayerNorm"}});
+  }
+  return names;
+}
+
+EncoderConfig bert_defaults() {
+  EncoderConfig c;
+  c.hidden_dropout = c.attention_dropout = 0.1;
+  return c;
+}
+
+}  // namespace
+
+Model build_bert(Request& request) {
+  EncoderConfig c = bert_defaults();
+  read_bert(request.config, c);
+  EncoderStyle style{.class_prefix = "Bert", .base = "bert"};
+  style.encoder = bert_names(c);
+  style.heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
+                 {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
+                 {"masked_lm.bias", "cls.predictions.bias"},
+                 {"masked_lm.decoder", "cls.predictions.decoder"},
+                 {"sentence_pair", "cls.seq_relationship"},
+                 {"span", "qa_outputs"}};
+  style.pooler = {"pooler.dense", Activation::tanh};
+  style.masked_lm = {.activation = c.activation, .layer_norm_eps = c.layer_norm_eps};
+  request.config.field("tie_word_embeddings", style.masked_lm.tied)
+      .ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+               "pooler_size_per_head", "pooler_type"});
+  style.pair_logits = "seq_relationship_logits";
+  style.pair_labels = "next_sentence_label";
+  return build_encoder(request, c, style);
+}
+
+Model build_roberta(Request& request) {
+  EncoderConfig c = bert_defaults();
+  c.vocab = 50265;
+  c.padding_id = 1;
+  c.positions_skip_padding = true;
+  read_bert(request.config, c);
+  const std::string type = request.config.model_type();
+  EncoderStyle style{.class_prefix = type == "xlm-roberta" ? "XLMRoberta"
+                                     : type == "camembert" ? "Camembert"
+                                                           : "Roberta",
+                     .base = "roberta"};
+  style.encoder = bert_names(c);
+  style.heads = {{"masked_lm.dense", "lm_head.dense"},
+                 {"masked_lm.norm", "lm_head.layer_norm"},
+                 {"masked_lm.bias", "lm_head.bias"},
+                 {"masked_lm.decoder", "lm_head.decoder"},
+                 {"span", "qa_outputs"}};
+  if (request.architecture.ends_with("ForSequenceClassification"))
+    style.heads.emplace_back("classifier", "classifier.out_proj");
+  style.pooler = {"pooler.dense", Activation::tanh};
+  style.classifier_dense = {"classifier.dense", Activation::tanh};
+  style.masked_lm = {.activation = Activation::gelu_erf, .layer_norm_eps = c.layer_norm_eps};
+  request.config.field("tie_word_embeddings", style.masked_lm.tied);
+  return build_encoder(request, c, style);
+}
+
+Model build_electra(Request& request) {
+  EncoderConfig c = bert_defaults();
+  c.width = 256;
+  c.heads = 4;
+  c.inner = 1024;
+  c.embedding_width = 128;
+  read_bert(request.config, c);
+  request.config.field("embedding_size", c.embedding_width);
+  if (c.embedding_width != c.width) c.embedding_projection = EmbeddingProjection::after_norm;
+  EncoderStyle style{.class_prefix = "Electra", .base = "electra"};
+  style.encoder = bert_names(c);
+  style.encoder.emplace_back("embeddings.projection", "embeddings_project");
+  style.heads = {{"masked_lm.dense", "generator_predictions.dense"},
+                 {"masked_lm.norm", "generator_predictions.LayerNorm"},
+                 {"masked_lm.bias", "generator_lm_head.bias"},
+                 {"masked_lm.decoder", "generator_lm_head"},
+                 {"replaced_token.dense", "discriminator_predictions.dense"},
+                 {"replaced_token.out", "discriminator_predictions.dense_prediction"},
+                 {"span", "qa_outputs"}};
+  if (request.architecture.ends_with("ForSequenceClassification"))
+    style.heads.emplace_back("classifier", "classifier.out_proj");
+  style.classifier_dense = {"classifier.dense", Activation::gelu_erf};
+  style.masked_lm = {.activation = Activation::gelu_erf, .layer_norm_eps = c.layer_norm_eps};
+  style.replaced_tokens = true;
+  // The summary belongs to multiple choice, which is not built.
+  request.config.field("tie_word_embeddings", style.masked_lm.tied)
+      .ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout",
+               "summary_first_dropout", "summary_proj_to_labels"});
+  return build_encoder(request, c, style);
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,55 @@
+// Reading Hugging Face's config.json: every key is read, fixed to what is supported, or known not
+// to change numbers. Any other one is refused by name.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/models/json_fields.h"
+
+namespace weft::hf {
+
+using nlohmann::json;
+
+class ConfigReader {
+ public:
+  /// Throws FormatError unless `text` is a JSON object.
+  explicit ConfigReader(std::string_view text);
+
+  const json& object() const { return object_; }
+  std::string model_type() const { return text("model_type"); }
+  /// A text, or "" where the key is absent or null.
+  std::string text(const char* key) const;
+
+  /// Reads a key into `value`, which stays as it is (the library's default) where the key is absent
+  /// or null. FormatError for another type.
+  template <class T>
+  ConfigReader& field(const char* key, T& value) {
+    if (const json* found = find(key)) json_fields::read(*found, key, value);
+    return *this;
+  }
+  /// The same for an id, where null means -1: none.
+  ConfigReader& optional_id(const char* key, std::int64_t& value);
+  /// A list of strings, or one string with '|' between them.
+  std::vector<std::string> list(const char* key);
+  /// The key must be absent, null or `allowed`; else an ArgumentError with `why`.
+  ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
+  /// The keys do not change what is computed.
+  ConfigReader& ignore(std::initializer_list<const char*> keys);
+  /// The value of a key, or null where it is absent or null; counts as read.
+  const json* find(const char* key);
+  /// Number of labels of classifiers: entries of id2label, or num_labels; 2 by default.
+  std::int64_t labels();
+
+  /// Throws ArgumentError that names a key which nobody asked for.
+  void finish() const;
+
+ private:
+  json object_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace weft::hf

@@ -1,0 +1,145 @@
+// DeBERTa, its version 2, and version 3, which is a configuration of version 2.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+namespace {
+
+/// What both versions share.
+void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
+  c.positions = EncoderPositions::disentangled;
+  c.token_types = 0;
+  c.layer_norm_eps = 1e-7;
+  c.hidden_dropout = c.attention_dropout = 0.1;
+  c.relative_attention = false;
+  c.absolute_positions = true;
+  c.max_relative = -1;
+  config.field("vocab_size", c.vocab)
+      .field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.hidden_dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("max_position_embeddings", c.context)
+      .field("type_vocab_size", c.token_types)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .field("relative_attention", c.relative_attention)
+      .field("max_relative_positions", c.max_relative)
+      .field("position_biased_input", c.absolute_positions)
+      .field("embedding_size", c.embedding_width)
+      .field("tie_word_embeddings", style.masked_lm.tied)
+      .optional_id("pad_token_id", c.padding_id)
+      .fixed("talking_head", false, "talking heads are not supported")
+      .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
+  if (c.max_relative < 1) c.max_relative = c.context;
+  if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
+  c.content_to_position = c.position_to_content = false;
+  for (const std::string& term : config.list("pos_att_type")) {
+    if (term == "c2p") {
+      c.content_to_position = true;
+    } else if (term == "p2c") {
+      c.position_to_content = true;
+    } else {
+      throw ArgumentError(
+          fmt::format("config.json: pos_att_type has \"{}\": c2p and p2c are supported", term));
+    }
+  }
+  std::int64_t pooler_width = c.width;
+  Activation pooler_activation = Activation::gelu_erf;
+  config.field("pooler_hidden_size", pooler_width).field("pooler_hidden_act", pooler_activation);
+  if (pooler_width != c.width) {
+    throw ArgumentError(fmt::format(
+        "config.json: pooler_hidden_size {} differs from hidden_size {}", pooler_width, c.width));
+  }
+  style.classifier_dense = {"pooler.dense", pooler_activation};
+  style.masked_lm.activation = c.activation;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
+  style.soft_sequence_labels = true;
+  style.heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
+                 {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
+                 {"masked_lm.bias", "cls.predictions.bias"},
+                 {"masked_lm.decoder", "cls.predictions.decoder"},
+                 {"span", "qa_outputs"}};
+}
+
+/// `attention` names the parts of the attention that differ.
+void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& attention) {
+  style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
+                   {"embeddings.positions", "embeddings.position_embeddings"},
+                   {"embeddings.token_types", "embeddings.token_type_embeddings"},
+                   {"embeddings.norm", "embeddings.LayerNorm"},
+                   {"embeddings.projection", "embeddings.embed_proj"},
+                   {"relative_positions", "encoder.rel_embeddings"},
+                   {"relative_positions.norm", "encoder.LayerNorm"},
+                   {"conv", "encoder.conv.conv"},
+                   {"conv.norm", "encoder.conv.LayerNorm"}};
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    const std::string prefix = fmt::format("encoder.layer.{}", i);
+    add_layer(style.encoder, i, prefix + ".attention.self", attention);
+    add_layer(style.encoder, i, prefix,
+              {{"attention.out", "attention.output.dense"},
+               {"attention_norm", "attention.output.LayerNorm"},
+               {"feed_forward.up", "intermediate.dense"},
+               {"feed_forward.down", "output.dense"},
+               {"feed_forward_norm", "output.LayerNorm"}});
+  }
+}
+
+}  // namespace
+
+Model build_deberta(Request& request) {
+  EncoderConfig c;
+  EncoderStyle style{.class_prefix = "Deberta", .base = "deberta"};
+  c.vocab = 50265;
+  read_deberta(request.config, c, style);
+  c.fused_attention = true;
+  add_names(style, c,
+            {{"attention.in", "in_proj"},
+             {"attention.query_bias", "q_bias"},
+             {"attention.value_bias", "v_bias"},
+             {"attention.position_key", "pos_proj"},
+             {"attention.position_query", "pos_q_proj"}});
+  return build_encoder(request, c, style);
+}
+
+Model build_deberta_v2(Request& request) {
+  EncoderConfig c;
+  EncoderStyle style{.class_prefix = "DebertaV2", .base = "deberta"};
+  c.vocab = 128100;
+  c.width = 1536;
+  c.layers = c.heads = 24;
+  c.inner = 6144;
+  read_deberta(request.config, c, style);
+  std::int64_t buckets = -1;
+  request.config.field("position_buckets", buckets)
+      .field("share_att_key", c.shared_projections)
+      .field("attention_head_size", c.head_size);
+  c.position_buckets = std::max<std::int64_t>(0, buckets);
+  for (const std::string& norm : request.config.list("norm_rel_ebd")) {
+    if (norm == "layer_norm") {
+      c.relative_norm = c.relative_attention;
+    } else if (norm != "none") {
+      throw ArgumentError(fmt::format(
+          "config.json: norm_rel_ebd has \"{}\": layer_norm and none are supported", norm));
+    }
+  }
+  request.config.field("conv_kernel_size", c.conv_kernel)
+      .field("conv_groups", c.conv_groups)
+      .field("conv_act", c.conv_activation);
+  add_names(style, c,
+            {{"attention.query", "query_proj"},
+             {"attention.key", "key_proj"},
+             {"attention.value", "value_proj"},
+             {"attention.position_key", "pos_key_proj"},
+             {"attention.position_query", "pos_query_proj"}});
+  return build_encoder(request, c, style);
+}
+
+}  // namespace weft::hf

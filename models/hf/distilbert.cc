@@ -1,0 +1,56 @@
+// DistilBERT: BERT without token types and pooler, under other names.
+#include <fmt/format.h>
+
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+
+Model build_distilbert(Request& request) {
+  EncoderConfig c;
+  c.token_types = 0;
+  c.layers = 6;
+  c.hidden_dropout = c.attention_dropout = 0.1;
+  bool sinusoidal = false;
+  EncoderStyle style{.class_prefix = "DistilBert", .base = "distilbert"};
+  request.config.field("vocab_size", c.vocab)
+      .field("max_position_embeddings", c.context)
+      .field("sinusoidal_pos_embds", sinusoidal)
+      .field("n_layers", c.layers)
+      .field("n_heads", c.heads)
+      .field("dim", c.width)
+      .field("hidden_dim", c.inner)
+      .field("dropout", c.hidden_dropout)
+      .field("attention_dropout", c.attention_dropout)
+      .field("activation", c.activation)
+      .field("initializer_range", c.initializer_range)
+      .field("tie_word_embeddings", style.masked_lm.tied)
+      .optional_id("pad_token_id", c.padding_id)
+      .ignore({"qa_dropout", "seq_classif_dropout", "tie_weights_"});
+  // The table is in the file either way; a sinusoidal one is not trained.
+  c.trainable_positions = !sinusoidal;
+  style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
+                   {"embeddings.positions", "embeddings.position_embeddings"},
+                   {"embeddings.norm", "embeddings.LayerNorm"}};
+  for (std::int64_t i = 0; i < c.layers; ++i) {
+    add_layer(style.encoder, i, fmt::format("transformer.layer.{}", i),
+              {{"attention.query", "attention.q_lin"},
+               {"attention.key", "attention.k_lin"},
+               {"attention.value", "attention.v_lin"},
+               {"attention.out", "attention.out_lin"},
+               {"attention_norm", "sa_layer_norm"},
+               {"feed_forward.up", "ffn.lin1"},
+               {"feed_forward.down", "ffn.lin2"},
+               {"feed_forward_norm", "output_layer_norm"}});
+  }
+  style.heads = {{"masked_lm.dense", "vocab_transform"},
+                 {"masked_lm.norm", "vocab_layer_norm"},
+                 {"masked_lm.bias", "vocab_projector.bias"},
+                 {"masked_lm.decoder", "vocab_projector"},
+                 {"span", "qa_outputs"}};
+  style.classifier_dense = {"pre_classifier", Activation::relu};
+  style.masked_lm.activation = c.activation;
+  style.takes_position_ids = style.takes_token_types = false;
+  return build_encoder(request, c, style);
+}
+
+}  // namespace weft::hf

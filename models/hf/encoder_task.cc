@@ -1,0 +1,206 @@
+#include "weft/models/hf/encoder_task.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+
+namespace weft::hf {
+namespace {
+
+/// One class being built.
+class Task {
+ public:
+  Task(Request& request, const EncoderConfig& config, const EncoderStyle& style)
+      : request_(request),
+        style_(style),
+        root_(request.graph),
+        task_(request.task(style.class_prefix)),
+        config_(config),
+        encoder_(root_, config) {
+    const std::string base = task_ == "Model" ? "" : style.base + ".";
+    for (const auto& [ours, theirs] : style.encoder) model_.names.add(ours, base + theirs);
+    for (const auto& [ours, theirs] : style.heads) model_.names.add(ours, theirs);
+    if (!style.pooler.name.empty() && uses_pooler())
+      model_.names.add("pooler", base + style.pooler.name);
+    if (task_ == "ForSequenceClassification" && !uses_pooler())
+      model_.names.add("pooler", style.classifier_dense.name);
+    model_.unused_buffers = {"embeddings.position_ids"};
+  }
+
+  Model build() {
+    read_inputs();
+    const EncoderOutputs outputs = encoder_(inputs_);
+    h_ = outputs.last_hidden_state;
+    model_.outputs["last_hidden_state"] = h_;
+    put_hidden(model_, "hidden.", outputs.hidden);
+    if (task_ == "Model") {
+      if (!style_.pooler.name.empty()) model_.outputs["pooler_output"] = pooled(style_.pooler);
+    } else if (task_ == style_.masked_lm_class) {
+      masked_lm();
+    } else if (task_ == "ForPreTraining" && style_.replaced_tokens) {
+      replaced_tokens();
+    } else if (task_ == "ForPreTraining" && !style_.pair_logits.empty()) {
+      pretraining();
+    } else if (task_ == "ForNextSentencePrediction" && style_.class_prefix == "Bert") {
+      next_sentence();
+    } else if (task_ == "ForSequenceClassification") {
+      sequence_classification();
+    } else if (task_ == "ForTokenClassification") {
+      token_classification();
+    } else if (task_ == "ForQuestionAnswering") {
+      question_answering();
+    } else {
+      request_.unsupported_architecture();
+    }
+    return std::move(model_);
+  }
+
+ private:
+  /// Classifiers of BERT and ALBERT stand on the pooler of the base model.
+  bool uses_pooler() const {
+    return task_ != "ForSequenceClassification" || style_.classifier_dense.name.empty();
+  }
+
+  void read_inputs() {
+    inputs_.ids = request_.required("input_ids", {"batch", "seq"});
+    inputs_.attention_mask = request_.input("attention_mask", {"batch", "seq"});
+    if (style_.takes_token_types)
+      inputs_.token_type_ids = request_.input("token_type_ids", {"batch", "seq"});
+    if (style_.takes_position_ids)
+      inputs_.position_ids = request_.input("position_ids", {"batch", "seq"});
+  }
+
+  LinearOptions head_linear() const {
+    return {.initializer = Initializer::normal(config_.initializer_range)};
+  }
+  Linear head(const std::string& name, std::int64_t outputs) const {
+    return make_linear(root_ / name, DType::f32, config_.width, outputs, head_linear());
+  }
+  Value pooled(const PoolerStyle& style) const {
+    return make_pooler(root_ / "pooler", config_, style.activation)(h_);
+  }
+  Value masked_lm_logits() const {
+    return make_masked_lm_head(root_ / "masked_lm", encoder_, style_.masked_lm)(h_);
+  }
+
+  void masked_lm() {
+    const Value logits = model_.outputs["logits"] = masked_lm_logits();
+    if (const Value labels = request_.input("labels", {"batch", "seq"}); labels.defined())
+      model_.outputs["loss"] = label_loss(logits, labels);
+  }
+
+  void replaced_tokens() {
+    const Value logits = make_replaced_token_head(root_ / "replaced_token", config_)(h_);
+    model_.outputs["logits"] = logits;
+    if (const Value labels = request_.input("labels", {"batch", "seq"}); labels.defined())
+      model_.outputs["loss"] = replaced_token_loss(logits, labels, inputs_.attention_mask);
+  }
+
+  void pretraining() {
+    const Value logits = masked_lm_logits();
+    const Value pair = head("sentence_pair", style_.pair_classes)(pooled(style_.pooler));
+    model_.outputs["prediction_logits"] = logits;
+    model_.outputs[style_.pair_logits] = pair;
+    const Value labels = request_.input("labels", {"batch", "seq"});
+    const Value pair_labels = request_.input(style_.pair_labels, {"batch"});
+    if (labels.defined() != pair_labels.defined()) {
+      throw ArgumentError(fmt::format("{} has a loss only with both labels and {}",
+                                      request_.architecture, style_.pair_labels));
+    }
+    if (labels.defined())
+      model_.outputs["loss"] = label_loss(logits, labels) + label_loss(pair, pair_labels);
+  }
+
+  void next_sentence() {
+    const Value logits = head("sentence_pair", style_.pair_classes)(pooled(style_.pooler));
+    model_.outputs["logits"] = logits;
+    Value labels = request_.input("labels", {"batch"});
+    if (!labels.defined()) labels = request_.input(style_.pair_labels, {"batch"});
+    if (labels.defined()) model_.outputs["loss"] = label_loss(logits, labels);
+  }
+
+  Problem problem(std::int64_t labels) const {
+    const std::string stated = request_.config.text("problem_type");
+    if (stated == "regression") return Problem::regression;
+    if (stated == "single_label_classification") return Problem::single_label;
+    if (stated == "multi_label_classification") return Problem::multi_label;
+    if (!stated.empty())
+      throw ArgumentError(fmt::format("config.json: unknown problem_type \"{}\"", stated));
+    if (labels == 1) return Problem::regression;
+    return is_floating(request_.dtype("labels")) ? Problem::multi_label : Problem::single_label;
+  }
+
+  void sequence_classification() {
+    const std::int64_t classes = request_.config.labels();
+    const Value logits = head(
+        "classifier", classes)(pooled(uses_pooler() ? style_.pooler : style_.classifier_dense));
+    model_.outputs["logits"] = logits;
+    const int rank = request_.rank("labels");
+    if (rank < 0) return;
+    const Value labels =
+        rank == 1 ? request_.input("labels", {"batch"}) : request_.input("labels", {"batch", ""});
+    const bool stated = !request_.config.text("problem_type").empty();
+    if (style_.soft_sequence_labels && !stated && classes > 1) {
+      model_.outputs["loss"] =
+          rank == 1 ? label_loss(logits, where(labels < 0, -100, labels))
+                    : -mean(sum(log_softmax(logits, -1) * cast(labels, logits.dtype()), -1));
+      return;
+    }
+    const Problem kind = problem(classes);
+    const bool column = kind == Problem::single_label && rank == 2;
+    model_.outputs["loss"] =
+        sequence_loss(kind, logits, column ? select(labels, 1, Dim(0)) : labels);
+  }
+
+  void token_classification() {
+    const Value logits = head("classifier", request_.config.labels())(h_);
+    model_.outputs["logits"] = logits;
+    if (const Value labels = request_.input("labels", {"batch", "seq"}); labels.defined())
+      model_.outputs["loss"] = label_loss(logits, labels);
+  }
+
+  void question_answering() {
+    const std::int64_t columns = request_.config.labels();
+    if (columns != 2) {
+      throw ArgumentError(fmt::format("config.json: {} needs 2 labels, start and end, not {}",
+                                      request_.architecture, columns));
+    }
+    const SpanLogits logits = split_span(head("span", 2)(h_));
+    model_.outputs["start_logits"] = logits.start;
+    model_.outputs["end_logits"] = logits.end;
+    const Value start = request_.input("start_positions", {"batch"});
+    const Value end = request_.input("end_positions", {"batch"});
+    if (start.defined() != end.defined())
+      throw ArgumentError(
+          fmt::format("{} has a loss only with both start_positions and "
+                      "end_positions",
+                      request_.architecture));
+    if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
+  }
+
+  Request& request_;
+  const EncoderStyle& style_;
+  Scope root_;
+  std::string task_;
+  EncoderConfig config_;
+  Encoder encoder_;
+  EncoderInputs inputs_;
+  Model model_;
+  Value h_;
+};
+
+}  // namespace
+
+void add_layer(ModuleNames& names, std::int64_t index, const std::string& prefix,
+               const ModuleNames& parts) {
+  for (const auto& [ours, theirs] : parts)
+    names.emplace_back(fmt::format("layers.{}.{}", index, ours), prefix + "." + theirs);
+}
+
+Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style) {
+  request.config.labels();  // known to every class, used by some
+  return Task(request, config, style).build();
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,94 @@
+#include "weft/models/hf/folder.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft::hf {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw IoError(fmt::format("cannot read {}", path.string()));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TensorMap read_shards(const fs::path& folder, const fs::path& index) {
+  const json parsed = json_fields::parse_object(read_text(index), index.string());
+  const auto map = parsed.find("weight_map");
+  if (map == parsed.end() || !map->is_object())
+    throw FormatError(fmt::format("{} has no weight_map", index.string()));
+  std::set<std::string> files;
+  for (const auto& [name, file] : map->items()) {
+    // A shard lies beside its index: no path leads elsewhere.
+    if (!file.is_string() ||
+        fs::path(file.get<std::string>()).filename() != file.get<std::string>())
+      throw FormatError(fmt::format("{}: '{}' is in {}, which is not a file name", index.string(),
+                                    name, file.dump()));
+    files.insert(file.get<std::string>());
+  }
+  TensorMap weights;
+  for (const std::string& file : files) {
+    for (auto& [name, tensor] : read_safetensors((folder / file).string()).tensors) {
+      if (!weights.emplace(name, tensor).second)
+        throw FormatError(
+            fmt::format("{}: the tensor '{}' is in two shards", index.string(), name));
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+Folder read_folder(const std::string& path) {
+  const fs::path folder(path);
+  Folder result{path, read_text(folder / "config.json"), {}};
+  const fs::path whole = folder / "model.safetensors";
+  const fs::path index = folder / "model.safetensors.index.json";
+  if (fs::exists(whole)) {
+    result.weights = read_safetensors(whole.string()).tensors;
+  } else if (fs::exists(index)) {
+    result.weights = read_shards(folder, index);
+  } else if (fs::exists(folder / "pytorch_model.bin")) {
+    throw IoError(
+        fmt::format("{} holds pytorch_model.bin only: convert it to model.safetensors", path));
+  } else {
+    throw IoError(fmt::format("{} holds no model.safetensors", path));
+  }
+  return result;
+}
+
+std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
+                                            const Folder& folder) {
+  auto store = std::make_shared<VariableStore>();
+  for (const auto& [variable, tensor] : match_weights(model, graph, folder.weights, folder.path))
+    store->insert(variable.name(), variable.info().kind, tensor);
+  return store;
+}
+
+void write_folder(const std::string& path, const Model& model, const Graph& graph,
+                  const VariableStore& store) {
+  const fs::path folder(path);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw IoError(fmt::format("cannot make {}: {}", path, error.message()));
+  write_safetensors((folder / "model.safetensors").string(), export_weights(model, graph, store),
+                    {{"format", "pt"}});
+  AtomicFile file((folder / "config.json").string());
+  file.write(model.config.data(), model.config.size());
+  file.commit();
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,31 @@
+// Folders as Hugging Face's libraries write them: config.json and model.safetensors (also in
+// shards, with model.safetensors.index.json).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/graph/run/variable_store.h"
+#include "weft/models/hf/model.h"
+
+namespace weft::hf {
+
+/// What a folder holds. Tensors are views of mapped files.
+struct Folder {
+  std::string path;
+  std::string config;  // the text of config.json
+  TensorMap weights;
+};
+
+/// Reads a folder. Throws IoError where a file is missing, FormatError where one is not what it
+/// should be; weights in PyTorch's own format are an IoError that says so.
+Folder read_folder(const std::string& path);
+
+/// A store with the folder's weights for the model's variables; strict, as match_weights.
+std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, const Folder& folder);
+
+/// Writes config.json and model.safetensors, each as a whole or not at all; makes the folder.
+void write_folder(const std::string& path, const Model& model, const Graph& graph,
+                  const VariableStore& store);
+
+}  // namespace weft::hf

@@ -1,0 +1,129 @@
+#include "weft/models/hf/model.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/request.h"
+
+namespace weft::hf {
+namespace {
+
+const std::map<std::string, Builder>& builders() {
+  static const std::map<std::string, Builder> table = {
+      {"albert", build_albert},         {"bert", build_bert},
+      {"camembert", build_roberta},     {"deberta", build_deberta},
+      {"deberta-v2", build_deberta_v2}, {"distilbert", build_distilbert},
+      {"electra", build_electra},       {"gpt2", build_gpt2},
+      {"roberta", build_roberta},       {"xlm-roberta", build_roberta}};
+  return table;
+}
+
+/// "LayerNorm.gamma" -> "LayerNorm.weight": what files older than the library's second version
+/// hold.
+std::string modern_name(const std::string& name) {
+  for (const auto& [old, now] : {std::pair{"LayerNorm.gamma", "LayerNorm.weight"},
+                                 std::pair{"LayerNorm.beta", "LayerNorm.bias"}}) {
+    const std::string_view end = old;
+    if (name.ends_with(end)) return name.substr(0, name.size() - end.size()) + now;
+  }
+  return name;
+}
+
+bool is_unused(const Model& model, const std::string& name) {
+  for (const std::string& end : model.unused_buffers) {
+    if (name == end || name.ends_with("." + end)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+InputTypes input_types(const TensorMap& tensors) {
+  InputTypes types;
+  for (const auto& [name, tensor] : tensors) types[name] = {tensor.dtype(), tensor.sizes()};
+  return types;
+}
+
+std::vector<std::string> supported_model_types() {
+  std::vector<std::string> names;
+  for (const auto& [name, builder] : builders()) names.push_back(name);
+  return names;
+}
+
+Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
+                  const std::string& architecture, SourceLocation loc) {
+  Request request(graph, config, inputs, architecture);
+  const std::string type = request.config.model_type();
+  const auto builder = builders().find(type);
+  if (builder == builders().end()) {
+    throw ArgumentError(fmt::format("config.json: model_type is \"{}\"; supported are {}", type,
+                                    fmt::join(supported_model_types(), ", ")));
+  }
+  Graph::Frame frame(graph, "build_model", loc);
+  Model model = builder->second(request);
+  request.config.finish();
+  request.finish();
+  model.model_type = type;
+  model.architecture = request.architecture;
+  model.config = config;
+  for (const auto& [name, value] : model.outputs) graph.set_name(name, value);
+  return model;
+}
+
+std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
+                                                       const TensorMap& tensors,
+                                                       std::string_view source) {
+  std::map<std::string, const Tensor*> given;
+  for (const auto& [name, tensor] : tensors) given[modern_name(name)] = &tensor;
+  std::vector<std::pair<Variable, Tensor>> result;
+  std::set<std::string> used;
+  std::string problems;
+  for (const Variable& v : graph.variables()) {
+    const VariableInfo& info = v.info();
+    if (info.kind != VariableKind::parameter && info.kind != VariableKind::buffer) continue;
+    std::vector<std::string> names = {model.names.theirs(info.name)};
+    for (const std::string& alias : info.aliases) names.push_back(model.names.theirs(alias));
+    Tensor found;
+    for (const std::string& name : names) {
+      const auto it = given.find(name);
+      if (it == given.end()) continue;
+      used.insert(name);
+      Tensor tensor = *it->second;
+      if (is_floating(tensor.dtype())) tensor = tensor.to(info.type.dtype);
+      if (ValueType{tensor.dtype(), Shape(tensor.sizes())} != info.type) {
+        problems += fmt::format("\n  misshapen: '{}' is {}, the model has {}", name,
+                                it->second->type_str(), info.type.str());
+      } else if (found.defined() && !bitwise_equal(found, tensor)) {
+        problems += fmt::format("\n  contradiction: '{}' and '{}' are one parameter, but differ",
+                                names.front(), name);
+      }
+      if (!found.defined()) found = tensor;
+    }
+    if (found.defined()) {
+      result.emplace_back(v, found);
+    } else {
+      problems += fmt::format("\n  missing: '{}' {}", names.front(), info.type.str());
+    }
+  }
+  for (const auto& [name, tensor] : given) {
+    if (!used.contains(name) && !is_unused(model, name))
+      problems += fmt::format("\n  unexpected: '{}' {}", name, tensor->type_str());
+  }
+  if (!problems.empty()) {
+    throw FormatError(
+        fmt::format("the tensors of {} do not fit {}:{}", source, model.architecture, problems));
+  }
+  return result;
+}
+
+TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store) {
+  TensorMap tensors;
+  for (const Variable& v : graph.variables()) {
+    const VariableInfo& info = v.info();
+    if (info.kind == VariableKind::parameter || info.kind == VariableKind::buffer)
+      tensors[model.names.theirs(info.name)] = store.tensor(info.name);
+  }
+  return tensors;
+}
+
+}  // namespace weft::hf

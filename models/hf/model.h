@@ -1,0 +1,58 @@
+// Models of Hugging Face folders: from config.json to a graph, with the names of that library on
+// the outside (inputs, outputs, parameters of its files) and Weft's inside.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "weft/graph/ir/graph.h"
+#include "weft/models/hf/name_map.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft::hf {
+
+/// What the inputs of a model are: dtypes and sizes by the library's names ("input_ids", ...).
+using InputTypes = std::map<std::string, std::pair<DType, Sizes>>;
+InputTypes input_types(const TensorMap& tensors);
+
+/// A model over inputs of a graph.
+struct Model {
+  std::string model_type;    // "bert"
+  std::string architecture;  // "BertForMaskedLM"
+  std::string config;        // the config.json it was built from
+  /// Values by the library's names: "logits", "last_hidden_state", "hidden.0", ... and, where the
+  /// inputs hold labels, "loss". The graph knows them by these names, too.
+  std::map<std::string, Value> outputs;
+  /// Where rows of a causal model's outputs mean something (its attention_mask), or undefined: all.
+  Value valid_rows;
+  NameMap names;
+  /// Ends of names of buffers that files may hold and that the model has no use for.
+  std::set<std::string> unused_buffers;
+};
+
+/// Builds the model that `config` (the text of a config.json) describes, over graph inputs that are
+/// declared with the given types, the axes for batch and sequence being symbols. `architecture` is
+/// one of the library's classes; by default the first of the config. Throws ArgumentError for a
+/// model type, class, key of the config or input that is not supported, naming it.
+Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
+                  const std::string& architecture = {},
+                  SourceLocation loc = SourceLocation::current());
+
+/// The model types that build_model knows.
+std::vector<std::string> supported_model_types();
+
+/// The tensors of a file as variables of the model: translated names, tied tensors under any of
+/// their names, shorter floats widened, unused buffers left out. Throws one FormatError that lists
+/// everything missing, unexpected and misshapen by the names in the file.
+std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
+                                                       const TensorMap& tensors,
+                                                       std::string_view source);
+
+/// The parameters and buffers of a store under the names of the library: what its files hold.
+TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store);
+
+}  // namespace weft::hf

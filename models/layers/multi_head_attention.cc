@@ -1,0 +1,75 @@
+#include "weft/models/layers/multi_head_attention.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/layers/heads.h"
+
+namespace weft {
+
+Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions options,
+                                     SourceLocation loc) const {
+  Graph& graph = scope.graph();
+  Graph::Frame frame(graph, "multi_head_attention", loc, scope.path());
+  if (x.rank() != 3 || memory.rank() != 3) {
+    graph.fail(ShapeError("x and memory must be [batch, seq, width]"), "multi_head_attention",
+               {x, memory}, loc);
+  }
+  const Value q = split_heads(query(x), heads);
+  const Value k = split_heads(key(memory), kv_heads);
+  const Value v = split_heads(value(memory), kv_heads);
+  options.scale = scale;
+  if (relative_keys != RelativeKeys::none) {
+    const Value index = position_differences(graph, x.size(1)) + (context - 1);
+    options.row_bias = matmul(q, distances, {.transpose_b = true}) * scale;
+    options.row_index = index;
+    if (relative_keys == RelativeKeys::key_query) {
+      options.col_bias = matmul(k, distances, {.transpose_b = true}) * scale;
+      options.col_index = index;
+    }
+  }
+  return out(join_heads(attention(q, k, v, options)));
+}
+
+MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, std::int64_t width,
+                                             const MultiHeadAttentionOptions& options,
+                                             SourceLocation loc) {
+  Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
+  const auto refuse = [&](const std::string& what) {
+    scope.graph().fail(ArgumentError(what), "multi_head_attention", {}, loc);
+  };
+  const std::int64_t heads = options.heads;
+  if (heads < 1 || (options.head_size == 0 && width % heads != 0))
+    refuse(fmt::format("width {} is not a multiple of heads {}", width, heads));
+  const std::int64_t kv_heads = options.kv_heads == 0 ? heads : options.kv_heads;
+  if (kv_heads < 1 || heads % kv_heads != 0)
+    refuse(fmt::format("heads {} is not a multiple of kv_heads {}", heads, kv_heads));
+  const bool relative = options.relative_keys != RelativeKeys::none;
+  if (relative && (options.context < 1 || kv_heads != heads))
+    refuse("relative keys need a context of at least 1 and as many heads of keys as of queries");
+  const std::int64_t size = options.head_size == 0 ? width / heads : options.head_size;
+  MultiHeadAttention layer{
+      scope,
+      make_linear(scope / "query", dtype, width, heads * size, options.in),
+      make_linear(scope / "key", dtype, width, kv_heads * size, options.in),
+      make_linear(scope / "value", dtype, width, kv_heads * size, options.in),
+      make_linear(scope / "out", dtype, heads * size, width, options.out),
+      heads,
+      kv_heads,
+      size,
+      options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(size)),
+      options.relative_keys,
+      options.context,
+      {}};
+  if (relative) {
+    layer.distances = (scope / "distances")
+                          .variable("weight", dtype, {2 * options.context - 1, size},
+                                    {.initializer = Initializer::normal(0.02)});
+  }
+  return layer;
+}
+
+}  // namespace weft

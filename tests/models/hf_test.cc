@@ -1,0 +1,183 @@
+// Hugging Face folders: what is read, what is refused, and that writing gives back what was read.
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/hf/folder.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
+
+auto says(const std::string& part) {
+  return [part](const std::exception& e) {
+    BOOST_TEST_INFO(e.what());
+    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
+    return true;
+  };
+}
+
+json config_of(const std::string& name) {
+  return json::parse(read_text_file(kGoldens + name + "/config.json"));
+}
+
+hf::InputTypes ids() { return {{"input_ids", {DType::i64, {2, 5}}}}; }
+
+hf::Model build(const json& config, const hf::InputTypes& inputs = ids(),
+                const std::string& architecture = {}) {
+  Graph graph;
+  return hf::build_model(graph, config.dump(), inputs, architecture);
+}
+
+void check_refused(const json& config, const std::string& message) {
+  BOOST_CHECK_EXCEPTION(build(config), ArgumentError, says(message));
+}
+
+BOOST_AUTO_TEST_CASE(every_key_is_read_or_refused_by_name) {
+  json config = config_of("bert-qa-default");
+  BOOST_TEST(build(config).outputs.contains("start_logits"));
+  config["attention_flavour"] = "vanilla";
+  check_refused(config, "attention_flavour = \"vanilla\" is not known for model_type \"bert\"");
+  config = config_of("bert-qa-default");
+  config["pruned_heads"] = {{"0", {1}}};
+  check_refused(config, "pruned_heads is {\"0\":[1]}: pruned models are not supported");
+  config = config_of("bert-qa-default");
+  config["is_decoder"] = true;
+  check_refused(config, "is_decoder is true");
+  config = config_of("bert-qa-default");
+  config["position_embedding_type"] = "rotary";
+  check_refused(config, "position_embedding_type \"rotary\" is not supported");
+  config = config_of("bert-qa-default");
+  config["hidden_act"] = "gelo";
+  check_refused(config, "unknown activation 'gelo'");
+  config = config_of("bert-qa-default");
+  config["hidden_size"] = "wide";
+  BOOST_CHECK_EXCEPTION(build(config), FormatError, says("'hidden_size' must be an integer"));
+  config = config_of("bert-qa-default");
+  config["model_type"] = "birt";
+  check_refused(config, "model_type is \"birt\"; supported are albert, bert, ");
+  BOOST_CHECK_EXCEPTION(build(config_of("bert-qa-default"), ids(), "BertForMultipleChoice"),
+                        ArgumentError,
+                        says("the class BertForMultipleChoice of model_type "
+                             "\"bert\" is not supported"));
+  config = config_of("deberta-mlm-c2p-only");
+  config["pos_att_type"] = {"c2p", "p2p"};
+  check_refused(config, "pos_att_type has \"p2p\"");
+  config = config_of("deberta-mlm-c2p-only");
+  config["talking_head"] = true;
+  check_refused(config, "talking heads are not supported");
+  config = config_of("deberta-mlm-c2p-only");
+  config["pos_att_type"] = "c2p|p2c";
+  BOOST_TEST(build(config).outputs.contains("logits"));
+}
+
+BOOST_AUTO_TEST_CASE(every_input_is_used_or_refused_by_name) {
+  const json config = config_of("distilbert-seqcls-regression");
+  hf::InputTypes inputs = ids();
+  inputs["token_type_ids"] = {DType::i64, {2, 5}};
+  BOOST_CHECK_EXCEPTION(
+      build(config, inputs), ArgumentError,
+      says("DistilBertForSequenceClassification has no use for the input token_type_ids"));
+  BOOST_CHECK_EXCEPTION(build(config, {}), ArgumentError, says("needs the input input_ids"));
+  inputs = ids();
+  inputs["attention_mask"] = {DType::i64, {2}};
+  BOOST_CHECK_EXCEPTION(build(config, inputs), ShapeError,
+                        says("the input attention_mask must have 2 axes, but has 1"));
+}
+
+BOOST_AUTO_TEST_CASE(classes_of_one_folder_share_its_encoder) {
+  const json config = config_of("bert-qa-default");
+  for (const char* name : {"BertModel", "BertForMaskedLM", "BertForPreTraining",
+                           "BertForNextSentencePrediction", "BertForSequenceClassification",
+                           "BertForTokenClassification", "BertForQuestionAnswering"}) {
+    Graph graph;
+    const hf::Model model = hf::build_model(graph, config.dump(), ids(), name);
+    const std::string query = "layers.1.attention.query.weight";
+    BOOST_TEST(graph.has_variable(query));
+    const std::string prefix = std::string(name) == "BertModel" ? "" : "bert.";
+    const std::string theirs = prefix + "encoder.layer.1.attention.self.query.weight";
+    BOOST_TEST(model.names.theirs(query) == theirs);
+    BOOST_TEST(model.names.ours(theirs) == query);
+    BOOST_TEST(model.outputs.at("last_hidden_state").type().str() == "f32[batch, seq, 28]");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_error_lists_all_tensors_that_do_not_fit) {
+  hf::Folder folder = hf::read_folder(kGoldens + "bert-qa-default");
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, folder.config, ids());
+  folder.weights.erase("qa_outputs.bias");
+  folder.weights["qa_outputs.weight"] = Tensor::zeros(DType::f32, {3, 28});
+  folder.weights["extra"] = Tensor::zeros(DType::f32, {1});
+  const auto load = [&] { return hf::load_weights(model, graph, folder); };
+  BOOST_CHECK_EXCEPTION(load(), FormatError, says("do not fit BertForQuestionAnswering"));
+  BOOST_CHECK_EXCEPTION(load(), FormatError, says("missing: 'qa_outputs.bias' f32[2]"));
+  BOOST_CHECK_EXCEPTION(
+      load(), FormatError,
+      says("misshapen: 'qa_outputs.weight' is f32[3, 28], the model has f32[2, "));
+  BOOST_CHECK_EXCEPTION(load(), FormatError, says("unexpected: 'extra' f32[1]"));
+}
+
+BOOST_AUTO_TEST_CASE(tied_tensors_must_agree_and_old_names_and_halves_are_read) {
+  hf::Folder folder = hf::read_folder(kGoldens + "albert-mlm-default");
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, folder.config, ids());
+  const std::string table = "albert.embeddings.word_embeddings.weight";
+  const std::string norm = "albert.embeddings.LayerNorm.";
+  folder.weights["predictions.decoder.weight"] = folder.weights.at(table);
+  folder.weights[norm + "gamma"] = folder.weights.at(norm + "weight").to(DType::bf16);
+  folder.weights.erase(norm + "weight");
+  const auto store = hf::load_weights(model, graph, folder);
+  BOOST_TEST(bitwise_equal(store->tensor("embeddings.norm.weight"),
+                           folder.weights.at(norm + "gamma").to(DType::f32)));
+  folder.weights["predictions.decoder.weight"] =
+      Tensor::zeros(DType::f32, folder.weights.at(table).sizes());
+  BOOST_CHECK_EXCEPTION(hf::load_weights(model, graph, folder), FormatError,
+                        says("contradiction: '" + table + "' and 'predictions.decoder.weight'"));
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_written_is_the_folder_read) {
+  const fs::path path = fs::temp_directory_path() / ("weft_hf_" + std::to_string(getpid()));
+  const hf::Folder folder = hf::read_folder(kGoldens + "electra-discriminator-default");
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, folder.config, ids());
+  hf::write_folder(path.string(), model, graph, *hf::load_weights(model, graph, folder));
+  const hf::Folder copy = hf::read_folder(path.string());
+  BOOST_TEST(copy.config == folder.config);
+  BOOST_TEST(copy.weights.size() == folder.weights.size() - 1);  // all but position_ids
+  for (const auto& [name, tensor] : copy.weights)
+    BOOST_TEST(bitwise_equal(tensor, folder.weights.at(name)), name);
+
+  // In two shards it is the same folder.
+  TensorMap first, second;
+  json map;
+  for (const auto& [name, tensor] : copy.weights) {
+    const bool odd = map.size() % 2 == 1;
+    map[name] = odd ? "b.safetensors" : "a.safetensors";
+    (odd ? second : first)[name] = tensor.clone();
+  }
+  write_safetensors((path / "a.safetensors").string(), first);
+  write_safetensors((path / "b.safetensors").string(), second);
+  fs::remove(path / "model.safetensors");
+  BOOST_CHECK_EXCEPTION(hf::read_folder(path.string()), IoError, says("no model.safetensors"));
+  std::ofstream(path / "model.safetensors.index.json") << json{{"weight_map", map}};
+  BOOST_TEST(hf::read_folder(path.string()).weights.size() == first.size() + second.size());
+  map["x"] = "../b.safetensors";
+  std::ofstream(path / "model.safetensors.index.json") << json{{"weight_map", map}};
+  BOOST_CHECK_EXCEPTION(hf::read_folder(path.string()), FormatError, says("not a file name"));
+  fs::remove_all(path);
+}
+
+}  // namespace
+}  // namespace weft
