@@ -2,10 +2,13 @@
 // keys.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "weft/ops/attention_op.h"
 #include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/split_table.h"
 
 namespace weft::attention_op {
 namespace {
@@ -43,6 +46,11 @@ class Problem {
     args_.drop_below = static_cast<std::uint64_t>(std::ceil(rate * 0x1p32));
     args_.keep_scale = static_cast<T>(1 / (1 - rate));
     args_.random.stream = static_cast<std::uint32_t>(a.integer("stream"));
+    if constexpr (std::is_same_v<T, float>) {
+      args_.engine =
+          kernels::choose_tile_engine(request.precision, std::min(args_.Lq, kQueryBlock),
+                                      std::min(args_.Lk, kKeyBlock), std::min(args_.D, args_.Dv));
+    }
   }
 
   const AttentionArgs<T>& sizes() const { return args_; }

@@ -5,9 +5,11 @@
 #include "weft/ops/conv_kernel.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "weft/ops/kernels/conv.h"
 #include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/split_table.h"
 
 namespace weft {
 namespace {
@@ -62,6 +64,13 @@ std::size_t patch_bytes(std::size_t element, std::int64_t rows, std::int64_t pos
   return (static_cast<std::size_t>(rows * positions) * element + 63) / 64 * 64;
 }
 
+// What the products of tiles run on: null for double and for fused multiply-adds.
+template <class T>
+const kernels::GemmEngine* engine_for(Precision precision, std::int64_t m, std::int64_t n,
+                                      std::int64_t k) {
+  return std::is_same_v<T, float> ? kernels::choose_tile_engine(precision, m, n, k) : nullptr;
+}
+
 // A kernel of one phase over `pieces` equal pieces of work.
 template <class Fn>
 Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_scratch, Fn piece) {
@@ -85,16 +94,17 @@ Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_
 
 // out[image, group] = w[group] * patches, per tile of positions.
 template <class T>
-Kernel forward(const ConvGeometry& g) {
+Kernel forward(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
   const std::int64_t tile = tile_positions(g, rows), tiles = divide_up(g.positions(), tile);
   const std::size_t patches_bytes = g.pointwise() ? 0 : patch_bytes(sizeof(T), rows, tile);
+  const kernels::GemmEngine* engine = engine_for<T>(precision, outs, tile, rows);
   const auto piece = [=](const KernelRun& run, std::int64_t index) {
     const std::int64_t begin = index % tiles * tile, end = std::min(begin + tile, g.positions());
     const std::int64_t group = index / tiles % g.groups, image = index / tiles / g.groups;
     const T* x = run.in<T>(0) + (image * g.channels + group * g.group_channels()) * g.plane();
     GemmProblem<T> gemm;
-    gemm.m = outs, gemm.n = end - begin, gemm.k = rows;
+    gemm.m = outs, gemm.n = end - begin, gemm.k = rows, gemm.engine = engine;
     gemm.a = {run.in<T>(1) + group * outs * rows, rows, 1};
     if (g.pointwise()) {
       gemm.b = {x + begin, g.plane(), 1};
@@ -107,19 +117,20 @@ Kernel forward(const ConvGeometry& g) {
     gemm.c_stride = g.positions();
     kernels::gemm(gemm, run.slot_scratch + patches_bytes);
   };
-  return make_kernel(g, g.images * g.groups * tiles,
-                     patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows),
-                     piece);
+  return make_kernel(
+      g, g.images * g.groups * tiles,
+      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows, engine), piece);
 }
 
 // Patches of the gradient = w[group]^T * g, added where they come from. A piece owns some channels
 // of an image.
 template <class T>
-Kernel input_grad(const ConvGeometry& g) {
+Kernel input_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
   const std::int64_t width = tile_channels(g), tiles = divide_up(g.group_channels(), width);
   const std::int64_t tile = tile_positions(g, width * g.taps());
   const std::size_t patches_bytes = patch_bytes(sizeof(T), width * g.taps(), tile);
+  const kernels::GemmEngine* engine = engine_for<T>(precision, width * g.taps(), tile, outs);
   const auto piece = [=](const KernelRun& run, std::int64_t index) {
     const std::int64_t group = index / tiles % g.groups, image = index / tiles / g.groups;
     const std::int64_t first = index % tiles * width;
@@ -130,7 +141,7 @@ Kernel input_grad(const ConvGeometry& g) {
     for (std::int64_t begin = 0; begin < g.positions(); begin += tile) {
       const std::int64_t end = std::min(begin + tile, g.positions());
       GemmProblem<T> gemm;
-      gemm.m = channels * g.taps(), gemm.n = end - begin, gemm.k = outs;
+      gemm.m = channels * g.taps(), gemm.n = end - begin, gemm.k = outs, gemm.engine = engine;
       gemm.a = {run.in<T>(1) + group * outs * rows + first * g.taps(), 1, rows};
       gemm.b = {run.in<T>(0) + (image * g.out_channels + group * outs) * g.positions() + begin,
                 g.positions(), 1};
@@ -142,18 +153,21 @@ Kernel input_grad(const ConvGeometry& g) {
   };
   return make_kernel(
       g, g.images * g.groups * tiles,
-      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), width * g.taps(), tile, outs), piece);
+      patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), width * g.taps(), tile, outs, engine),
+      piece);
 }
 
 // dw[group] = sum over images and positions of g * patches^T, in order. A piece owns some output
 // channels and input channels of a group.
 template <class T>
-Kernel weight_grad(const ConvGeometry& g) {
+Kernel weight_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
   const std::int64_t width = tile_channels(g), tiles = divide_up(g.group_channels(), width);
   const std::int64_t out_tiles = divide_up(outs, kOutChannels);
   const std::int64_t tile = tile_positions(g, width * g.taps());
   const std::size_t patches_bytes = patch_bytes(sizeof(T), width * g.taps(), tile);
+  const kernels::GemmEngine* engine =
+      engine_for<T>(precision, std::min(kOutChannels, outs), width * g.taps(), tile);
   const auto piece = [=](const KernelRun& run, std::int64_t index) {
     const std::int64_t first = index % tiles * width;
     const std::int64_t channels = std::min(width, g.group_channels() - first);
@@ -161,6 +175,7 @@ Kernel weight_grad(const ConvGeometry& g) {
     const std::int64_t group = index / tiles / out_tiles;
     GemmProblem<T> gemm;
     gemm.m = std::min(kOutChannels, outs - first_out), gemm.n = channels * g.taps();
+    gemm.engine = engine;
     gemm.c = run.out<T>(0) + (group * outs + first_out) * rows + first * g.taps();
     gemm.c_stride = rows;
     for (std::int64_t i = 0; i < gemm.m; ++i) std::fill_n(gemm.c + i * rows, gemm.n, T{0});
@@ -184,7 +199,7 @@ Kernel weight_grad(const ConvGeometry& g) {
   return make_kernel(
       g, g.groups * out_tiles * tiles,
       patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), std::min(kOutChannels, outs),
-                                                  width * g.taps(), tile),
+                                                  width * g.taps(), tile, engine),
       piece);
 }
 
@@ -193,19 +208,22 @@ Kernel weight_grad(const ConvGeometry& g) {
 Kernel conv2d_kernel(const KernelRequest& r) {
   const ConvGeometry g =
       geometry(r.attributes, r.inputs[0].sizes, r.inputs[1].sizes, r.outputs[0].sizes);
-  return r.inputs[0].dtype == DType::f32 ? forward<float>(g) : forward<double>(g);
+  return r.inputs[0].dtype == DType::f32 ? forward<float>(g, r.precision)
+                                         : forward<double>(g, r.precision);
 }
 
 Kernel conv2d_input_grad_kernel(const KernelRequest& r) {
   const ConvGeometry g =
       geometry(r.attributes, r.outputs[0].sizes, r.inputs[1].sizes, r.inputs[0].sizes);
-  return r.inputs[0].dtype == DType::f32 ? input_grad<float>(g) : input_grad<double>(g);
+  return r.inputs[0].dtype == DType::f32 ? input_grad<float>(g, r.precision)
+                                         : input_grad<double>(g, r.precision);
 }
 
 Kernel conv2d_weight_grad_kernel(const KernelRequest& r) {
   const ConvGeometry g =
       geometry(r.attributes, r.inputs[1].sizes, r.outputs[0].sizes, r.inputs[0].sizes);
-  return r.inputs[0].dtype == DType::f32 ? weight_grad<float>(g) : weight_grad<double>(g);
+  return r.inputs[0].dtype == DType::f32 ? weight_grad<float>(g, r.precision)
+                                         : weight_grad<double>(g, r.precision);
 }
 
 }  // namespace weft

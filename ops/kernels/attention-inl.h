@@ -27,7 +27,8 @@ HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h
                  .b = {a.k + a.key_row(b, h, j0) * a.D, 1, a.D},
                  .c = s,
                  .c_stride = stride,
-                 .accumulate = false},
+                 .accumulate = false,
+                 .engine = a.engine},
                 gemm_scratch);
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t i = i0 + r;
@@ -92,6 +93,21 @@ HWY_INLINE void attention_dropout(const AttentionArgs<T>& a, int64_t b, int64_t 
 template <class T>
 HWY_INLINE void row_multiply(T* x, const T* factor, int64_t n) {
   for (int64_t c = 0; c < n; ++c) x[c] *= factor[c];
+}
+
+/// Entries below 2^-32 of the row's largest become 0: what is far below every precision that runs
+/// on a matrix unit would otherwise be too small for it (exp reaches down to denormals) and send
+/// the whole row to fused multiply-adds.
+template <class T>
+HWY_INLINE void row_drop_tiny(T* x, int64_t n) {
+  T largest = 0;
+  for (int64_t c = 0; c < n; ++c) {
+    const T magnitude = x[c] < 0 ? -x[c] : x[c];
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  if (largest - largest != 0) return;  // infinite
+  const T least = largest * static_cast<T>(0x1p-32);
+  for (int64_t c = 0; c < n; ++c) x[c] = x[c] < least && x[c] > -least ? T(0) : x[c];
 }
 
 }  // namespace HWY_NAMESPACE

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "weft/core/random.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft {
 
@@ -55,6 +56,9 @@ struct AttentionArgs {
   std::uint64_t drop_below = 0;
   T keep_scale = 1;
   RandomStream random;
+  /// What all products of tiles run on, for float; null for fused multiply-adds. One engine for all
+  /// tiles, so that the gradient's scores are those that the forward pass normalised.
+  const kernels::GemmEngine* engine = nullptr;
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
   std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }

@@ -37,7 +37,8 @@ void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int
                  .b = {a.v + a.key_row(b, h, j0) * a.Dv, 1, a.Dv},
                  .c = tile.ds,
                  .c_stride = kKeyBlock,
-                 .accumulate = false},
+                 .accumulate = false,
+                 .engine = a.engine},
                 tile.gemm_scratch);
   for (int64_t r = 0; r < rows; ++r) {
     T* p = tile.p + r * kKeyBlock;
@@ -57,6 +58,10 @@ void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int
       ds[c] = p[c] == 0 ? T(0) : p[c] * (ds[c] - delta);
     }
     if (a.drop_below > 0) row_multiply(p, tile.factor, cols);
+    if (a.engine != nullptr) {
+      row_drop_tiny(p, cols);
+      row_drop_tiny(ds, cols);
+    }
   }
 }
 
@@ -102,7 +107,8 @@ void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t 
                    .b = {a.k + a.key_row(b, h, j0) * a.D, a.D, 1},
                    .c = dq,
                    .c_stride = a.D,
-                   .accumulate = true},
+                   .accumulate = true,
+                   .engine = a.engine},
                   tile.gemm_scratch);
   }
   if (dq != nullptr) row_scale(dq, rows * a.D, a.scale, dq);
@@ -142,7 +148,8 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .b = {grads.g + a.query_row(b, h, i0) * a.Dv, a.Dv, 1},
                        .c = dv,
                        .c_stride = a.Dv,
-                       .accumulate = true},
+                       .accumulate = true,
+                       .engine = a.engine},
                       tile.gemm_scratch);
       }
       if (dk != nullptr) {
@@ -153,7 +160,8 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .b = {a.q + a.query_row(b, h, i0) * a.D, a.D, 1},
                        .c = dk,
                        .c_stride = a.D,
-                       .accumulate = true},
+                       .accumulate = true,
+                       .engine = a.engine},
                       tile.gemm_scratch);
       }
     }

@@ -50,6 +50,7 @@ void forward(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0, int64_
       attention_dropout(a, b, h, i0 + r, keys.begin, count, factor);
       row_multiply(row, factor, count);
     }
+    if (a.engine != nullptr) row_drop_tiny(row, count);
   }
   kernels::gemm({.m = rows,
                  .n = a.Dv,
@@ -58,7 +59,8 @@ void forward(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0, int64_
                  .b = {a.v + a.key_row(b, h, keys.begin) * a.Dv, a.Dv, 1},
                  .c = target,
                  .c_stride = a.Dv,
-                 .accumulate = false},
+                 .accumulate = false,
+                 .engine = a.engine},
                 gemm_scratch);
 }
 
@@ -83,11 +85,12 @@ HWY_EXPORT(forward_f32);
 HWY_EXPORT(forward_f64);
 
 /// Products with few rows or columns may need more scratch than larger ones.
-std::size_t gemm_bytes(std::size_t size, std::int64_t m, std::int64_t n, std::int64_t k) {
+std::size_t gemm_bytes(std::size_t size, std::int64_t m, std::int64_t n, std::int64_t k,
+                       const kernels::GemmEngine* engine) {
   std::size_t bytes = 0;
   for (const std::int64_t rows : {m, std::min<std::int64_t>(m, 4)}) {
     for (const std::int64_t columns : {n, std::min<std::int64_t>(n, 4)}) {
-      bytes = std::max(bytes, kernels::gemm_scratch_bytes(size, rows, columns, k));
+      bytes = std::max(bytes, kernels::gemm_scratch_bytes(size, rows, columns, k, engine));
     }
   }
   return bytes;
@@ -98,8 +101,8 @@ template <class T>
 std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const std::size_t scores =
       (static_cast<std::size_t>((kQueryBlock + 1) * args.Lk) * sizeof(T) + 63) / 64 * 64;
-  return scores + std::max(gemm_bytes(sizeof(T), kQueryBlock, args.Lk, args.D),
-                           gemm_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk));
+  return scores + std::max(gemm_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
+                           gemm_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
 }
 template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args);
 template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
@@ -109,9 +112,10 @@ std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
   const std::size_t tiles = static_cast<std::size_t>((2 * kQueryBlock + 1) * kKeyBlock) * sizeof(T);
   std::size_t products = 0;
   for (const std::int64_t width : {args.D, args.Dv}) {
-    products = std::max({products, gemm_bytes(sizeof(T), kQueryBlock, kKeyBlock, width),
-                         gemm_bytes(sizeof(T), kQueryBlock, width, kKeyBlock),
-                         gemm_bytes(sizeof(T), kKeyBlock, width, kQueryBlock)});
+    products =
+        std::max({products, gemm_bytes(sizeof(T), kQueryBlock, kKeyBlock, width, args.engine),
+                  gemm_bytes(sizeof(T), kQueryBlock, width, kKeyBlock, args.engine),
+                  gemm_bytes(sizeof(T), kKeyBlock, width, kQueryBlock, args.engine)});
   }
   return tiles + products;
 }

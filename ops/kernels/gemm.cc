@@ -41,7 +41,7 @@ MatrixSource source(const MatrixView<T>& v) {
 
 template <class T>
 void packed_gemm(const GemmProblem<T>& g, std::byte* scratch) {
-  const GemmEngine& engine = fma_engine(dtype_of<T>);
+  const GemmEngine& engine = g.engine != nullptr ? *g.engine : fma_engine(dtype_of<T>);
   const Scratch bytes = packed_bytes(engine, g.m, g.n, g.k);
   std::byte *const packed_a = scratch, *const packed_b = scratch + bytes.a,
                    *const rest = packed_b + bytes.b;
@@ -68,6 +68,8 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
   if (g.k == 0) {
     if (g.accumulate) return;
     for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
+  } else if (g.engine != nullptr) {
+    packed_gemm(g, scratch);
   } else if (g.m <= kFewRows && contiguous(g.b.row_stride, g.b.column_stride)) {
     few_rows(g.m, g.n, g.k, g.a, g.b, {g.c, g.c_stride, 1, g.accumulate}, scratch);
   } else if (g.n <= kFewRows && contiguous(g.a.row_stride, g.a.column_stride)) {
@@ -81,13 +83,16 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
 }  // namespace
 
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
-                               std::int64_t k) {
+                               std::int64_t k, const GemmEngine* engine) {
   if (m == 0 || n == 0 || k == 0) return 0;
-  const GemmEngine& engine = fma_engine(element_size == sizeof(double) ? DType::f64 : DType::f32);
-  const Scratch bytes = packed_bytes(engine, m, n, k);
-  const std::size_t packed = bytes.a + bytes.b + engine.multiply_scratch;
-  const std::size_t few =
-      std::min(m, n) <= kFewRows ? static_cast<std::size_t>(kFewRows * k) * element_size : 0;
+  const GemmEngine& used = engine != nullptr                ? *engine
+                           : element_size == sizeof(double) ? fma_engine(DType::f64)
+                                                            : fma_engine(DType::f32);
+  const Scratch bytes = packed_bytes(used, m, n, k);
+  const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
+  const std::size_t few = engine == nullptr && std::min(m, n) <= kFewRows
+                              ? static_cast<std::size_t>(kFewRows * k) * element_size
+                              : 0;
   return (std::max(packed, few) + 63) / 64 * 64;
 }
 

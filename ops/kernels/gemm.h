@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/ops/kernels/gemm_engine.h"
+
 namespace weft::kernels {
 
 /// A matrix in memory: element (i, j) is data[i * row_stride + j * column_stride]. Fast where one
@@ -31,20 +33,22 @@ struct GemmProblem {
   T* c = nullptr;
   std::int64_t c_stride = 0;
   bool accumulate = false;
+  /// How the product is computed, for float; null for fused multiply-adds.
+  const GemmEngine* engine = nullptr;
 };
 
 /// Bytes of scratch that gemm() needs for these sizes with the SIMD target in force. Bounded (under
 /// 1 MB) but for products with at most four rows or columns, where it grows with k.
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
-                               std::int64_t k);
+                               std::int64_t k, const GemmEngine* engine = nullptr);
 
 /// Computes the product on the calling thread. Any size may be 0 (k = 0 gives zeros). `scratch` has
 /// gemm_scratch_bytes() bytes, aligned to 64; matrices need only the alignment of their elements.
 ///
-/// Every element of C is a chain of fused multiply-adds over k within blocks (384 for float, 192
-/// for double), the blocks added in order; products with at most four rows or columns sum in
-/// another order. So the bits depend on sizes, strides and CPU features, never on how C is cut into
-/// tiles of more than four rows and columns.
+/// With fused multiply-adds every element of C is a chain of fused multiply-adds over k within
+/// blocks (384 for float, 192 for double), the blocks added in order; products with at most four
+/// rows or columns sum in another order. So the bits depend on sizes, strides and CPU features,
+/// never on how C is cut into tiles of more than four rows and columns.
 void gemm(const GemmProblem<float>& problem, std::byte* scratch);
 void gemm(const GemmProblem<double>& problem, std::byte* scratch);
 

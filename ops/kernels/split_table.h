@@ -25,6 +25,11 @@ std::optional<SplitChoice> choose_split(const Bf16Cpu& cpu, Precision precision,
 const GemmEngine* choose_split_engine(Precision precision, std::int64_t m, std::int64_t n,
                                       std::int64_t k);
 
+/// The engine for a product whose caller packs both operands anew for it (a tile of attention, of a
+/// convolution), or null: only one and three products on AMX pay then.
+const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
+                                     std::int64_t k);
+
 /// For tests: while it lives, products of every shape run on this unit (6, 3 or 1 products for
 /// highest, high and medium) where it has so many, else on fused multiply-adds; without a unit,
 /// everything runs on fused multiply-adds. Kernels keep the engine they were made with. Not to be

@@ -5,6 +5,8 @@ namespace weft::bench {
 
 /// Matrix products, beside OpenBLAS where it was found.
 void add_matmul_benchmarks();
+/// Products at each precision, beside fused multiply-adds.
+void add_precision_benchmarks();
 /// add, gelu and their like at sizes in and out of cache.
 void add_elementwise_benchmarks();
 /// softmax, norms, cross-entropy, attention.

@@ -25,10 +25,11 @@ Cost default_cost(const KernelRequest& request) {
 }  // namespace
 
 PreparedOp::PreparedOp(std::string_view op, std::vector<Tensor> inputs,
-                       const Attributes& attributes, int threads)
+                       const Attributes& attributes, int threads, Precision precision)
     : inputs_(std::move(inputs)), workers_({.threads = threads}) {
   const OpRecord& record = builtin_ops()->at(op);
   KernelRequest request;
+  request.precision = precision;
   request.attributes = record.complete(attributes).evaluate(Bindings{});
   std::vector<ValueType> types(inputs_.size());
   std::vector<const ValueType*> type_pointers(inputs_.size(), nullptr);

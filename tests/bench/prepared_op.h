@@ -20,7 +20,7 @@ class PreparedOp {
  public:
   /// Throws as the op's shape rule does. `threads` 0 means one per hardware thread.
   PreparedOp(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes,
-             int threads);
+             int threads, Precision precision = Precision::highest);
 
   void run();
   /// Work of one run: what the op's record says, or else one FLOP per output element and the bytes

@@ -1,0 +1,54 @@
+// One op at a precision.
+#pragma once
+
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "weft/ops/op.h"
+
+namespace weft::testing {
+
+/// As evaluate_op(), with the kernel made for `precision`, the last chunks first and over dirty
+/// scratch.
+inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
+                                       const std::vector<Tensor>& inputs,
+                                       const Attributes& attributes) {
+  const OpRecord& op = builtin_ops()->at(name);
+  KernelRequest request;
+  request.attributes = op.complete(attributes).evaluate(Bindings{});
+  request.precision = precision;
+  std::vector<ValueType> types(inputs.size());
+  std::vector<const ValueType*> pointers(inputs.size(), nullptr);
+  std::vector<const void*> in;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool present = inputs[i].defined();
+    in.push_back(present ? inputs[i].raw() : nullptr);
+    request.inputs.push_back(present ? OperandSpec{inputs[i].dtype(), inputs[i].sizes()}
+                                     : OperandSpec{DType::f32, {}, false});
+    if (!present) continue;
+    types[i] = {inputs[i].dtype(), Shape(inputs[i].sizes())};
+    pointers[i] = &types[i];
+  }
+  const DimFacts facts;
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const ValueType& t : op.infer(InferContext(op.name, pointers, request.attributes, facts))) {
+    request.outputs.push_back({t.dtype, t.shape.constant()});
+    results.push_back(Tensor::empty(t.dtype, request.outputs.back().sizes));
+    out.push_back(results.back().mutable_raw());
+  }
+  const Kernel kernel = op.kernel(request);
+  const auto shared = Buffer::allocate(kernel.shared_scratch);
+  const auto slot = Buffer::allocate(kernel.slot_scratch);
+  std::memset(shared->data(), 0xA5, shared->bytes());
+  for (const Phase& phase : kernel.phases) {
+    for (std::int64_t chunk = phase.chunks; chunk-- > 0;) {
+      std::memset(slot->data(), 0x5A, slot->bytes());
+      phase.body({in.data(), out.data(), shared->data(), slot->data()}, chunk);
+    }
+  }
+  return results;
+}
+
+}  // namespace weft::testing
