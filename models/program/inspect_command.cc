@@ -8,6 +8,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/inspect_model.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft::program {
@@ -89,13 +90,31 @@ int inspect(const InspectArguments& args) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a .weft file");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Show what is in a .weft file, or what a published model would cost");
   const auto args = std::make_shared<InspectArguments>();
-  command->add_option("file", args->file, "the file")->required();
+  const auto planned = std::make_shared<ModelInspection>();
+  command->add_option("file", args->file, "the file");
   command->add_flag("--graph", args->graph, "the graph as text, with source lines");
   command->add_flag("--programs", args->programs, "programs: inputs, outputs, updates");
   command->add_flag("--variables", args->variables, "variables: kind, type, name");
-  command->callback([args, &action] { action = [args] { return inspect(*args); }; });
+  command->add_option("--model", planned->model,
+                      "a published model instead of a file (gpt2, bert-base, ...)");
+  command->add_option("--batch", planned->batch, "rows (default: 1)")->check(CLI::PositiveNumber);
+  command->add_option("--seq", planned->seq, "tokens per row (default: 128)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--precision", planned->precision, "of the matrix products")
+      ->check(CLI::IsMember({"highest", "high", "medium"}));
+  command->callback([args, planned, &action] {
+    if (args->file.empty() == planned->model.empty()) {
+      throw UsageError("inspect needs a file, or --model with the name of a published model");
+    }
+    if (planned->model.empty()) {
+      action = [args] { return inspect(*args); };
+    } else {
+      action = [planned] { return inspect_model(*planned); };
+    }
+  });
 }
 
 }  // namespace weft::program

@@ -224,6 +224,26 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
   BOOST_TEST(weft("inspect " + model).code == 0);
 }
 
+BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
+  const Shell weft;
+  const Outcome gpt2 = weft("inspect --model gpt2 --batch 4 --seq 256");
+  BOOST_TEST_CONTEXT(gpt2.out + gpt2.err) {
+    BOOST_TEST(gpt2.code == 0);
+    BOOST_TEST(contains(gpt2.out, "parameters         124,439,808 (474.7 MiB in float32)"));
+    BOOST_TEST(contains(gpt2.out, "12 d^2 = 7.08M in each of 12 layers of width d = 768"));
+    BOOST_TEST(contains(gpt2.out, "forward pass of 4 x 256"));
+    BOOST_TEST(contains(gpt2.out, "training step with AdamW"));
+  }
+  // 175 billion parameters: no machine of a developer would hold them.
+  const Outcome gpt3 = weft("inspect --model gpt3-175b --seq 2048");
+  BOOST_TEST_CONTEXT(gpt3.out + gpt3.err) {
+    BOOST_TEST(gpt3.code == 0);
+    BOOST_TEST(contains(gpt3.out, "174,604,259,328"));
+  }
+  check_error(weft("inspect --model gpt5"), 2, "unknown model 'gpt5'; there are: gpt2");
+  check_error(weft("inspect"), 2, "inspect needs a file, or --model");
+}
+
 BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   const Shell weft;
   const auto figures = [&](const std::string& arguments) {

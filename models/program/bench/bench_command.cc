@@ -62,6 +62,8 @@ void add_bench_command(CLI::App& app, Action& action) {
   CLI::App* forward = command->add_subcommand("forward", "A forward pass, all logits");
   const auto passes = std::make_shared<ModelBench>();
   add_model(*forward, *passes);
+  forward->get_option("--model")->description(
+      "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
   forward->callback([passes, &action] { action = [passes] { return bench_forward(*passes); }; });
 
   CLI::App* decode = command->add_subcommand("decode", "One token after another, with a cache");

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
+#include "weft/models/hf/published.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/train/settings.h"
 
@@ -75,10 +78,34 @@ BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::
   return std::move(made.bench);
 }
 
-BenchModel bench_forward_pass(std::string_view model, std::int64_t batch, std::int64_t seq) {
-  GptBench made = make_gpt(model, batch, seq);
-  made.bench.program.output("logits", (*made.model)({.ids = made.tokens}).logits);
-  return std::move(made.bench);
+BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::int64_t seq) {
+  const std::vector<hf::PublishedModel>& published = hf::published_models();
+  const auto found = std::find_if(published.begin(), published.end(),
+                                  [&](const auto& model) { return model.name == name; });
+  if (found == published.end()) {
+    GptBench made = make_gpt(name, batch, seq);
+    made.bench.program.output("logits", (*made.model)({.ids = made.tokens}).logits);
+    return std::move(made.bench);
+  }
+  BenchModel bench;
+  bench.graph = std::make_unique<Graph>();
+  const hf::InputTypes inputs = hf::published_inputs(*found, batch, seq);
+  const hf::Model model = hf::build_model(*bench.graph, found->config, inputs, found->architecture);
+  for (const char* output : {"logits", "last_hidden_state"}) {
+    if (!model.outputs.contains(output)) continue;
+    bench.program.output(output, model.outputs.at(output));
+    break;
+  }
+  const bool images = found->modality == hf::Modality::image;
+  bench.items = static_cast<double>(images ? batch : batch * seq);
+  bench.item_name = images ? "images" : "tokens";
+  for (const auto& [input, type] : inputs) {
+    constexpr std::int64_t kAnyVocabulary = 30000;  // ids that every published model knows
+    bench.feeds.emplace_back(input, type.first == DType::f32
+                                        ? Tensor::full(DType::f32, type.second, 0.5)
+                                        : bench_ids(type.second, kAnyVocabulary, 1));
+  }
+  return bench;
 }
 
 BenchModel bench_decoding_step(std::string_view model, std::int64_t batch, std::int64_t capacity) {

@@ -1,0 +1,99 @@
+#include "weft/models/hf/published.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft::hf {
+namespace {
+
+PublishedModel gpt(const char* name, std::int64_t layers, std::int64_t heads, std::int64_t width,
+                   std::int64_t context, std::int64_t parameters) {
+  return {
+      .name = name,
+      .architecture = "GPT2LMHeadModel",
+      .config = fmt::format(
+          R"({{"model_type": "gpt2", "n_layer": {}, "n_head": {}, "n_embd": {}, "n_positions": {}}})",
+          layers, heads, width, context),
+      .parameters = parameters,
+      .layers = layers,
+      .width = width};
+}
+
+PublishedModel encoder(const char* name, const char* architecture, const char* config,
+                       std::int64_t layers, std::int64_t width, std::int64_t parameters) {
+  return {.name = name,
+          .architecture = architecture,
+          .config = config,
+          .parameters = parameters,
+          .layers = layers,
+          .width = width};
+}
+
+std::vector<PublishedModel> make_models() {
+  return {
+      gpt("gpt2", 12, 12, 768, 1024, 124439808),
+      gpt("gpt2-medium", 24, 16, 1024, 1024, 354823168),
+      gpt("gpt2-large", 36, 20, 1280, 1024, 774030080),
+      gpt("gpt2-xl", 48, 25, 1600, 1024, 1557611200),
+      // Brown et al. 2020, table 2.1: 96 layers of width 12288 (that its attention is sparse in
+      // every other layer changes no parameter).
+      gpt("gpt3-175b", 96, 96, 12288, 2048, 174604259328),
+      encoder("bert-base", "BertModel", R"({"model_type": "bert"})", 12, 768, 109482240),
+      encoder("bert-large", "BertModel",
+              R"({"model_type": "bert", "hidden_size": 1024, "num_hidden_layers": 24,
+                  "num_attention_heads": 16, "intermediate_size": 4096})",
+              24, 1024, 335141888),
+      encoder("roberta-base", "RobertaModel",
+              R"({"model_type": "roberta", "vocab_size": 50265, "max_position_embeddings": 514,
+                  "type_vocab_size": 1, "layer_norm_eps": 1e-5})",
+              12, 768, 124645632),
+      encoder("distilbert-base", "DistilBertModel", R"({"model_type": "distilbert"})", 6, 768,
+              66362880),
+      encoder("albert-base", "AlbertModel",
+              R"({"model_type": "albert", "hidden_size": 768, "num_attention_heads": 12,
+                  "intermediate_size": 3072})",
+              12, 768, 11683584),
+  };
+}
+
+}  // namespace
+
+const std::vector<PublishedModel>& published_models() {
+  static const std::vector<PublishedModel> models = make_models();
+  return models;
+}
+
+const PublishedModel& find_published_model(std::string_view name) {
+  std::string known;
+  for (const PublishedModel& model : published_models()) {
+    if (model.name == name) return model;
+    known += (known.empty() ? "" : ", ") + model.name;
+  }
+  throw ArgumentError(fmt::format("unknown model '{}'; there are: {}", name, known));
+}
+
+InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std::int64_t seq,
+                            bool labels) {
+  InputTypes types;
+  const std::pair<DType, Sizes> ids{DType::i32, {batch, seq}};
+  if (model.modality == Modality::image) {
+    types["pixel_values"] = {DType::f32, {batch, 3, model.image_size, model.image_size}};
+  } else {
+    types["input_ids"] = ids;
+  }
+  if (model.modality == Modality::text_to_text) types["decoder_input_ids"] = ids;
+  if (labels) types["labels"] = ids;
+  return types;
+}
+
+std::int64_t count_parameters(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const Variable& v : graph.variables()) {
+    if (v.info().kind != VariableKind::parameter) continue;
+    count += num_elements(v.info().type.shape.evaluate({}));
+  }
+  return count;
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,27 @@
+// Published configs have the published numbers of parameters; nothing is allocated.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/published.h"
+
+namespace weft {
+namespace {
+
+BOOST_AUTO_TEST_CASE(published_models_have_the_published_number_of_parameters) {
+  for (const hf::PublishedModel& model : hf::published_models()) {
+    BOOST_TEST_CONTEXT(model.name) {
+      Graph graph;
+      hf::build_model(graph, model.config, hf::published_inputs(model, 1, 8), model.architecture);
+      BOOST_TEST(hf::count_parameters(graph) == model.parameters);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
+  BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
+    return std::string(e.what()).starts_with("unknown model 'gpt5'; there are: gpt2, gpt2-medium");
+  });
+}
+
+}  // namespace
+}  // namespace weft
