@@ -15,6 +15,7 @@ const std::vector<Pass>& default_passes() {
       {"inline", "replaces calls by the bodies of their functions", inline_calls},
       {"fold", "evaluates nodes whose operands are constants", fold_constants},
       {"simplify", "removes operations that change nothing", simplify},
+      {"quantized", "products with weights in fewer bits read those bits", fold_quantized},
   };
   return passes;
 }

@@ -30,13 +30,14 @@ struct Pass {
   Module (*run)(Module module, const PassOptions& options) = nullptr;
 };
 
-/// Weft's passes in the order in which they run: inline, fold, simplify. Every pass also drops what
+/// Weft's passes in the order in which they run: inline, fold, simplify, quantized. Every pass also drops what
 /// the program does not need (it copies what is reachable) and merges equal nodes (building interns
 /// them).
 const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
-/// the same bits as the original, except that sign and payload of a NaN may differ. Throws
+/// the same bits as the original, except that sign and payload of a NaN may differ, and that products
+/// with quantised weights sum in another order. Throws
 /// ArgumentError for an unknown name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
@@ -49,5 +50,8 @@ Module inline_calls(Module module, const PassOptions& options = {});
 Module fold_constants(Module module, const PassOptions& options = {});
 /// Removes operations that change nothing: see simplify.cc for the list.
 Module simplify(Module module, const PassOptions& options = {});
+/// Makes products with quantised weights, and rows taken from them, read them as they are: see
+/// quantized.cc.
+Module fold_quantized(Module module, const PassOptions& options = {});
 
 }  // namespace weft

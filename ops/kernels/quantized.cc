@@ -1,0 +1,348 @@
+#include "weft/ops/kernels/quantized.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+using kernels::QuantizedWeights;
+
+constexpr int64_t kPanel = 16, kGroup = 32, kStep = 8;  // kStep: inputs in a lane of int4
+constexpr int64_t kStepBytes = kPanel * kStep / 2;
+
+// A panel is 16 lanes wide: one vector, or several parts.
+using Floats = hn::CappedTag<float, 16>;
+using Words = hn::RebindToUnsigned<Floats>;
+using Integers = hn::RebindToSigned<Floats>;
+using V = hn::Vec<Floats>;
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
+constexpr int kParts = static_cast<int>(kPanel) / kLanes;
+static_assert(kParts * kLanes == kPanel);
+
+// How far ahead of the read weights are asked for: a page and more, since one input's worth of
+// weights takes few cycles.
+constexpr int64_t kAhead = 2048;
+
+// -- Weights as floats, before their scale --------------------------------------------------------
+
+HWY_INLINE V int8_weights(const int8_t* q) {
+  const hn::Rebind<int8_t, Floats> bytes;
+  return hn::ConvertTo(Floats(), hn::PromoteTo(Integers(), hn::LoadU(bytes, q)));
+}
+
+// Weight `t` of the eight in every lane.
+template <int t>
+HWY_INLINE V int4_weights(hn::Vec<Words> lanes) {
+#if HWY_TARGET == HWY_AVX3
+  // A permutation looks at the low four bits of its index only: it is the table and the mask.
+  static const float kTable[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+  const auto table = hn::LoadU(Floats(), kTable);
+  return V{_mm512_permutexvar_ps(hn::ShiftRight<4 * t>(lanes).raw, table.raw)};
+#else
+  const auto top = hn::BitCast(Integers(), hn::ShiftLeft<28 - 4 * t>(lanes));
+  return hn::ConvertTo(Floats(), hn::ShiftRight<28>(top));
+#endif
+}
+
+HWY_INLINE V int4_scales(const uint16_t* scale) {
+  const hn::Rebind<hwy::float16_t, Floats> halves;
+  const hn::Rebind<uint16_t, Floats> bits;
+  return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::LoadU(bits, scale)));
+}
+
+// -- Products of a few rows ----------------------------------------------------------------------
+
+// Sums of one product: for every row and part of the panel, several chains that do not wait for
+// each other.
+template <int kRows>
+struct Sums {
+  static constexpr int kChains = kRows >= 4 ? 1 : 4 / kRows;
+  V at[kRows * kParts * kChains];
+
+  HWY_INLINE void clear() {
+#pragma GCC unroll 16
+    for (V& v : at) v = hn::Zero(Floats());
+  }
+  HWY_INLINE void add(int row, int part, int input, V w, V x) {
+    V& sum = at[(row * kParts + part) * kChains + input % kChains];
+    sum = hn::MulAdd(w, x, sum);
+  }
+  HWY_INLINE V total(int row, int part) const {
+    const V* s = at + (row * kParts + part) * kChains;
+    if constexpr (kChains == 1) return s[0];
+    if constexpr (kChains == 2) return hn::Add(s[0], s[1]);
+    return hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3]));
+  }
+};
+
+HWY_INLINE void store_panel_part(V v, float* y, int64_t outputs, int64_t j) {
+  const Floats d;
+  if (j + kLanes <= outputs) {
+    hn::StoreU(v, d, y + j);
+  } else if (j < outputs) {
+    store_part(v, d, y + j, static_cast<size_t>(outputs - j));
+  }
+}
+
+template <int kRows>
+void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t x_stride,
+                int64_t panel, float* HWY_RESTRICT y, int64_t y_stride) {
+  const Floats d;
+  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * w.inputs * kPanel;
+  Sums<kRows> sums;
+  sums.clear();
+  int64_t i = 0;
+  for (; i + 4 <= w.inputs; i += 4) {
+    hwy::Prefetch(q + i * kPanel + kAhead);
+#pragma GCC unroll 4
+    for (int u = 0; u < 4; ++u) {
+#pragma GCC unroll 16
+      for (int p = 0; p < kParts; ++p) {
+        const V weights = int8_weights(q + (i + u) * kPanel + p * kLanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r)
+          sums.add(r, p, u, weights, hn::Set(d, x[r * x_stride + i + u]));
+      }
+    }
+  }
+  for (; i < w.inputs; ++i) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      const V weights = int8_weights(q + i * kPanel + p * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sums.add(r, p, 0, weights, hn::Set(d, x[r * x_stride + i]));
+    }
+  }
+  const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      store_panel_part(hn::Mul(sums.total(r, p), hn::LoadU(d, scale + p * kLanes)),
+                       y + r * y_stride, w.outputs, panel * kPanel + p * kLanes);
+    }
+  }
+}
+
+template <int kRows, int t>
+HWY_INLINE void int4_step(const hn::Vec<Words>* words, const float* x, int64_t x_stride,
+                          Sums<kRows>& sums) {
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    const V weights = int4_weights<t>(words[p]);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+      sums.add(r, p, t, weights, hn::Set(Floats(), x[r * x_stride + t]));
+  }
+}
+
+// 32 inputs: their sums, times the group's scales, join `total`.
+template <int kRows>
+HWY_INLINE void int4_group(const uint8_t* q, const uint16_t* scale, const float* x,
+                           int64_t x_stride, V* total) {
+  Sums<kRows> sums;
+  sums.clear();
+#pragma GCC unroll 4
+  for (int step = 0; step < 4; ++step) {
+    hn::Vec<Words> words[kParts];
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      words[p] =
+          hn::LoadU(Words(), reinterpret_cast<const uint32_t*>(q + step * kStepBytes) + p * kLanes);
+    }
+    const float* xs = x + step * kStep;
+    int4_step<kRows, 0>(words, xs, x_stride, sums);
+    int4_step<kRows, 1>(words, xs, x_stride, sums);
+    int4_step<kRows, 2>(words, xs, x_stride, sums);
+    int4_step<kRows, 3>(words, xs, x_stride, sums);
+    int4_step<kRows, 4>(words, xs, x_stride, sums);
+    int4_step<kRows, 5>(words, xs, x_stride, sums);
+    int4_step<kRows, 6>(words, xs, x_stride, sums);
+    int4_step<kRows, 7>(words, xs, x_stride, sums);
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    const V scales = int4_scales(scale + p * kLanes);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      V& t = total[r * kParts + p];
+      t = hn::MulAdd(sums.total(r, p), scales, t);
+    }
+  }
+}
+
+template <int kRows>
+void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t x_stride,
+                int64_t panel, float* HWY_RESTRICT y, int64_t y_stride) {
+  const int64_t groups = (w.inputs + kGroup - 1) / kGroup, whole = w.inputs / kGroup;
+  const uint8_t* q = static_cast<const uint8_t*>(w.q) + panel * groups * 4 * kStepBytes;
+  const uint16_t* scale = static_cast<const uint16_t*>(w.scale) + panel * groups * kPanel;
+  V total[kRows * kParts];
+#pragma GCC unroll 16
+  for (V& v : total) v = hn::Zero(Floats());
+  for (int64_t g = 0; g < whole; ++g) {
+    const uint8_t* at = q + g * 4 * kStepBytes;
+    hwy::Prefetch(at + kAhead);
+    hwy::Prefetch(at + kAhead + 64);
+    hwy::Prefetch(at + kAhead + 128);
+    hwy::Prefetch(at + kAhead + 192);
+    int4_group<kRows>(at, scale + g * kPanel, x + g * kGroup, x_stride, total);
+  }
+  if (whole < groups) {
+    HWY_ALIGN float padded[kRows * kGroup] = {};
+    for (int r = 0; r < kRows; ++r) {
+      memcpy(padded + r * kGroup, x + r * x_stride + whole * kGroup,
+             static_cast<size_t>(w.inputs - whole * kGroup) * sizeof(float));
+    }
+    int4_group<kRows>(q + whole * 4 * kStepBytes, scale + whole * kPanel, padded, kGroup, total);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      store_panel_part(total[r * kParts + p], y + r * y_stride, w.outputs,
+                       panel * kPanel + p * kLanes);
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void product_panel(const QuantizedWeights& w, const float* x, int64_t x_stride,
+                              int64_t panel, float* y, int64_t y_stride) {
+  if (w.int4) {
+    int4_panel<kRows>(w, x, x_stride, panel, y, y_stride);
+  } else {
+    int8_panel<kRows>(w, x, x_stride, panel, y, y_stride);
+  }
+}
+
+void product(const QuantizedWeights& w, const float* x, int64_t x_stride, int64_t rows,
+             int64_t begin, int64_t end, float* y, int64_t y_stride) {
+  for (int64_t panel = begin; panel < end; ++panel) {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4)
+      product_panel<4>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+    if (r + 2 <= rows) {
+      product_panel<2>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+      r += 2;
+    }
+    if (r < rows)
+      product_panel<1>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+  }
+}
+
+// -- Conversion to float --------------------------------------------------------------------------
+
+template <int t>
+HWY_INLINE void int4_rows(const hn::Vec<Words>* words, const V* scales, int64_t rows, float* out,
+                          int64_t stride) {
+  if (t >= rows) return;
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    hn::StoreU(hn::Mul(int4_weights<t>(words[p]), scales[p]), Floats(),
+               out + t * stride + p * kLanes);
+  }
+}
+
+void int4_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t panel, float* out,
+                int64_t stride) {
+  const int64_t groups = (w.inputs + kGroup - 1) / kGroup;
+  const uint8_t* q = static_cast<const uint8_t*>(w.q) + panel * groups * 4 * kStepBytes;
+  const uint16_t* scale = static_cast<const uint16_t*>(w.scale) + panel * groups * kPanel;
+  for (int64_t i = first; i < last; i += kStep) {
+    V scales[kParts];
+    hn::Vec<Words> words[kParts];
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      scales[p] = int4_scales(scale + i / kGroup * kPanel + p * kLanes);
+      words[p] = hn::LoadU(
+          Words(), reinterpret_cast<const uint32_t*>(q + i / kStep * kStepBytes) + p * kLanes);
+    }
+    float* to = out + (i - first) * stride;
+    const int64_t rows = last - i;
+    int4_rows<0>(words, scales, rows, to, stride);
+    int4_rows<1>(words, scales, rows, to, stride);
+    int4_rows<2>(words, scales, rows, to, stride);
+    int4_rows<3>(words, scales, rows, to, stride);
+    int4_rows<4>(words, scales, rows, to, stride);
+    int4_rows<5>(words, scales, rows, to, stride);
+    int4_rows<6>(words, scales, rows, to, stride);
+    int4_rows<7>(words, scales, rows, to, stride);
+  }
+}
+
+void int8_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t panel, float* out,
+                int64_t stride) {
+  const Floats d;
+  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * w.inputs * kPanel;
+  const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
+  for (int64_t i = first; i < last; ++i) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      hn::StoreU(
+          hn::Mul(int8_weights(q + i * kPanel + p * kLanes), hn::LoadU(d, scale + p * kLanes)), d,
+          out + (i - first) * stride + p * kLanes);
+    }
+  }
+}
+
+void block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t begin, int64_t end,
+           float* out, int64_t stride) {
+  for (int64_t panel = begin; panel < end; ++panel) {
+    float* to = out + (panel - begin) * kPanel;
+    if (w.int4) {
+      int4_block(w, first, last, panel, to, stride);
+    } else {
+      int8_block(w, first, last, panel, to, stride);
+    }
+  }
+}
+
+void channel(const QuantizedWeights& w, int64_t output, float* out) {
+  // A block of 32 inputs of the panel at a time: conversion in vectors, then one lane is taken.
+  HWY_ALIGN float tile[kGroup * kPanel];
+  const int64_t panel = output / kPanel, lane = output % kPanel;
+  for (int64_t i = 0; i < w.inputs; i += kGroup) {
+    const int64_t last = HWY_MIN(w.inputs, i + kGroup);
+    block(w, i, last, panel, panel + 1, tile, kPanel);
+    for (int64_t r = i; r < last; ++r) out[r] = tile[(r - i) * kPanel + lane];
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft::kernels {
+namespace {
+HWY_EXPORT(product);
+HWY_EXPORT(block);
+HWY_EXPORT(channel);
+}  // namespace
+
+void quantized_product(const QuantizedWeights& w, const float* x, std::int64_t x_stride,
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
+                       std::int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(product)(w, x, x_stride, rows, begin, end, y, y_stride);
+}
+void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
+                      std::int64_t begin, std::int64_t end, float* out, std::int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(block)(w, first, last, begin, end, out, stride);
+}
+void dequantize_channel(const QuantizedWeights& w, std::int64_t output, float* out) {
+  HWY_DYNAMIC_DISPATCH(channel)(w, output, out);
+}
+
+}  // namespace weft::kernels
+#endif

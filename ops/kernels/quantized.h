@@ -1,0 +1,35 @@
+// Products with quantised weight matrices and their conversion to float. The layouts are those of
+// ops/quantized.h.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::kernels {
+
+/// W [inputs, outputs] in panels of 16 outputs.
+struct QuantizedWeights {
+  const void* q = nullptr;
+  const void* scale = nullptr;  // f32 (int8), f16 (int4)
+  bool int4 = false;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+};
+
+/// y[r][j] = sum_i x[r][i] W[i][j] for `rows` rows and the outputs of panels [begin, end): reads
+/// those panels once per four rows, the first time from memory and then from cache. Rows of x and y
+/// are x_stride and y_stride floats apart. The sum's order depends on the position of a row within
+/// its four and on the target, not on panels.
+void quantized_product(const QuantizedWeights& w, const float* x, std::int64_t x_stride,
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
+                       std::int64_t y_stride);
+
+/// out[i - first][j] = W[i][16 begin + j] for inputs [first, last) and panels [begin, end), whole
+/// panels also where outputs end within the last. `first` is a multiple of 32. Rows of `out` are
+/// `stride` floats apart.
+void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
+                      std::int64_t begin, std::int64_t end, float* out, std::int64_t stride);
+
+/// out[i] = W[i][output] for all inputs.
+void dequantize_channel(const QuantizedWeights& w, std::int64_t output, float* out);
+
+}  // namespace weft::kernels

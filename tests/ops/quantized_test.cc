@@ -1,0 +1,213 @@
+#include "weft/ops/quantized.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/matmul.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4;
+
+Tensor dequantize(const QuantizedMatrix& m, std::int64_t inputs, std::int64_t outputs,
+                  bool transposed = false) {
+  return evaluate_op(builtin_ops()->at("dequantize"), {m.q, m.scale},
+                     {{"inputs", inputs}, {"outputs", outputs}, {"transposed", transposed}})[0];
+}
+
+Tensor multiply(const Tensor& x, const QuantizedMatrix& m, std::int64_t outputs) {
+  return evaluate_op(builtin_ops()->at("quantized_matmul"), {x, m.q, m.scale},
+                     {{"outputs", outputs}})[0];
+}
+
+double rms(const Tensor& a) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) sum += a.at(i) * a.at(i);
+  return std::sqrt(sum / static_cast<double>(a.numel()));
+}
+
+double rms_difference(const Tensor& a, const Tensor& b) {
+  BOOST_REQUIRE(a.sizes() == b.sizes());
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) sum += std::pow(a.at(i) - b.at(i), 2);
+  return std::sqrt(sum / static_cast<double>(a.numel()));
+}
+
+BOOST_AUTO_TEST_SUITE(quantized)
+
+BOOST_AUTO_TEST_CASE(int8_is_within_half_a_step_of_every_weight) {
+  const Tensor w = sample_uniform({70, 37}, 1);
+  const QuantizedMatrix m = quantize_matrix(w, kInt8, false);
+  const Tensor back = dequantize(m, 70, 37);
+  for (std::int64_t j = 0; j < 37; ++j) {
+    double extreme = 0;
+    for (std::int64_t i = 0; i < 70; ++i) extreme = std::max(extreme, std::abs(w.at(i * 37 + j)));
+    for (std::int64_t i = 0; i < 70; ++i) {
+      const std::int64_t at = i * 37 + j;
+      BOOST_REQUIRE_SMALL(back.at(at) - w.at(at), extreme / 127 * 0.5001);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(int4_is_within_a_step_of_every_weight_and_better_than_the_plain_scale) {
+  const Tensor w = sample_uniform({96, 16}, 2);
+  const QuantizedMatrix m = quantize_matrix(w, kInt4, false);
+  const Tensor back = dequantize(m, 96, 16);
+  double error = 0, plain = 0;
+  for (std::int64_t j = 0; j < 16; ++j) {
+    for (std::int64_t g = 0; g < 3; ++g) {
+      double extreme = 0;
+      for (std::int64_t i = 32 * g; i < 32 * g + 32; ++i) {
+        if (std::abs(w.at(i * 16 + j)) > std::abs(extreme)) extreme = w.at(i * 16 + j);
+      }
+      const double step = extreme / -8;
+      for (std::int64_t i = 32 * g; i < 32 * g + 32; ++i) {
+        const std::int64_t at = i * 16 + j;
+        BOOST_REQUIRE_SMALL(back.at(at) - w.at(at), std::abs(extreme) / 7);
+        const double rounded = std::min(7.0, std::nearbyint(w.at(at) / step)) * step;
+        error += std::pow(back.at(at) - w.at(at), 2);
+        plain += std::pow(rounded - w.at(at), 2);
+      }
+    }
+  }
+  BOOST_TEST(error < plain);
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_are_steps_come_back_exactly) {
+  Tensor w = Tensor::zeros(DType::f32, {64, 20});
+  for (std::int64_t i = 0; i < w.numel(); ++i)
+    w.mutable_data<float>()[i] = static_cast<float>(i * 7 % 16 - 8) * 0.25f;
+  BOOST_TEST(bitwise_equal(dequantize(quantize_matrix(w, kInt4, false), 64, 20), w));
+  for (std::int64_t i = 0; i < w.numel(); ++i)
+    w.mutable_data<float>()[i] = static_cast<float>(i * 7 % 255 - 127) * 0.5f;
+  BOOST_TEST(bitwise_equal(dequantize(quantize_matrix(w, kInt8, false), 64, 20), w));
+}
+
+BOOST_AUTO_TEST_CASE(the_layout_is_as_documented) {
+  Tensor w = Tensor::zeros(DType::f32, {40, 18});
+  w.mutable_data<float>()[33 * 18 + 17] = -8;  // panel 1, lane 1; group 1; the extreme is -8 steps
+  const QuantizedMatrix four = quantize_matrix(w, kInt4, false);
+  BOOST_TEST((four.q.sizes() == Sizes{2, 8, 16, 4}));
+  BOOST_TEST((four.scale.sizes() == Sizes{2, 2, 16}));
+  // Input 33 is the high half of byte 0 of block 4.
+  const std::int64_t at = ((1 * 8 + 4) * 16 + 1) * 4;
+  for (std::int64_t i = 0; i < four.q.numel(); ++i)
+    BOOST_REQUIRE_EQUAL(four.q.data<std::uint8_t>()[i], i == at ? 0x80 : 0);
+  BOOST_TEST(four.scale.at((1 * 2 + 1) * 16 + 1) == 1.0);
+
+  const QuantizedMatrix eight = quantize_matrix(w, kInt8, false);
+  BOOST_TEST((eight.q.sizes() == Sizes{2, 40, 16}));
+  BOOST_TEST((eight.scale.sizes() == Sizes{2, 16}));
+  for (std::int64_t i = 0; i < eight.q.numel(); ++i)
+    BOOST_REQUIRE_EQUAL(eight.q.data<std::int8_t>()[i], i == (40 + 33) * 16 + 1 ? -127 : 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
+  const Tensor w = sample_uniform({50, 21}, 3);
+  Tensor t = Tensor::empty(DType::f32, {21, 50});
+  for (std::int64_t i = 0; i < 50; ++i) {
+    for (std::int64_t j = 0; j < 21; ++j)
+      t.mutable_data<float>()[j * 50 + i] = w.data<float>()[i * 21 + j];
+  }
+  for (const auto format : {kInt8, kInt4}) {
+    const QuantizedMatrix a = quantize_matrix(w, format, false), b = quantize_matrix(t, format, true);
+    BOOST_TEST(bitwise_equal(a.q, b.q));
+    BOOST_TEST(bitwise_equal(a.scale, b.scale));
+    const Tensor rows = dequantize(a, 50, 21), columns = dequantize(a, 50, 21, true);
+    for (std::int64_t i = 0; i < 50; ++i) {
+      for (std::int64_t j = 0; j < 21; ++j)
+        BOOST_REQUIRE_EQUAL(rows.at(i * 21 + j), columns.at(j * 50 + i));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(products_agree_with_products_of_floats_on_every_target) {
+  testing::for_each_simd_target([](const char* target) {
+    for (const auto format : {kInt8, kInt4}) {
+      for (const std::int64_t inputs : {1, 3, 31, 32, 33, 64, 101, 515, 1030}) {
+        for (const std::int64_t outputs : {1, 15, 16, 17, 40, 129}) {
+          const Tensor w = sample_uniform({inputs, outputs}, 4);
+          const QuantizedMatrix m = quantize_matrix(w, format, false);
+          const Tensor floats = dequantize(m, inputs, outputs);
+          for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 16, 17, 40}) {
+            if (rows > 8 && outputs < 17) continue;
+            const Tensor x = sample_uniform({rows, inputs}, 5);
+            const Tensor expected = testing::reference_matmul(x, floats, false, false);
+            const Tensor actual = multiply(x, m, outputs);
+            BOOST_REQUIRE((actual.sizes() == expected.sizes()));
+            for (std::int64_t i = 0; i < actual.numel(); ++i) {
+              BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << rows << "x"
+                                        << inputs << "x" << outputs << " element " << i)
+              BOOST_REQUIRE_SMALL(actual.at(i) - expected.at(i),
+                                  3e-7 * (static_cast<double>(inputs) + 3));
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(error_of_a_product_is_that_of_its_weights) {
+  // Uniform weights: a step is 3 / 254 and about 3 / 16, its error uniform within half a step.
+  const Tensor w = sample_uniform({768, 64}, 6), x = sample_uniform({4, 768}, 7);
+  const Tensor exact = testing::reference_matmul(x, w, false, false);
+  const double eight = rms_difference(multiply(x, quantize_matrix(w, kInt8, false), 64), exact);
+  const double four = rms_difference(multiply(x, quantize_matrix(w, kInt4, false), 64), exact);
+  BOOST_TEST(eight / rms(exact) < 0.005);
+  BOOST_TEST(four / rms(exact) < 0.08);
+}
+
+BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices) {
+  for (const auto format : {kInt8, kInt4}) {
+    const Tensor zeros = Tensor::zeros(DType::f32, {33, 5});
+    BOOST_TEST(bitwise_equal(dequantize(quantize_matrix(zeros, format, false), 33, 5), zeros));
+    for (const Sizes& sizes : {Sizes{0, 4}, Sizes{4, 0}}) {
+      const QuantizedMatrix m = quantize_matrix(Tensor::zeros(DType::f32, sizes), format, false);
+      BOOST_TEST((dequantize(m, sizes[0], sizes[1]).sizes() == sizes));
+    }
+  }
+  // Below f16's smallest step int4 knows no scale: the weights become 0.
+  const Tensor tiny = Tensor::full(DType::f32, {32, 1}, 1e-9);
+  BOOST_TEST(bitwise_equal(dequantize(quantize_matrix(tiny, kInt4, false), 32, 1),
+                           Tensor::zeros(DType::f32, {32, 1})));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_matrices) {
+  Tensor w = Tensor::zeros(DType::f32, {4, 3});
+  w.mutable_data<float>()[5] = std::numeric_limits<float>::infinity();
+  testing::check_message<DataError>([&] { quantize_matrix(w, kInt8, false); },
+                                    "weight [1, 2] is inf: only finite weights can be int8");
+  w.mutable_data<float>()[5] = 1e6f;
+  testing::check_message<DataError>([&] { quantize_matrix(w, kInt4, false); },
+                                    "weight [1, 2] is 1000000: int4 holds at most 524032");
+  testing::check_message<DTypeError>(
+      [&] { quantize_matrix(Tensor::zeros(DType::f64, {4, 3}), kInt8, false); },
+      "only f32 matrices can be quantised, not f64[4, 3]");
+  testing::check_message<ShapeError>(
+      [&] { quantize_matrix(Tensor::zeros(DType::f32, {4}), kInt8, false); },
+      "only matrices can be quantised, not f32[4]");
+}
+
+BOOST_AUTO_TEST_CASE(a_row_beyond_the_matrix_is_a_data_error) {
+  const QuantizedMatrix m = quantize_matrix(sample_uniform({8, 5}, 8), kInt8, false);
+  testing::check_message<DataError>(
+      [&] {
+        evaluate_op(builtin_ops()->at("quantized_take"),
+                    {m.q, m.scale, Tensor::of<std::int64_t>({1}, {5})},
+                    {{"inputs", std::int64_t{8}}, {"outputs", std::int64_t{5}}});
+      },
+      "the matrix has rows");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
