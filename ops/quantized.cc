@@ -330,7 +330,7 @@ Cost matmul_cost(const KernelRequest& r) {
 constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4;
 
 Attributes matrix_attributes(std::int64_t inputs, std::int64_t outputs) {
-  return {{"inputs", inputs}, {"outputs", outputs}};
+  return {{"inputs", inputs}, {"outputs", outputs}, {"dtype", DType::f32}};
 }
 
 QuantizedMatrix sample_matrix(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {

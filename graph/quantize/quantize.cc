@@ -35,6 +35,10 @@ bool is_matrix(const VariableInfo& info) {
          info.type.shape.rank() == 2 && info.type.shape.is_constant();
 }
 
+bool matches(const std::string& pattern, const Variable& variable) {
+  return fnmatch(pattern.c_str(), variable.name().c_str(), 0) == 0;
+}
+
 Graph& common_graph(const std::vector<Program>& programs) {
   Graph* graph = nullptr;
   for (const Program& program : programs) {
@@ -79,7 +83,7 @@ std::vector<Candidate> select(const std::vector<Candidate>& candidates,
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (fnmatch(pattern.c_str(), candidates[i].variable.name().c_str(), 0) != 0) continue;
+      if (!matches(pattern, candidates[i].variable)) continue;
       chosen[i] = any = true;
     }
     if (any) continue;
@@ -95,16 +99,16 @@ std::vector<Candidate> select(const std::vector<Candidate>& candidates,
   return result;
 }
 
-void check_not_trained(const std::vector<Candidate>& chosen, const std::vector<Program>& programs,
-                       WeightFormat format) {
+void check_not_trained(const std::vector<Program>& programs, const QuantizeOptions& options) {
   for (const Program& program : programs) {
     for (const auto& [variable, value] : program.given_updates()) {
-      for (const Candidate& c : chosen) {
-        if (!(c.variable == variable)) continue;
+      if (!is_matrix(variable.info())) continue;
+      for (const std::string& pattern : options.patterns) {
+        if (!matches(pattern, variable)) continue;
         throw ArgumentError(fmt::format(
             "program '{}' updates {}: what is trained cannot be {}; leave out the program or the "
             "matrix",
-            program.name(), variable.name(), weight_format_name(format)));
+            program.name(), variable.name(), weight_format_name(options.weights)));
       }
     }
   }
@@ -203,8 +207,8 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
                         const QuantizeOptions& options) {
   Graph& source = common_graph(programs);
   store.check_whole("quantised");
+  check_not_trained(programs, options);
   const std::vector<Candidate> chosen = select(find_candidates(source, programs), options.patterns);
-  check_not_trained(chosen, programs, options.weights);
   const std::vector<Tensors> tensors = convert(chosen, store, options.weights);
 
   QuantizedModel result;

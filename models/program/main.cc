@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
   add_train_command(app, action);
   add_generate_command(app, action);
   add_inspect_command(app, action);
+  add_quantize_command(app, action);
+  add_evaluate_command(app, action);
   add_bench_command(app, action);
   add_run_command(app, action);
   try {

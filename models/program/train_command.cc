@@ -74,6 +74,11 @@ LanguageModel resume_model(const TrainArguments& args) {
     }
   }
   LanguageModel model = load_language_model(args.resume);
+  if (!model.can_train()) {
+    throw UsageError(fmt::format(
+        "{} cannot be trained: its weights were quantised; resume the file it was made from",
+        args.resume));
+  }
   model.settings = as_usage([&] { return with_fields(model.settings, args.training); });
   return model;
 }

@@ -51,8 +51,10 @@ LanguageModel make_language_model(const GptConfig& config, const CharacterTokeni
 }
 
 void save_language_model(const std::string& path, const LanguageModel& model) {
+  std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
+  if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
   save_checkpoint(
-      path, *model.store, {model.programs.train, model.programs.evaluate, model.programs.decode},
+      path, *model.store, programs,
       {.attachments = {{kConfig, "weft.config.gpt", model.config.to_json()},
                        {kTokenizer, "weft.tokenizer.character", model.tokenizer.to_json()},
                        {kSettings, "weft.train.settings", model.settings.to_json()},
@@ -62,8 +64,8 @@ void save_language_model(const std::string& path, const LanguageModel& model) {
 LanguageModel load_language_model(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
   return {file.shared_graph(),
-          {program(file, path, "train"), program(file, path, "evaluate"),
-           program(file, path, "decode")},
+          {file.has_program("train") ? file.program("train") : Program("train"),
+           program(file, path, "evaluate"), program(file, path, "decode")},
           file.store(),
           GptConfig::from_json(attachment(file, path, kConfig)),
           CharacterTokenizer::from_json(attachment(file, path, kTokenizer)),

@@ -20,6 +20,9 @@ struct LanguageModel {
   CharacterTokenizer tokenizer;
   TrainSettings settings;
   TrainHistory history;
+
+  /// False for a model without the program "train": its weights were quantised.
+  bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
 /// A new model, its variables not made yet (a Session does that).

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/train/evaluate.h"
 #include "weft/models/train/language_model.h"
 
 namespace weft {
@@ -54,20 +55,8 @@ bool Trainer::stop_asked(std::int64_t step) const {
 }
 
 double Trainer::validation_loss(std::int64_t batches) {
-  std::vector<TokenBatch> windows =
-      data_.validation_windows(options_.settings.batch, options_.window);
-  const auto count = static_cast<std::int64_t>(windows.size());
-  const std::int64_t used = batches == 0 ? count : std::min(batches, count);
-  double sum = 0;
-  std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < used; ++i) {
-    const TokenBatch& batch = windows[static_cast<std::size_t>(i * count / used)];
-    const Results results =
-        session_.run(evaluate_, {{"tokens", batch.inputs}, {"targets", batch.targets}});
-    sum += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.tokens());
-    tokens += batch.tokens();
-  }
-  return sum / static_cast<double>(tokens);
+  return weft::validation_loss(session_, evaluate_, data_, options_.settings.batch, options_.window,
+                               batches);
 }
 
 void Trainer::evaluate(std::int64_t step, bool whole) {

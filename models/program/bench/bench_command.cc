@@ -73,6 +73,14 @@ void add_bench_command(CLI::App& app, Action& action) {
   decode->add_option("--batch", decoding->batch, "rows (default: 1)")->check(CLI::PositiveNumber);
   decode->add_option("--context", decoding->context, "tokens before the first (default: 128)")
       ->check(CLI::PositiveNumber);
+  decode
+      ->add_option_function<std::string>(
+          "--weights",
+          [weights = &decoding->weights](const std::string& name) {
+            if (name != "f32") *weights = parse_weight_format(name);
+          },
+          "how matrices are kept: f32, bf16, int8 or int4 (default: f32)")
+      ->check(CLI::IsMember({"f32", "bf16", "int8", "int4"}));
   decode->add_flag("--profile", decoding->profile, "times per node, on stderr");
   decode->callback(
       [decoding, &action] { action = [decoding] { return bench_decode(*decoding); }; });

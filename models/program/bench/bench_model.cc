@@ -90,8 +90,17 @@ int bench_forward(const ModelBench& bench) {
 
 int bench_decode(const DecodeBench& bench) {
   const int tokens = bench.common.runs > 0 ? bench.common.runs : 64;
-  const BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
-  Session session(*made.graph, bench.common.session());
+  BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
+  std::shared_ptr<Graph> graph = std::move(made.graph);
+  auto store = std::make_shared<VariableStore>();
+  if (bench.weights) {
+    Session(*graph, store, bench.common.session()).initialise();
+    QuantizedModel model = quantize({made.program}, *store, {.weights = *bench.weights});
+    graph = model.graph;
+    store = model.store;
+    made.program = model.programs.front();
+  }
+  Session session(*graph, store, bench.common.session());
   const RunOptions options{.dims = {{"capacity", bench.context + tokens + 1}}};
   const auto feed = [&](std::int64_t count, std::int64_t position) -> NamedTensors {
     constexpr std::int64_t kAnyVocabulary = 65;  // ids that every model knows
@@ -112,7 +121,8 @@ int bench_decode(const DecodeBench& bench) {
   // What every token must read at least: all parameters but the looked-up positions.
   std::size_t weights = 0;
   for (const VariableStore::MemoryEntry& entry : session.store()->memory()) {
-    if (entry.kind == VariableKind::parameter && entry.name != "transformer.wpe.weight") {
+    if (entry.kind == VariableKind::parameter &&
+        !entry.name.starts_with("transformer.wpe.weight")) {
       weights += entry.bytes;
     }
   }
@@ -123,6 +133,7 @@ int bench_decode(const DecodeBench& bench) {
                  {"model", bench.model},
                  {"batch", bench.batch},
                  {"context", bench.context},
+                 {"weights", bench.weights ? weight_format_name(*bench.weights) : "f32"},
                  {"precision", precision_name(bench.common.precision)},
                  {"threads", threads},
                  {"seconds_per_token", seconds},

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "weft/graph/quantize/quantize.h"
 #include "weft/graph/run/session.h"
 
 namespace weft::program {
@@ -46,7 +48,8 @@ struct DecodeBench {
   BenchOptions common;
   std::string model = "gpt2";
   std::int64_t batch = 1;
-  std::int64_t context = 128;  // tokens in the cache before the first measured one
+  std::int64_t context = 128;           // tokens in the cache before the first measured one
+  std::optional<WeightFormat> weights;  // as the graph has them (f32) where absent
   bool profile = false;
 };
 int bench_decode(const DecodeBench& bench);

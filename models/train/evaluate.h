@@ -1,0 +1,22 @@
+// The loss of a language model on the validation part of a text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weft/models/data/text.h"
+#include "weft/models/train/checkpoint.h"
+
+namespace weft {
+
+/// Mean loss of `evaluate` (as in LanguageModelPrograms) over validation windows of `window` tokens
+/// in batches of `batch`: over `batches` of them, spread evenly, or, where that is 0, over all,
+/// every prediction counted once.
+double validation_loss(Session& session, const Program& evaluate, const TextData& data,
+                       std::int64_t batch, std::int64_t window, std::int64_t batches = 0);
+
+/// The same over all of the validation part of the text in file `path`, split as the model's
+/// training splits it. Throws IoError; ArgumentError where there is nothing to validate on.
+double validation_loss(const LanguageModel& model, const std::string& path, int threads = 0);
+
+}  // namespace weft

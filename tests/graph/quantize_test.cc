@@ -1,0 +1,180 @@
+#include "weft/graph/quantize/quantize.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <set>
+
+#include "weft/graph/functions.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/graph/run/session.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+// An embedding tied to the head, two layers between them, one matrix in each layout.
+struct Net {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Value ids, logits;
+  Variable table, in_out, out_in, bias;
+  Program predict{"predict"};
+
+  Net() {
+    ids = graph.input("ids", DType::i32, {"batch", "seq"});
+    const VariableOptions normal{.initializer = Initializer::normal(0.5)};
+    table = graph.variable("table", DType::f32, {50, 32}, normal);
+    graph.alias("head", table);
+    in_out = graph.variable("up.weight", DType::f32, {32, 72}, normal);
+    bias = graph.variable("up.bias", DType::f32, {72}, normal);
+    out_in = graph.variable("down.weight", DType::f32, {32, 72}, normal);
+    const Value h = tanh(linear(take(table, ids, 0), in_out, bias, LinearLayout::in_out));
+    logits = matmul(linear(h, out_in), table, {.transpose_b = true});
+    predict.output("logits", logits);
+    Session(graph, store, {.seed = 3}).initialise();
+  }
+};
+
+std::set<std::string> ops_after_passes(const Program& program) {
+  std::set<std::string> names;
+  const Module module = run_passes(clone_program(program));
+  for (const Node* node : module.program.nodes()) names.insert(node->op().name);
+  return names;
+}
+
+Tensor logits(Graph& graph, const std::shared_ptr<VariableStore>& store, const Program& program,
+              std::int64_t rows) {
+  Session session(graph, store, {.threads = 2});
+  return session.run(program, {{"ids", sample_indices({rows, 3}, 4, 50).to(DType::i32)}})["logits"];
+}
+
+double relative_error(const Tensor& actual, const Tensor& expected) {
+  BOOST_REQUIRE((actual.sizes() == expected.sizes()));
+  double error = 0, size = 0;
+  for (std::int64_t i = 0; i < actual.numel(); ++i) {
+    error += std::pow(actual.at(i) - expected.at(i), 2);
+    size += std::pow(expected.at(i), 2);
+  }
+  return std::sqrt(error / size);
+}
+
+template <class E, class F>
+void check_message(const F& run, const std::string& part) {
+  BOOST_CHECK_EXCEPTION(run(), E, testing::message_contains({part}));
+}
+
+BOOST_AUTO_TEST_SUITE(quantizing)
+
+BOOST_AUTO_TEST_CASE(results_stay_close_and_no_matrix_of_floats_is_left) {
+  Net net;
+  const std::pair<WeightFormat, double> formats[] = {
+      {WeightFormat::bf16, 0.01}, {WeightFormat::int8, 0.03}, {WeightFormat::int4, 0.4}};
+  for (const auto& [format, bound] : formats) {
+    BOOST_TEST_CONTEXT(weight_format_name(format)) {
+      const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
+      BOOST_TEST(model.weights.size() == 3U);
+      for (const std::int64_t rows : {1, 20}) {
+        const double error =
+            relative_error(logits(*model.graph, model.store, model.programs[0], rows),
+                           logits(net.graph, net.store, net.predict, rows));
+        BOOST_TEST(error < bound);
+        BOOST_TEST(error > 0);
+      }
+      if (format == WeightFormat::bf16) continue;
+      const auto ops = ops_after_passes(model.programs[0]);
+      BOOST_TEST(!ops.contains("dequantize"));
+      BOOST_TEST(!ops.contains("matmul"));
+      BOOST_TEST(ops.contains("quantized_take"));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(passes_change_only_the_order_of_sums) {
+  Net net;
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+    const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
+    const Program& program = model.programs[0];
+    const NamedTensors feeds = {{"ids", sample_indices({2, 3}, 4, 50).to(DType::i32)}};
+    Session folded(*model.graph, model.store);
+    Session plain(*model.graph, model.store, {.passes = {.disabled = {"quantized"}}});
+    BOOST_TEST(relative_error(folded.run(program, feeds)["logits"],
+                              plain.run(program, feeds)["logits"]) < 1e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
+  Net net;
+  const QuantizedModel model =
+      quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16, .patterns = {"table"}});
+  const Module module = run_passes(clone_program(model.programs[0]));
+  for (const Node* node : module.program.nodes()) {
+    if (node->op().name == "take") BOOST_TEST((node->type(0).dtype == DType::bf16));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
+  Net net;
+  const QuantizedModel model =
+      quantize({net.predict}, *net.store, {.weights = WeightFormat::int4, .patterns = {"t*"}});
+  Graph& g = *model.graph;
+  BOOST_TEST(!g.has_variable("table"));
+  BOOST_TEST((g.find_variable("head.q") == g.find_variable("table.q")));
+  BOOST_TEST((g.find_variable("head.scale") == g.find_variable("table.scale")));
+  BOOST_TEST(!g.find_variable("table.q").info().trainable);
+  BOOST_TEST((g.find_variable("up.weight").dtype() == DType::f32));
+  // What stays shares its memory; what was converted says its sizes.
+  BOOST_TEST(model.store->tensor("up.bias").raw() == net.store->tensor("up.bias").raw());
+  BOOST_REQUIRE(model.weights.size() == 1U);
+  BOOST_TEST(model.weights[0].name == "table");
+  BOOST_TEST(model.weights[0].type == "f32[50, 32]");
+  BOOST_TEST(model.weights[0].bytes_before == 50U * 32 * 4);
+  BOOST_TEST(model.weights[0].bytes_after == 64U * (16 + 2));
+}
+
+BOOST_AUTO_TEST_CASE(matrices_used_in_other_ways_stay) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {2, 8});
+  const Variable both = g.variable("both", DType::f32, {8, 8});
+  const Variable added = g.variable("added", DType::f32, {8, 8});
+  const Variable plain = g.variable("plain", DType::f32, {8, 8});
+  Program p("p");
+  p.output("y", matmul(matmul(x, both), both, {.transpose_b = true}) + matmul(x, added + 1) +
+                    matmul(x, plain));
+  auto store = std::make_shared<VariableStore>();
+  Session(g, store).initialise();
+  const QuantizedModel model = quantize({p}, *store);
+  BOOST_REQUIRE(model.weights.size() == 1U);
+  BOOST_TEST(model.weights[0].name == "plain");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_uses) {
+  Net net;
+  const Value step = net.table.value() * 0.5;
+  const Program train = Program("train").output("logits", net.logits).update(net.table, step);
+  // As `table` is also read by the update, it is no candidate; a constant update leaves it one.
+  const Program reset =
+      Program("reset").output("logits", net.logits).update(net.in_out, zeros_like(net.in_out));
+  BOOST_TEST(quantize({train}, *net.store).weights.size() == 2U);
+  check_message<ArgumentError>(
+      [&] {
+        quantize({net.predict, reset}, *net.store, {.weights = WeightFormat::int4});
+      },
+      "program 'reset' updates up.weight: what is trained cannot be int4");
+  check_message<ArgumentError>(
+      [&] { quantize({net.predict}, *net.store, {.patterns = {"*.bias"}}); },
+      "'*.bias' names no matrix that can be converted; there are: table, up.weight, down.weight");
+  check_message<ArgumentError>([&] { quantize({Program("p")}, *net.store); }, "no programs");
+  check_message<ArgumentError>([&] { parse_weight_format("int2"); },
+                               "unknown format of weights 'int2'; there are bf16, int8, int4");
+  Tensor bad = net.store->tensor("up.weight").clone();
+  bad.mutable_data<float>()[7] = NAN;
+  net.store->set("up.weight", bad);
+  check_message<DataError>([&] { quantize({net.predict}, *net.store); },
+                           "up.weight: weight [0, 7] is nan");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
