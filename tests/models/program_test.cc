@@ -164,6 +164,43 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
 }
 
+BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  BOOST_TEST(weft("train gpt --steps 30 --out " + model + text + kTiny).code == 0);
+  const Outcome before = weft("evaluate " + model + text);
+  BOOST_TEST(before.code == 0);
+  BOOST_TEST(before.out.starts_with("validation loss "));
+  for (const std::string weights : {"bf16", "int8", "int4"}) {
+    BOOST_TEST_CONTEXT(weights) {
+      const std::string small = weft.path(weights + ".weft");
+      const Outcome made =
+          weft("quantize " + model + " --out " + small + " --weights " + weights + text);
+      BOOST_TEST(made.err == "");
+      BOOST_TEST(made.code == 0);
+      BOOST_TEST(contains(made.out, "of them as " + weights));
+      BOOST_TEST(last_line(made.out).starts_with("perplexity "));
+      BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model));
+      // Another process finds in the file what the first one measured.
+      const Outcome after = weft("evaluate " + small + text + " --threads 1");
+      const std::string loss = after.out.substr(0, after.out.find(','));
+      BOOST_TEST(contains(made.out, "-> " + loss.substr(loss.rfind(' ') + 1)));
+      BOOST_TEST(weft("generate " + small + " --prompt 'all work' --tokens 20").code == 0);
+      BOOST_TEST(contains(weft("inspect " + small).out, "programs   evaluate, decode"));
+      check_error(weft("train gpt --resume " + small + text), 2,
+                  "cannot be trained: its weights were quantised");
+    }
+  }
+  const Outcome some = weft("quantize " + model + " --out " + weft.path("some.weft") +
+                            " --only 'transformer.h.*.mlp.*'");
+  BOOST_TEST(contains(some.out, "matrices  2 of them as int8"));
+  check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --only nothing"), 1,
+              "'nothing' names no matrix that can be converted");
+  check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --weights int2"), 2,
+              "--weights");
+  check_error(weft("quantize " + model), 2, "--out is required");
+}
+
 BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
   const Shell weft;
   const std::string command = "train gpt --steps 6 --text " + weft.path("text.txt") + " --out " +
