@@ -5,8 +5,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized.cc"
-#include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
 #include "weft/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
