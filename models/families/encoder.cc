@@ -23,7 +23,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation
       embedding_norm_{scope, {}, {}, config.layer_norm_eps} {
   Graph::Frame frame(scope.graph(), "encoder", loc, scope.path());
   declare_embeddings();
-  if (disentangled() && config_.relative_attention) declare_relative_positions();
+  if (disentangled()) declare_relative_positions();
   for (std::int64_t i = 0; i < config_.distinct_layers(); ++i)
     layers_.push_back(make_layer(scope_ / "layers" / i));
   if (config_.conv_kernel > 0) {
@@ -33,7 +33,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation
                       {config_.width, config_.width / config_.conv_groups, config_.conv_kernel},
                       {.initializer = Initializer::normal(config_.initializer_range)}),
         conv.variable("bias", DType::f32, {config_.width}),
-        make_layer_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
+        make_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
   }
 }
 
@@ -62,8 +62,8 @@ void Encoder::declare_embeddings() {
                                   {.vocab = c.token_types, .width = width, .initializer = start});
   }
   const bool before = c.embedding_projection == EmbeddingProjection::before_norm;
-  embedding_norm_ = make_layer_norm(scope / "norm", DType::f32, before ? c.width : width,
-                                    {.eps = c.layer_norm_eps});
+  embedding_norm_ =
+      make_norm(scope / "norm", DType::f32, before ? c.width : width, {.eps = c.layer_norm_eps});
   if (c.embedding_projection != EmbeddingProjection::none) {
     LinearOptions options = linear_;
     options.bias = !before;
@@ -73,13 +73,15 @@ void Encoder::declare_embeddings() {
 
 void Encoder::declare_relative_positions() {
   const Scope scope = scope_ / "relative_positions";
-  const std::int64_t span =
-      config_.position_buckets > 0 ? config_.position_buckets : config_.max_relative;
-  relative_ = scope.variable("weight", DType::f32, {2 * span, config_.width},
-                             {.initializer = Initializer::normal(config_.initializer_range)});
+  if (config_.relative_attention) {
+    const std::int64_t span =
+        config_.position_buckets > 0 ? config_.position_buckets : config_.max_relative;
+    relative_ = scope.variable("weight", DType::f32, {2 * span, config_.width},
+                               {.initializer = Initializer::normal(config_.initializer_range)});
+  }
   if (config_.relative_norm) {
     relative_norm_ =
-        make_layer_norm(scope / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps});
+        make_norm(scope / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps});
   }
 }
 
@@ -116,7 +118,7 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
                                            .relative_keys = relative,
                                            .context = c.context});
   }
-  const LayerNorm attention_norm = make_layer_norm(scope / "attention_norm", dtype, c.width, norm);
+  const Norm attention_norm = make_norm(scope / "attention_norm", dtype, c.width, norm);
   const FeedForward feed_forward = make_feed_forward(scope / "feed_forward", dtype, c.width,
                                                      {.inner = c.inner,
                                                       .activation = c.activation,
@@ -125,7 +127,7 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
                                                       .up_name = "up",
                                                       .down_name = "down"});
   return {attention, disentangled_attention, attention_norm, feed_forward,
-          make_layer_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
+          make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
 }
 
 Value Encoder::drop(Value x, bool training) const {
@@ -195,7 +197,7 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
   Graph::Frame frame(scope_.graph(), "encoder", loc, scope_.path());
   const Value embedded = embed(inputs, training);
   Value relative = relative_.defined() ? relative_.value() : Value();
-  if (relative_norm_) relative = (*relative_norm_)(relative);
+  if (relative.defined() && relative_norm_) relative = (*relative_norm_)(relative);
   if (relative.defined()) relative = drop(relative, training);
 
   EncoderOutputs outputs;

@@ -68,13 +68,13 @@ class Encoder {
   struct Layer {
     std::optional<MultiHeadAttention> attention;
     std::optional<DisentangledAttention> disentangled;
-    LayerNorm attention_norm;
+    Norm attention_norm;
     FeedForward feed_forward;
-    LayerNorm feed_forward_norm;
+    Norm feed_forward_norm;
   };
   struct Convolution {
     Variable weight, bias;  // [width, width / groups, kernel], [width]
-    LayerNorm norm;
+    Norm norm;
   };
   void declare_embeddings();
   void declare_relative_positions();
@@ -91,11 +91,11 @@ class Encoder {
   EncoderConfig config_;
   LinearOptions linear_;
   Embedding tokens_, positions_, token_types_;
-  LayerNorm embedding_norm_;
+  Norm embedding_norm_;
   std::optional<Linear> projection_;
   std::vector<Layer> layers_;  // those with weights
   Variable relative_;
-  std::optional<LayerNorm> relative_norm_;
+  std::optional<Norm> relative_norm_;
   std::optional<Convolution> conv_;
 };
 

@@ -36,7 +36,7 @@ MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
   MaskedLmHead head{
       make_linear(scope / "dense", DType::f32, config.width, width, head_linear(config)),
       options.activation,
-      make_layer_norm(scope / "norm", DType::f32, width, {.eps = options.layer_norm_eps}),
+      make_norm(scope / "norm", DType::f32, width, {.eps = options.layer_norm_eps}),
       encoder.token_table(), scope.variable("bias", DType::f32, {config.vocab})};
   const Scope decoder = scope / "decoder";
   graph.alias(decoder.join("bias"), head.bias);

@@ -30,7 +30,7 @@ struct MaskedLmOptions {
 struct MaskedLmHead {
   Linear dense;
   Activation activation;
-  LayerNorm norm;
+  Norm norm;
   Variable decoder, bias;
 
   /// h [..., width] -> [..., vocab].

@@ -5,6 +5,7 @@
 
 #include "weft/graph/functions.h"
 #include "weft/models/layers/heads.h"
+#include "weft/models/layers/positions.h"
 
 namespace weft {
 namespace {
@@ -14,9 +15,9 @@ GptConfig checked(GptConfig config) {
   return config;
 }
 
-LinearOptions block_linear(const GptConfig& config, double std) {
-  return {.bias = config.bias,
-          .weight_layout = LinearLayout::in_out,
+LinearOptions block_linear(const GptConfig& config, double std, bool bias) {
+  return {.bias = bias,
+          .weight_layout = config.transposed ? LinearLayout::in_out : LinearLayout::out_in,
           .initializer = Initializer::normal(std)};
 }
 
@@ -25,46 +26,72 @@ LinearOptions block_linear(const GptConfig& config, double std) {
 Gpt::Gpt(const Scope& scope, const GptConfig& config, SourceLocation loc)
     : scope_(scope),
       config_(checked(config)),
-      wte_(make_embedding(scope / "transformer" / "wte",
-                          {.vocab = config.vocab,
-                           .width = config.width,
-                           .initializer = Initializer::normal(config.initializer_range)},
-                          loc)),
-      wpe_(make_embedding(scope / "transformer" / "wpe",
+      wte_(make_embedding(
+          scope / "transformer" / "wte",
+          {.vocab = config.vocab,
+           .width = config.width,
+           .initializer = Initializer::normal(config.initializer_range),
+           .padding_id = config.padding_id < 0 ? std::nullopt : std::optional(config.padding_id)},
+          loc)) {
+  Graph::Frame frame(scope.graph(), "gpt", loc, scope.path());
+  if (config.positions == GptPositions::learned) {
+    wpe_ = make_embedding(scope / "transformer" / "wpe",
                           {.vocab = config.context,
                            .width = config.width,
-                           .initializer = Initializer::normal(config.initializer_range)},
-                          loc)),
-      ln_f_{scope, {}, {}, config.layer_norm_eps} {
-  Graph::Frame frame(scope.graph(), "gpt", loc, scope.path());
-  const DType dtype = DType::f32;
-  const NormLayerOptions norm{.eps = config.layer_norm_eps, .bias = config.bias};
-  const LinearOptions in = block_linear(config, config.initializer_range);
-  const LinearOptions out =
-      block_linear(config, config.initializer_range / std::sqrt(2.0 * config.layers));
-  for (std::int64_t i = 0; i < config.layers; ++i) {
-    const Scope block = scope / "transformer" / "h" / i;
-    double scale =
-        config.scale_attention ? 1 / std::sqrt(static_cast<double>(config.head_size())) : 1.0;
-    if (config.scale_attention_by_inverse_layer) scale /= static_cast<double>(i + 1);
-    LayerNorm ln_1 = make_layer_norm(block / "ln_1", dtype, config.width, norm);
-    SelfAttention attn =
-        make_self_attention(block / "attn", dtype, config.width,
-                            {.heads = config.heads, .scale = scale, .in = in, .out = out});
-    LayerNorm ln_2 = make_layer_norm(block / "ln_2", dtype, config.width, norm);
-    FeedForward mlp = make_feed_forward(
-        block / "mlp", dtype, config.width,
-        {.inner = config.inner_width(), .activation = config.activation, .up = in, .down = out});
-    blocks_.push_back({ln_1, attn, ln_2, mlp});
+                           .initializer = Initializer::normal(config.initializer_range)});
   }
-  ln_f_ = make_layer_norm(scope / "transformer" / "ln_f", dtype, config.width, norm);
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    blocks_.push_back(make_block(scope / "transformer" / "h" / i, i));
+  if (config.residual != GptResidual::post_norm) ln_f_ = make_norm(scope / "transformer" / "ln_f");
   if (config.tied_head) {
     head_ = wte_.weight;
     scope.graph().alias(scope.join("lm_head.weight"), head_);
   } else {
-    head_ = scope.variable("lm_head.weight", dtype, {config.vocab, config.width},
+    head_ = scope.variable("lm_head.weight", DType::f32, {config.vocab, config.width},
                            {.initializer = Initializer::normal(config.initializer_range)});
   }
+}
+
+Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
+  const GptConfig& c = config_;
+  const DType dtype = DType::f32;
+  const double std = c.initializer_range;
+  const double out_std = std / std::sqrt(2.0 * static_cast<double>(c.layers));
+  double scale = c.scale_attention ? 1 / std::sqrt(static_cast<double>(c.head_size())) : 1.0;
+  if (c.scale_attention_by_inverse_layer) scale /= static_cast<double>(index + 1);
+  const bool attention_bias = c.bias || c.attention_bias;
+  const Norm ln_1 = make_norm(scope / "ln_1");
+  const SelfAttention attn =
+      make_self_attention(scope / "attn", dtype, c.width,
+                          {.heads = c.heads,
+                           .kv_heads = c.kv_heads,
+                           .window = c.window,
+                           .scale = scale,
+                           .projection = c.projection,
+                           .rotary = c.rotary_size(),
+                           .rotary_base = c.rotary_base,
+                           .linear_bias = c.positions == GptPositions::linear_bias,
+                           .in = block_linear(c, std, attention_bias),
+                           .out = block_linear(c, out_std, attention_bias)});
+  const Norm ln_2 = make_norm(scope / "ln_2");
+  const FeedForward mlp = make_feed_forward(scope / "mlp", dtype, c.width,
+                                            {.inner = c.inner_width(),
+                                             .activation = c.activation,
+                                             .up = block_linear(c, std, c.bias),
+                                             .down = block_linear(c, out_std, c.bias),
+                                             .gated = c.gated});
+  return {ln_1, attn, ln_2, mlp};
+}
+
+Norm Gpt::make_norm(const Scope& scope) const {
+  return weft::make_norm(scope, DType::f32, config_.width,
+                         {.eps = config_.layer_norm_eps,
+                          .bias = config_.bias,
+                          .rms = config_.norm == GptNorm::rms_norm});
+}
+
+void Gpt::set_padded_causality(const PaddedCausality& padded) {
+  for (Block& block : blocks_) block.attn.options.padded = padded;
 }
 
 Value Gpt::dropout_if(Value x, double rate, bool training) const {
@@ -74,15 +101,40 @@ Value Gpt::dropout_if(Value x, double rate, bool training) const {
 
 Value Gpt::logits(Value h) const { return matmul(h, head_, {.transpose_b = true}); }
 
+Value Gpt::embed(Value ids, Value positions) const {
+  const Value h = wte_(ids);
+  if (wpe_) return h + (*wpe_)(positions);
+  if (config_.positions == GptPositions::sinusoidal)
+    return h + sinusoidal_positions(positions, config_.width, h.dtype());
+  return h;
+}
+
+Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+                 Updates* updates) const {
+  const auto drop = [&](Value x) { return dropout_if(x, config_.residual_dropout, training); };
+  switch (config_.residual) {
+    case GptResidual::pre_norm:
+      h = h + drop(block.attn(block.ln_1(h), attention, updates));
+      return h + drop(block.mlp(block.ln_2(h)));
+    case GptResidual::post_norm:
+      h = block.ln_1(h + drop(block.attn(h, attention, updates)));
+      return block.ln_2(h + drop(block.mlp(h)));
+    case GptResidual::parallel: break;
+  }
+  return drop(block.mlp(block.ln_2(h))) + drop(block.attn(block.ln_1(h), attention, updates)) + h;
+}
+
 GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value ids = inputs.ids;
   Value positions = inputs.position_ids;
   if (!positions.defined()) positions = iota(graph, {ids.size(1)}, 0, DType::i64);
-  Value h = dropout_if(wte_(ids) + wpe_(positions), config_.embedding_dropout, training);
+  Value h = embed(ids, positions);
+  if (inputs.token_type_ids.defined()) h = h + wte_(inputs.token_type_ids);
+  h = dropout_if(h, config_.embedding_dropout, training);
 
-  AttentionInputs attention;
+  AttentionInputs attention{.position_ids = positions};
   if (training && config_.attention_dropout > 0) {
     attention.dropout = config_.attention_dropout;
     attention.dropout_key = graph.key("dropout");
@@ -93,10 +145,9 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   GptOutputs outputs;
   for (const Block& block : blocks_) {
     outputs.hidden.push_back(h);
-    h = h + dropout_if(block.attn(block.ln_1(h), attention), config_.residual_dropout, training);
-    h = h + dropout_if(block.mlp(block.ln_2(h)), config_.residual_dropout, training);
+    h = apply(block, h, attention, training, nullptr);
   }
-  outputs.last_hidden_state = ln_f_(h);
+  outputs.last_hidden_state = ln_f_ ? (*ln_f_)(h) : h;
   outputs.hidden.push_back(outputs.last_hidden_state);
   outputs.logits = logits(outputs.last_hidden_state);
   return outputs;
@@ -106,21 +157,19 @@ GptDecoding Gpt::decode(Value tokens, Value position, const Dim& capacity,
                         SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
-  const Value positions = iota(graph, {tokens.size(1)}, 0, DType::i64) + position;
-  Value h = wte_(tokens) + wpe_(positions);
-  const ValueType cache_type{h.dtype(),
-                             Shape{tokens.size(0), config_.heads, capacity, config_.head_size()}};
+  Value h = embed(tokens, iota(graph, {tokens.size(1)}, 0, DType::i64) + position);
+  const ValueType cache_type{
+      h.dtype(), Shape{tokens.size(0), config_.key_heads(), capacity, config_.head_size()}};
   GptDecoding result;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const Block& block = blocks_[i];
     const Scope scope = scope_ / "cache" / "h" / i;
     AttentionCache cache{scope.variable("keys", cache_type, {.kind = VariableKind::cache}),
                          scope.variable("values", cache_type, {.kind = VariableKind::cache}),
                          position};
-    h = h + block.attn(block.ln_1(h), {.cache = &cache}, &result.updates);
-    h = h + block.mlp(block.ln_2(h));
+    h = apply(blocks_[i], h, {.cache = &cache}, false, &result.updates);
   }
-  result.logits = logits(ln_f_(select(h, 1, h.size(1) - 1)));
+  const Value last = select(h, 1, h.size(1) - 1);
+  result.logits = logits(ln_f_ ? (*ln_f_)(last) : last);
   return result;
 }
 

@@ -1,18 +1,20 @@
-// GPT-2 (Radford et al. 2019) as Hugging Face's GPT2LMHeadModel has it: learned positions, pre-norm
-// blocks, output projection tied to the token embedding.
+// Decoders of the GPT family: GPT-1 (Radford et al. 2018), GPT-2 (2019), GPT-NeoX (Black et al.
+// 2022), LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) are one builder; what differs is
+// in the config. With GPT-2's:
 //
 //   h = wte[ids] + wpe[positions]
 //   for every block:  h += attn(ln_1(h));  h += mlp(ln_2(h))
 //   logits = ln_f(h) wte^T
 //
-// Parameters have that library's names: transformer.wte.weight [vocab, width],
-// transformer.wpe.weight [context, width], transformer.h.<i>.{ln_1,ln_2}.{weight,bias},
-// transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias},
-// transformer.h.<i>.mlp.{c_fc,c_proj}.{weight, bias}, transformer.ln_f.{weight,bias}; matrices of
-// blocks are [in, out]. lm_head.weight is an alias of transformer.wte.weight, or a parameter
-// [vocab, width] where the head is not tied.
+// Parameters have the names of Hugging Face's GPT2LMHeadModel: transformer.wte.weight [vocab,
+// width], transformer.wpe.weight [context, width] (learned positions),
+// transformer.h.<i>.{ln_1,ln_2}.{weight,bias}, transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias}
+// (or attn.{query,key,value} for c_attn), transformer.h.<i>.mlp.{c_fc,c_proj}.{weight, bias} (gated
+// also mlp.gate), transformer.ln_f.{weight,bias} (not with post-norm). lm_head.weight is an alias
+// of transformer.wte.weight, or a parameter [vocab, width] where the head is not tied.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "weft/models/families/gpt_config.h"
@@ -29,8 +31,11 @@ struct GptInputs {
   /// Optional, any dtype, [batch, seq]: 1 where there is a token, 0 for padding (on either side, or
   /// holes). Costs O(seq^2) memory; without it attention costs O(seq).
   Value attention_mask = {};
-  /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, mask or no mask.
+  /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, mask or no mask. ALiBi
+  /// takes no notice of them.
   Value position_ids = {};
+  /// Optional, i32 or i64 [batch, seq]: looked up in the table of tokens and added (GPT-1, GPT-2).
+  Value token_type_ids = {};
 };
 
 struct GptOutputs {
@@ -55,15 +60,18 @@ class Gpt {
 
   const GptConfig& config() const { return config_; }
 
+  /// For models whose published form differs from GPT-2's there.
+  void set_padded_causality(const PaddedCausality& padded);
+
   /// The whole forward pass. `training` applies the config's dropouts, drawn from the key
-  /// "dropout". A sequence longer than `context` is a DataError of the run.
+  /// "dropout". With learned positions, a sequence longer than `context` is a DataError of the run.
   GptOutputs operator()(const GptInputs& inputs, bool training = false,
                         SourceLocation loc = SourceLocation::current()) const;
 
   /// New tokens (i32 or i64 [batch, new]) after `position` (i64 scalar) earlier ones, the same
   /// number in every row, whose keys and values are in the variables "cache.h.<i>.{keys,values}"
-  /// [batch, heads, capacity, head_size]; declares those. Position 0 starts afresh. Tokens beyond
-  /// `capacity` are a DataError of the run. May be called once per graph.
+  /// [batch, kv_heads, capacity, head_size]; declares those. Position 0 starts afresh. Tokens
+  /// beyond `capacity` are a DataError of the run. May be called once per graph.
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position,
@@ -73,19 +81,25 @@ class Gpt {
 
  private:
   struct Block {
-    LayerNorm ln_1;
+    Norm ln_1;
     SelfAttention attn;
-    LayerNorm ln_2;
+    Norm ln_2;
     FeedForward mlp;
   };
+  Block make_block(const Scope& scope, std::int64_t index) const;
+  Norm make_norm(const Scope& scope) const;
+  Value embed(Value ids, Value positions) const;
+  Value apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+              Updates* updates) const;
   Value dropout_if(Value x, double rate, bool training) const;
   Value logits(Value h) const;
 
   Scope scope_;
   GptConfig config_;
-  Embedding wte_, wpe_;
+  Embedding wte_;
+  std::optional<Embedding> wpe_;
   std::vector<Block> blocks_;
-  LayerNorm ln_f_;
+  std::optional<Norm> ln_f_;
   Variable head_;  // wte's, where it is tied
 };
 

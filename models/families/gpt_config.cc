@@ -10,20 +10,46 @@ namespace {
 
 using json_fields::json;
 
+constexpr std::string_view kPositions[] = {"learned", "sinusoidal", "rotary", "linear_bias",
+                                           "none"};
+constexpr std::string_view kNorms[] = {"layer_norm", "rms_norm"};
+constexpr std::string_view kResiduals[] = {"pre_norm", "post_norm", "parallel"};
+
+template <class Enum, std::size_t N>
+Enum parse(const std::string_view (&names)[N], std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  throw ArgumentError(
+      fmt::format("unknown choice '{}': legal are {}", name, fmt::join(names, ", ")));
+}
+
 /// Every field: the one list that writing and reading share.
 const auto kFields = [](auto& c, auto&& visit) {
   visit("vocab", c.vocab);
   visit("layers", c.layers);
   visit("heads", c.heads);
+  visit("kv_heads", c.kv_heads);
   visit("width", c.width);
   visit("context", c.context);
   visit("inner", c.inner);
   visit("activation", c.activation);
+  visit("gated", c.gated);
   visit("bias", c.bias);
+  visit("attention_bias", c.attention_bias);
   visit("tied_head", c.tied_head);
+  visit("norm", c.norm);
   visit("layer_norm_eps", c.layer_norm_eps);
+  visit("residual", c.residual);
+  visit("positions", c.positions);
+  visit("rotary_base", c.rotary_base);
+  visit("rotary_share", c.rotary_share);
+  visit("projection", c.projection);
+  visit("transposed", c.transposed);
+  visit("window", c.window);
   visit("scale_attention", c.scale_attention);
   visit("scale_attention_by_inverse_layer", c.scale_attention_by_inverse_layer);
+  visit("padding_id", c.padding_id);
   visit("embedding_dropout", c.embedding_dropout);
   visit("attention_dropout", c.attention_dropout);
   visit("residual_dropout", c.residual_dropout);
@@ -32,14 +58,43 @@ const auto kFields = [](auto& c, auto&& visit) {
 
 }  // namespace
 
+std::string_view field_name(GptPositions p) { return kPositions[static_cast<std::size_t>(p)]; }
+std::string_view field_name(GptNorm n) { return kNorms[static_cast<std::size_t>(n)]; }
+std::string_view field_name(GptResidual r) { return kResiduals[static_cast<std::size_t>(r)]; }
+void parse_field(std::string_view name, GptPositions& p) {
+  p = parse<GptPositions>(kPositions, name);
+}
+void parse_field(std::string_view name, GptNorm& n) { n = parse<GptNorm>(kNorms, name); }
+void parse_field(std::string_view name, GptResidual& r) {
+  r = parse<GptResidual>(kResiduals, name);
+}
+
+GptConfig GptConfig::llama() {
+  GptConfig config;
+  config.vocab = 32000;
+  config.activation = Activation::silu;
+  config.gated = true;
+  config.bias = false;
+  config.tied_head = false;
+  config.norm = GptNorm::rms_norm;
+  config.positions = GptPositions::rotary;
+  config.projection = QkvProjection::separate;
+  config.transposed = false;
+  return config;
+}
+
 std::int64_t GptConfig::parameter_count() const {
-  const std::int64_t norm = bias ? 2 * width : width;
-  const auto matrix = [&](std::int64_t in, std::int64_t out) {
-    return in * out + (bias ? out : 0);
+  const std::int64_t norm_size = bias && norm == GptNorm::layer_norm ? 2 * width : width;
+  const auto matrix = [](std::int64_t in, std::int64_t out, bool with_bias) {
+    return in * out + (with_bias ? out : 0);
   };
-  const std::int64_t block = 2 * norm + matrix(width, 3 * width) + matrix(width, width) +
-                             matrix(width, inner_width()) + matrix(inner_width(), width);
-  return (vocab + context) * width + layers * block + norm + (tied_head ? 0 : vocab * width);
+  const bool attention_biases = bias || attention_bias;
+  const std::int64_t block = 2 * norm_size + 2 * matrix(width, width, attention_biases) +
+                             2 * matrix(width, key_heads() * head_size(), attention_biases) +
+                             (gated ? 2 : 1) * matrix(width, inner_width(), bias) +
+                             matrix(inner_width(), width, bias);
+  return (vocab + (positions == GptPositions::learned ? context : 0)) * width + layers * block +
+         (residual == GptResidual::post_norm ? 0 : norm_size) + (tied_head ? 0 : vocab * width);
 }
 
 void GptConfig::check() const {
@@ -57,6 +112,29 @@ void GptConfig::check() const {
     throw ArgumentError(fmt::format(
         "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
   }
+  if (kv_heads < 0 || heads % key_heads() != 0) {
+    throw ArgumentError(fmt::format("kv_heads {} must divide heads {}", kv_heads, heads));
+  }
+  if (key_heads() != heads && projection != QkvProjection::separate) {
+    throw ArgumentError(fmt::format("kv_heads {} differ from heads {}: projection must be separate",
+                                    kv_heads, heads));
+  }
+  if (positions == GptPositions::rotary) {
+    if (!(rotary_share > 0 && rotary_share <= 1))
+      throw ArgumentError(fmt::format("rotary_share must be in (0, 1], not {}", rotary_share));
+    if (!(rotary_base > 0))
+      throw ArgumentError(fmt::format("rotary_base must be positive, not {}", rotary_base));
+    if (rotary_size() < 2 || rotary_size() % 2 != 0) {
+      throw ArgumentError(
+          fmt::format("rotary_share {} of head size {} is {} features: they turn in pairs",
+                      rotary_share, head_size(), rotary_size()));
+    }
+  }
+  if (window < 0)
+    throw ArgumentError(fmt::format("window must not be negative, but is {}", window));
+  if (padding_id < -1 || padding_id >= vocab)
+    throw ArgumentError(
+        fmt::format("padding_id {} is outside the vocabulary of {}", padding_id, vocab));
   const auto rate = [](std::string_view name, double value) {
     if (!(value >= 0 && value < 1))
       throw ArgumentError(fmt::format("{} must be in [0, 1), not {}", name, value));
@@ -83,47 +161,6 @@ GptConfig GptConfig::from_json(std::string_view text) {
     throw FormatError(fmt::format("the model config is of family {}, not \"gpt\"", family.dump()));
   GptConfig config;
   json_fields::read_object(parsed, config, kFields, "the model config", "family");
-  config.check();
-  return config;
-}
-
-GptConfig GptConfig::from_hugging_face(std::string_view text) {
-  const json parsed = json_fields::parse_object(text, "config.json");
-  if (const json type = parsed.value("model_type", json("gpt2")); type != "gpt2")
-    throw ArgumentError(fmt::format("config.json: model_type is {}, not \"gpt2\"", type.dump()));
-  GptConfig config;
-  config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0.1;
-  const auto optional = [&](const char* key, auto& field) {
-    if (const auto it = parsed.find(key); it != parsed.end() && !it->is_null())
-      json_fields::read(*it, key, field);
-  };
-  optional("vocab_size", config.vocab);
-  optional("n_positions", config.context);
-  if (!parsed.contains("n_positions")) optional("n_ctx", config.context);
-  optional("n_embd", config.width);
-  optional("n_layer", config.layers);
-  optional("n_head", config.heads);
-  optional("n_inner", config.inner);
-  optional("activation_function", config.activation);
-  optional("layer_norm_epsilon", config.layer_norm_eps);
-  optional("initializer_range", config.initializer_range);
-  optional("embd_pdrop", config.embedding_dropout);
-  optional("attn_pdrop", config.attention_dropout);
-  optional("resid_pdrop", config.residual_dropout);
-  optional("scale_attn_weights", config.scale_attention);
-  optional("scale_attn_by_inverse_layer_idx", config.scale_attention_by_inverse_layer);
-  optional("tie_word_embeddings", config.tied_head);
-  // reorder_and_upcast_attn changes nothing in float32 but the place of a multiplication.
-  bool cross_attention = false, encoder_decoder = false;
-  optional("add_cross_attention", cross_attention);
-  optional("is_encoder_decoder", encoder_decoder);
-  if (cross_attention)
-    throw ArgumentError(
-        "config.json: add_cross_attention is true: this GPT has no cross attention");
-  if (encoder_decoder)
-    throw ArgumentError("config.json: is_encoder_decoder is true: this GPT is a decoder only");
-  if (const auto it = parsed.find("pruned_heads"); it != parsed.end() && !it->empty())
-    throw ArgumentError("config.json: pruned_heads is not empty: pruned models are not supported");
   config.check();
   return config;
 }

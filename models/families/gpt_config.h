@@ -1,4 +1,4 @@
-// GptConfig: what a GPT-2 is made of, and its translation from and to Hugging Face's config.json.
+// GptConfig: what a decoder of the GPT family is made of.
 #pragma once
 
 #include <cstdint>
@@ -6,33 +6,82 @@
 #include <string_view>
 
 #include "weft/models/layers/activation.h"
+#include "weft/models/layers/attention.h"
 
 namespace weft {
 
-/// Sizes and choices of a GPT-2 (Radford et al. 2019, "Language models are unsupervised multitask
-/// learners"). The defaults are GPT-2's own.
+/// How a decoder knows where a token stands.
+enum class GptPositions : std::uint8_t {
+  learned,      // vectors added to the tokens (GPT)
+  sinusoidal,   // sines and cosines added to the tokens (Vaswani et al. 2017)
+  rotary,       // queries and keys turn with the position (RoPE, Su et al. 2021)
+  linear_bias,  // scores fall with the distance (ALiBi, Press et al. 2022)
+  none,         // only causality
+};
+enum class GptNorm : std::uint8_t { layer_norm, rms_norm };
+/// What is normalised in a block.
+enum class GptResidual : std::uint8_t {
+  pre_norm,   // h += attention(norm(h)); h += feed_forward(norm(h)); a norm at the end (GPT-2)
+  post_norm,  // h = norm(h + attention(h)); h = norm(h + feed_forward(h)) (GPT-1)
+  parallel,   // h += attention(norm(h)) + feed_forward(norm'(h)); a norm at the end (GPT-NeoX)
+};
+/// "learned", "sinusoidal", "rotary", "linear_bias", "none"; "layer_norm", "rms_norm"; "pre_norm",
+/// "post_norm", "parallel". Reading throws ArgumentError that lists the legal names.
+std::string_view field_name(GptPositions positions);
+std::string_view field_name(GptNorm norm);
+std::string_view field_name(GptResidual residual);
+void parse_field(std::string_view name, GptPositions& positions);
+void parse_field(std::string_view name, GptNorm& norm);
+void parse_field(std::string_view name, GptResidual& residual);
+inline std::string_view field_name(QkvProjection p) { return qkv_projection_name(p); }
+inline void parse_field(std::string_view name, QkvProjection& p) { p = parse_qkv_projection(name); }
+
+/// Sizes and choices of a decoder. The defaults are GPT-2's own (Radford et al. 2019).
 struct GptConfig {
   std::int64_t vocab = 50257;
   std::int64_t layers = 12;
   std::int64_t heads = 12;
+  std::int64_t kv_heads = 0;    // heads of keys and values, a divisor of heads; 0 means heads
   std::int64_t width = 768;     // of embeddings and hidden states; a multiple of heads
-  std::int64_t context = 1024;  // number of learned positions
+  std::int64_t context = 1024;  // tokens: rows of learned positions, capacity of decoding
   std::int64_t inner = 0;       // width of the feed-forward block; 0 means 4 * width
   Activation activation = Activation::gelu_tanh;
-  bool bias = true;       // biases of linear layers and norms
-  bool tied_head = true;  // the output projection is the token embedding
-  double layer_norm_eps = 1e-5;
-  bool scale_attention = true;                    // scores are divided by sqrt(width / heads)
+  bool gated = false;           // down(activation(gate(x)) * up(x)): SwiGLU with silu
+  bool bias = true;             // biases of linear layers and norms
+  bool attention_bias = false;  // biases in attention where bias is false
+  bool tied_head = true;        // the output projection is the token embedding
+  GptNorm norm = GptNorm::layer_norm;
+  double layer_norm_eps = 1e-5;  // of either norm
+  GptResidual residual = GptResidual::pre_norm;
+  GptPositions positions = GptPositions::learned;
+  double rotary_base = 10000;
+  double rotary_share = 1;  // of a head's features that turn, rounded down
+  QkvProjection projection = QkvProjection::fused;
+  bool transposed = true;       // matrices of blocks are [in, out], as GPT-2's files have them
+  std::int64_t window = 0;      // a token sees itself and window - 1 tokens before it; 0 = all
+  bool scale_attention = true;  // scores are divided by sqrt(width / heads)
   bool scale_attention_by_inverse_layer = false;  // scores of layer i are divided by i + 1, too
+  std::int64_t padding_id = -1;  // its embedding gets no gradient from look-ups; -1 = no such id
   double embedding_dropout = 0;
   double attention_dropout = 0;  // on the attention probabilities
   double residual_dropout = 0;   // on the outputs of attention and feed-forward
   /// Standard deviation of matrices at the start; projections into the residual stream get
-  /// initializer_range / sqrt(2 * layers), as the paper says.
+  /// initializer_range / sqrt(2 * layers), as the GPT-2 paper says.
   double initializer_range = 0.02;
+
+  /// The choices of LLaMA (Touvron et al. 2023): RMSNorm, RoPE, SwiGLU, no biases, a head of its
+  /// own.
+  static GptConfig llama();
 
   std::int64_t inner_width() const { return inner == 0 ? 4 * width : inner; }
   std::int64_t head_size() const { return width / heads; }
+  std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
+  /// Features per head that turn; 0 without rotary positions.
+  std::int64_t rotary_size() const {
+    return positions == GptPositions::rotary
+               ? static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_share)
+               : 0;
+  }
   /// Number of learnt numbers, without building anything (GPT-2 small: 124439808).
   std::int64_t parameter_count() const;
   /// Throws ArgumentError naming the field, its value and what is allowed.
@@ -42,10 +91,6 @@ struct GptConfig {
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static GptConfig from_json(std::string_view json);
-  /// From a Hugging Face GPT-2 config.json (missing keys have that library's defaults). Every key
-  /// that changes numbers is honoured or, where it asks for what is not there, refused by name
-  /// (ArgumentError).
-  static GptConfig from_hugging_face(std::string_view json);
 
   friend bool operator==(const GptConfig&, const GptConfig&) = default;
 };

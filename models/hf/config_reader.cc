@@ -152,7 +152,8 @@ std::int64_t ConfigReader::labels() {
 
 void ConfigReader::finish() const {
   for (const auto& [key, value] : object_.items()) {
-    if (known_.contains(key)) continue;
+    // Families of encoders and decoders know this key; for the others it has one value.
+    if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
     throw ArgumentError(fmt::format(
         "config.json: {} = {} is not known for model_type \"{}\", and might change its numbers",
         key, value.dump(), model_type()));

@@ -124,7 +124,7 @@ Model build_deberta_v2(Request& request) {
   c.position_buckets = std::max<std::int64_t>(0, buckets);
   for (const std::string& norm : request.config.list("norm_rel_ebd")) {
     if (norm == "layer_norm") {
-      c.relative_norm = c.relative_attention;
+      c.relative_norm = true;
     } else if (norm != "none") {
       throw ArgumentError(fmt::format(
           "config.json: norm_rel_ebd has \"{}\": layer_norm and none are supported", norm));

@@ -13,7 +13,9 @@ const std::map<std::string, Builder>& builders() {
       {"albert", build_albert},         {"bert", build_bert},
       {"camembert", build_roberta},     {"deberta", build_deberta},
       {"deberta-v2", build_deberta_v2}, {"distilbert", build_distilbert},
-      {"electra", build_electra},       {"gpt2", build_gpt2},
+      {"electra", build_electra},       {"gpt2", build_gpt},
+      {"gpt_neox", build_gpt},          {"llama", build_gpt},
+      {"mistral", build_gpt},           {"openai-gpt", build_gpt},
       {"roberta", build_roberta},       {"xlm-roberta", build_roberta}};
   return table;
 }

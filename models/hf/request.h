@@ -48,6 +48,6 @@ Model build_albert(Request&);
 Model build_electra(Request&);
 Model build_deberta(Request&);
 Model build_deberta_v2(Request&);
-Model build_gpt2(Request&);
+Model build_gpt(Request&);
 
 }  // namespace weft::hf

@@ -1,4 +1,5 @@
-// Multi-head self-attention (Vaswani et al. 2017).
+// Multi-head causal self-attention (Vaswani et al. 2017), with what decoders add to it: grouped
+// heads, rotary and linear-bias positions, a local window, caches of keys and values.
 #pragma once
 
 #include "weft/graph/ir/program.h"
@@ -6,20 +7,47 @@
 
 namespace weft {
 
+/// How queries, keys and values are made of x.
+enum class QkvProjection : std::uint8_t {
+  fused,          // one matrix, all queries before all keys before all values (GPT-2)
+  fused_by_head,  // one matrix, query, key and value of a head side by side (GPT-NeoX)
+  separate,       // a matrix each (LLaMA)
+};
+/// "fused", "fused_by_head", "separate".
+std::string_view qkv_projection_name(QkvProjection projection);
+/// Throws ArgumentError that lists the legal names.
+QkvProjection parse_qkv_projection(std::string_view name);
+
+/// How keys that causality or the window forbid are kept out where there is also a padding mask.
+/// Published models differ, and it shows in rows that have no key of their own: whose tokens are
+/// all padding so far.
+struct PaddedCausality {
+  double score = 0;  // of a forbidden key; 0 means the lowest number
+  bool added =
+      false;  // to the score of the key (LLaMA), which then gets gradients; not in its place
+};
+
 struct SelfAttentionOptions {
   std::int64_t heads = 1;
+  std::int64_t kv_heads = 0;  // of keys and values, a divisor of heads; 0 means heads
   bool causal = true;
+  std::int64_t window = 0;  // a query sees itself and window - 1 tokens before; 0 = all
   /// Factor on the scores; 0 means 1 / sqrt(width / heads).
   double scale = 0;
-  LinearOptions in = {};   // width -> 3 * width: queries, keys, values
+  QkvProjection projection = QkvProjection::fused;
+  std::int64_t rotary = 0;  // features per head that turn with the position (RoPE); 0 = none
+  double rotary_base = 10000;
+  bool linear_bias = false;  // scores fall with the distance (ALiBi, Press et al. 2022)
+  PaddedCausality padded = {};
+  LinearOptions in = {};   // of queries, keys, values
   LinearOptions out = {};  // width -> width
-  /// Names of the two layers below the scope.
+  /// Names of the layers below the scope; separate projections are "query", "key", "value".
   std::string in_name = "c_attn", out_name = "c_proj";
 };
 
 /// Keys and values of earlier tokens, for incremental decoding.
 struct AttentionCache {
-  Variable keys, values;  // kind cache, [batch, heads, capacity, head_size]
+  Variable keys, values;  // kind cache, [batch, kv_heads, capacity, head_size]
   Value position;         // i64 scalar: tokens that are in the cache already, the same in every row
 };
 
@@ -31,6 +59,9 @@ struct AttentionInputs {
   /// probabilities are then made by softmax(scores + mask) in primitives, O(queries * keys) memory:
   /// this is what Hugging Face's models compute, also where a row has no key left.
   Value additive_mask = {};
+  /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]; 0, 1, ... if undefined (after those in
+  /// the cache).
+  Value position_ids = {};
   /// Decode: x holds new tokens; they are appended to the cache and see all that came before.
   AttentionCache* cache = nullptr;
 };
@@ -38,10 +69,10 @@ struct AttentionInputs {
 /// The variables of self-attention.
 struct SelfAttention {
   Scope scope;
-  Linear in, out;
-  std::int64_t heads;
-  bool causal;
-  double scale;
+  SelfAttentionOptions options;  // with defaults filled in
+  Linear in;                     // fused
+  Linear query, key, value;      // separate
+  Linear out;
 
   /// x [batch, seq, width] -> [batch, seq, width]. With a cache, `updates` receives its new values
   /// (an overflow of the capacity is a DataError of the run).
@@ -49,8 +80,8 @@ struct SelfAttention {
                    SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares "<scope>.c_attn" and "<scope>.c_proj" (names as options say). Throws ArgumentError
-/// where width is not a multiple of heads.
+/// Declares "<scope>.c_attn" (or "<scope>.{query,key,value}") and "<scope>.c_proj" (names as
+/// options say). Throws ArgumentError where width is not a multiple of heads, or heads of kv_heads.
 SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t width,
                                   const SelfAttentionOptions& options,
                                   SourceLocation loc = SourceLocation::current());
@@ -58,5 +89,9 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
 /// Declares and applies self-attention to x, floating [batch, seq, width].
 Value self_attention(const Scope& scope, Value x, const SelfAttentionOptions& options,
                      SourceLocation loc = SourceLocation::current());
+
+/// The slopes of ALiBi's heads: 2^(-8 i / n) for i from 1 where n heads are a power of two;
+/// otherwise those of the power below and every other one of the power above.
+std::vector<double> linear_bias_slopes(std::int64_t heads);
 
 }  // namespace weft

@@ -1,6 +1,9 @@
 // The position-wise feed-forward block of transformers.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "weft/models/layers/activation.h"
 #include "weft/models/layers/linear.h"
 
@@ -11,21 +14,25 @@ struct FeedForwardOptions {
   Activation activation = Activation::gelu_tanh;
   LinearOptions up = {};    // width -> inner
   LinearOptions down = {};  // inner -> width
-  /// Names of the two layers below the scope.
+  /// Names of the layers below the scope.
   std::string up_name = "c_fc", down_name = "c_proj";
+  /// down(activation(gate(x)) * up(x)) (Shazeer 2020: SwiGLU with silu, GeGLU with gelu).
+  bool gated = false;
+  std::string gate_name = "gate";
 };
 
-/// The variables of down(activation(up(x))).
+/// The variables of down(activation(up(x))), or with a gate.
 struct FeedForward {
   Scope scope;
   Linear up, down;
   Activation activation;
+  std::optional<Linear> gate = {};
 
   /// x [..., width] -> [..., width].
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };
 
-/// Declares "<scope>.c_fc" and "<scope>.c_proj" (names as options say).
+/// Declares "<scope>.c_fc", "<scope>.c_proj" and perhaps "<scope>.gate" (names as options say).
 FeedForward make_feed_forward(const Scope& scope, DType dtype, std::int64_t width,
                               const FeedForwardOptions& options = {},
                               SourceLocation loc = SourceLocation::current());

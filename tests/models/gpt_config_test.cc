@@ -3,6 +3,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/hf/gpt.h"
 #include "weft/models/train/settings.h"
 
 namespace weft {
@@ -66,7 +67,7 @@ BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
-  const GptConfig config = GptConfig::from_hugging_face(R"({
+  const GptConfig config = hf::gpt_config(R"({
     "model_type": "gpt2", "vocab_size": 101, "n_positions": 24, "n_embd": 32, "n_layer": 2,
     "n_head": 4, "n_inner": null, "activation_function": "relu", "layer_norm_epsilon": 1e-3,
     "attn_pdrop": 0.2, "scale_attn_by_inverse_layer_idx": true, "scale_attn_weights": false,
@@ -85,13 +86,19 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   expected.scale_attention_by_inverse_layer = true;
   BOOST_TEST((config == expected));
   const auto refuses = [](const std::string& json, const std::string& message) {
-    BOOST_CHECK_EXCEPTION(GptConfig::from_hugging_face(json), ArgumentError, says(message));
+    BOOST_CHECK_EXCEPTION(hf::gpt_config(json), ArgumentError, says(message));
   };
-  refuses(R"({"model_type": "llama"})", "model_type is \"llama\", not \"gpt2\"");
-  refuses(R"({"add_cross_attention": true})", "add_cross_attention is true");
-  refuses(R"({"is_encoder_decoder": true})", "is_encoder_decoder is true");
-  refuses(R"({"pruned_heads": {"0": [1]}})", "pruned_heads is not empty");
-  refuses(R"({"activation_function": "softsign"})", "unknown activation 'softsign'");
+  refuses(R"({"model_type": "bloom"})", "model_type \"bloom\" is no decoder of the GPT family");
+  refuses(R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention is true");
+  refuses(R"({"model_type": "gpt2", "is_decoder": true})", "is_decoder is true");
+  refuses(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
+  refuses(R"({"model_type": "gpt2", "activation_function": "softsign"})",
+          "unknown activation 'softsign'");
+  refuses(R"({"model_type": "gpt2", "n_inner_layers": 3})", "n_inner_layers = 3 is not known");
+  refuses(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
+  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2.0}})",
+          "scaled rotary positions are not supported");
+  refuses(R"({"model_type": "llama", "head_dim": 64})", "head_dim is 64: only 128 is supported");
 }
 
 BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {

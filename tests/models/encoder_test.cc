@@ -1,0 +1,230 @@
+// Encoders of the BERT family: sizes of published models, and what must hold for all of them.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/families/encoder_heads.h"
+#include "weft/models/hf/model.h"
+
+namespace weft {
+namespace {
+
+struct Variant {
+  std::string name;
+  EncoderConfig config;
+};
+
+std::vector<Variant> variants() {
+  EncoderConfig base;
+  base.vocab = 29;
+  base.layers = 2;
+  base.heads = 4;
+  base.width = 24;
+  base.inner = 30;
+  base.context = 20;
+  base.initializer_range = 0.3;
+  std::vector<Variant> result = {{"bert", base}};
+  const auto add = [&](const std::string& name, const std::function<void(EncoderConfig&)>& change) {
+    result.push_back({name, base});
+    change(result.back().config);
+  };
+  add("relative", [](EncoderConfig& c) { c.positions = EncoderPositions::relative_key_query; });
+  add("albert", [](EncoderConfig& c) {
+    c.layers = 4;
+    c.layer_groups = 2;
+    c.group_layers = 2;
+    c.embedding_width = 10;
+    c.embedding_projection = EmbeddingProjection::after_norm;
+  });
+  add("deberta", [](EncoderConfig& c) {
+    c.positions = EncoderPositions::disentangled;
+    c.fused_attention = true;
+    c.max_relative = 6;
+    c.token_types = 0;
+  });
+  add("deberta_v3", [](EncoderConfig& c) {
+    c.positions = EncoderPositions::disentangled;
+    c.shared_projections = c.relative_norm = true;
+    c.max_relative = 20;
+    c.position_buckets = 6;
+    c.conv_kernel = 3;
+    c.embedding_width = 10;
+    c.embedding_projection = EmbeddingProjection::before_norm;
+  });
+  return result;
+}
+
+Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab) {
+  Tensor ids = Tensor::empty(DType::i64, {batch, seq});
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    // Not 0, which is padding.
+    ids.mutable_data<std::int64_t>()[i] = 1 + RandomStream{7}.word(static_cast<std::uint64_t>(i)) %
+                                                  static_cast<std::uint64_t>(vocab - 1);
+  }
+  return ids;
+}
+
+double difference(const float* a, const float* b, std::int64_t n) {
+  double most = 0;
+  for (std::int64_t i = 0; i < n; ++i) most = std::max<double>(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+std::int64_t count_parameters(const std::string& config, const std::string& architecture) {
+  Graph g;
+  hf::build_model(g, config, {{"input_ids", {DType::i64, {1, 8}}}}, architecture);
+  std::int64_t count = 0;
+  for (const Variable& v : g.parameters()) count += v.shape().numel().constant();
+  return count;
+}
+
+// No weights are made: only the graph is built.
+BOOST_AUTO_TEST_CASE(published_models_have_the_published_number_of_parameters) {
+  const std::string large =
+      R"("hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+         "intermediate_size": 4096)";
+  BOOST_TEST(count_parameters(R"({"model_type": "bert"})", "BertModel") == 109482240);
+  BOOST_TEST(count_parameters(R"({"model_type": "bert"})", "BertForPreTraining") == 110106428);
+  BOOST_TEST(count_parameters(R"({"model_type": "bert", )" + large + "}", "BertModel") ==
+             335141888);
+  BOOST_TEST(count_parameters(R"({"model_type": "distilbert"})", "DistilBertModel") == 66362880);
+  BOOST_TEST(count_parameters(R"({"model_type": "roberta", "max_position_embeddings": 514,
+                                  "type_vocab_size": 1})",
+                              "RobertaModel") == 124645632);
+  BOOST_TEST(count_parameters(R"({"model_type": "albert", "hidden_size": 768,
+                                  "intermediate_size": 3072, "num_attention_heads": 12})",
+                              "AlbertModel") == 11683584);
+  BOOST_TEST(count_parameters(R"({"model_type": "electra"})", "ElectraForSequenceClassification") ==
+             13549314);
+  BOOST_TEST(count_parameters(R"({"model_type": "deberta-v2", "hidden_size": 768,
+      "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+      "relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
+      "share_att_key": true, "pos_att_type": "p2c|c2p", "position_biased_input": false,
+      "type_vocab_size": 0})",
+                              "DebertaV2Model") == 183831552);
+}
+
+BOOST_AUTO_TEST_CASE(padding_never_changes_real_positions) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Encoder encoder(Scope(g), variant.config);
+      const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
+      const Value mask = g.input("mask", DType::boolean, {"batch", "seq"});
+      const Program plain = Program("plain").output("h", encoder({.ids = ids}).last_hidden_state);
+      const Program masked = Program("masked").output(
+          "h", encoder({.ids = ids, .attention_mask = mask}).last_hidden_state);
+      Session session(g, {.seed = 2, .threads = 2});
+      constexpr std::int64_t kSeq = 12, kReal = 9;
+      const Tensor all = random_ids(1, kSeq, variant.config.vocab);
+      Tensor real = Tensor::empty(DType::i64, {1, kReal});
+      std::copy_n(all.data<std::int64_t>(), kReal, real.mutable_data<std::int64_t>());
+      Tensor seen = Tensor::full(DType::boolean, {1, kSeq}, 1);
+      for (std::int64_t i = kReal; i < kSeq; ++i) seen.mutable_data<bool>()[i] = false;
+      const Tensor expected = session.run(plain, {{"ids", real}})["h"];
+      const Tensor actual = session.run(masked, {{"ids", all}, {"mask", seen}})["h"];
+      BOOST_TEST(difference(expected.data<float>(), actual.data<float>(), expected.numel()) < 2e-5);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_states) {
+  EncoderConfig config = variants()[0].config;
+  config.positions = EncoderPositions::disentangled;
+  config.relative_attention = false;
+  Graph g;
+  const Encoder encoder(Scope(g), config);
+  const Program program = Program("p").output(
+      "h", encoder({.ids = g.input("ids", DType::i64, {"batch", "seq"})}).last_hidden_state);
+  Session session(g, {.seed = 2, .threads = 1});
+  Tensor ids = random_ids(1, 8, config.vocab);
+  const Tensor before = session.run(program, {{"ids", ids}})["h"];
+  std::reverse(ids.mutable_data<std::int64_t>(), ids.mutable_data<std::int64_t>() + 8);
+  const Tensor after = session.run(program, {{"ids", ids}})["h"];
+  for (std::int64_t i = 0; i < 8; ++i) {
+    BOOST_TEST(difference(before.data<float>() + i * config.width,
+                          after.data<float>() + (7 - i) * config.width, config.width) < 2e-5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(distances_fall_into_logarithmic_buckets) {
+  Graph g;
+  const Program program = Program("p").output("d", relative_position_index(g, Dim(9), 4, 8));
+  Session session(g, {.threads = 1});
+  const Tensor d = session.run(program, {})["d"];
+  // i - j up to 2 is itself, then 3 -> 3 and on; clamped to [0, 7] around span 4.
+  const std::vector<double> first = {4, 3, 2, 1, 1, 1, 1, 1, 0};
+  for (int j = 0; j < 9; ++j) BOOST_TEST(d.at(j) == first[static_cast<std::size_t>(j)]);
+  BOOST_TEST(d.at(8 * 9) == 7);
+}
+
+BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
+  for (const Variant& variant : variants())
+    BOOST_TEST((EncoderConfig::from_json(variant.config.to_json()) == variant.config),
+               variant.name);
+  const auto refuses = [](const std::function<void(EncoderConfig&)>& change,
+                          const std::string& part) {
+    EncoderConfig config = variants()[0].config;
+    change(config);
+    BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, [&](const Error& e) {
+      BOOST_TEST_INFO(e.what());
+      BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
+      return true;
+    });
+  };
+  refuses([](EncoderConfig& c) { c.heads = 5; }, "width 24 is not a multiple of heads 5");
+  refuses([](EncoderConfig& c) { c.padding_id = 29; }, "padding_id 29 is outside the vocabulary");
+  refuses([](EncoderConfig& c) { c.embedding_width = 8; }, "embedding_projection must be");
+  refuses([](EncoderConfig& c) { c.layer_groups = 3; }, "layer_groups 3 are more than the 2");
+  refuses([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
+  refuses([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
+  refuses([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
+  refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
+          "positions_skip_padding needs a padding_id");
+  refuses([](EncoderConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
+  BOOST_CHECK_THROW(parse_encoder_positions("round"), ArgumentError);
+  BOOST_CHECK_THROW(EncoderConfig::from_json(R"({"family": "gpt"})"), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {
+  Graph g;
+  const Value logits = g.input("logits", DType::f32, {"batch", 2});
+  const Value reals = g.input("reals", DType::f32, {"batch", 2});
+  const Value classes = g.input("classes", DType::i64, {"batch"});
+  Program program("p");
+  program.output("regression", sequence_loss(Problem::regression, logits, reals))
+      .output("single", sequence_loss(Problem::single_label, logits, classes))
+      .output("multi", sequence_loss(Problem::multi_label, logits, reals))
+      .output("span", span_loss({logits, logits}, classes, classes));
+  Session session(g, {.threads = 1});
+  // The second class is beyond the two positions of a span: it does not count there.
+  const auto run = [&](std::int64_t second) {
+    return session.run(program, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
+                                 {"reals", Tensor::of<float>({2, 2}, {0, 1, 1, 0})},
+                                 {"classes", Tensor::of<std::int64_t>({2}, {1, second})}});
+  };
+  const double nll = std::log(1 + std::exp(-1.0));  // of both rows' better entry
+  const auto sigmoid_loss = [](double x, double y) { return std::log(1 + std::exp(x)) - x * y; };
+  const Results r = run(0);
+  BOOST_TEST(std::abs(r["regression"].at(0) - (1 + 1 + 1 + 1) / 4.0) < 1e-6);
+  BOOST_TEST(std::abs(r["single"].at(0) - nll) < 1e-6);
+  BOOST_TEST(std::abs(r["multi"].at(0) - (sigmoid_loss(1, 0) + sigmoid_loss(2, 1) +
+                                          sigmoid_loss(0, 1) + sigmoid_loss(-1, 0)) /
+                                             4) < 1e-6);
+  BOOST_TEST(std::abs(r["span"].at(0) - nll) < 1e-6);
+  Program cut("cut");
+  cut.output("span", span_loss({logits, logits}, classes, classes));
+  const Results only_first = session.run(cut, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
+                                               {"classes", Tensor::of<std::int64_t>({2}, {1, 9})}});
+  BOOST_TEST(std::abs(only_first["span"].at(0) - nll) < 1e-6);
+}
+
+}  // namespace
+}  // namespace weft

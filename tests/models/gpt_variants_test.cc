@@ -1,0 +1,263 @@
+// What holds for every decoder of the GPT family, whatever its config chooses.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/layers/positions.h"
+
+namespace weft {
+namespace {
+
+struct Variant {
+  std::string name;
+  GptConfig config;
+};
+
+/// Every choice of the config at least once, small enough to run in no time.
+std::vector<Variant> variants() {
+  GptConfig base;
+  base.vocab = 23;
+  base.layers = 2;
+  base.heads = 4;
+  base.width = 24;
+  base.context = 16;
+  base.initializer_range = 0.4;  // far from uniform predictions
+  GptConfig llama = GptConfig::llama();
+  llama.vocab = base.vocab;
+  llama.layers = base.layers;
+  llama.heads = base.heads;
+  llama.width = base.width;
+  llama.context = base.context;
+  llama.inner = 40;
+  llama.initializer_range = base.initializer_range;
+  std::vector<Variant> result = {{"gpt2", base}, {"llama", llama}};
+  const auto add = [&](const std::string& name, GptConfig config,
+                       const std::function<void(GptConfig&)>& change) {
+    change(config);
+    result.push_back({name, config});
+  };
+  add("grouped", llama, [](GptConfig& c) { c.kv_heads = 2; });
+  add("llama_bias", llama, [](GptConfig& c) { c.attention_bias = c.tied_head = true; });
+  add("window", llama, [](GptConfig& c) { c.window = 4; });
+  add("neox", base, [](GptConfig& c) {
+    c.residual = GptResidual::parallel;
+    c.positions = GptPositions::rotary;
+    c.rotary_share = 0.7;  // 4 of 6 features
+    c.projection = QkvProjection::fused_by_head;
+    c.transposed = false;
+  });
+  add("gpt1", base, [](GptConfig& c) { c.residual = GptResidual::post_norm; });
+  add("alibi", base, [](GptConfig& c) { c.positions = GptPositions::linear_bias; });
+  add("alibi_window", base, [](GptConfig& c) {
+    c.positions = GptPositions::linear_bias;
+    c.window = 5;
+  });
+  add("sinusoidal", base, [](GptConfig& c) { c.positions = GptPositions::sinusoidal; });
+  add("no_positions", base, [](GptConfig& c) { c.positions = GptPositions::none; });
+  return result;
+}
+
+Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::uint64_t seed) {
+  Tensor ids = Tensor::empty(DType::i32, {batch, seq});
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    const std::uint32_t word = RandomStream{seed}.word(static_cast<std::uint64_t>(i));
+    ids.mutable_data<std::int32_t>()[i] =
+        static_cast<std::int32_t>(word % static_cast<std::uint64_t>(vocab));
+  }
+  return ids;
+}
+
+double difference(const float* a, const float* b, std::int64_t n) {
+  double most = 0;
+  for (std::int64_t i = 0; i < n; ++i) most = std::max<double>(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+double largest(const Tensor& t) {
+  double most = 0;
+  for (std::int64_t i = 0; i < t.numel(); ++i) most = std::max(most, std::abs(t.at(i)));
+  return most;
+}
+
+BOOST_AUTO_TEST_CASE(parameters_are_as_many_as_the_config_counts) {
+  for (const Variant& variant : variants()) {
+    Graph g;
+    const Gpt model(Scope(g), variant.config);
+    std::int64_t parameters = 0;
+    for (const Variable& v : g.parameters()) parameters += v.shape().numel().constant();
+    BOOST_TEST(parameters == variant.config.parameter_count(), variant.name);
+    BOOST_TEST((GptConfig::from_json(variant.config.to_json()) == variant.config), variant.name);
+  }
+  GptConfig seven = GptConfig::llama();  // the published LLaMA-7B
+  seven.layers = seven.heads = 32;
+  seven.width = 4096;
+  seven.inner = 11008;
+  BOOST_TEST(seven.parameter_count() == 6738415616);
+}
+
+BOOST_AUTO_TEST_CASE(later_tokens_and_a_mask_of_ones_change_nothing) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Gpt model(Scope(g), variant.config);
+      const Value ids = g.input("ids", DType::i32, {"batch", "seq"});
+      const Value mask = g.input("mask", DType::i64, {"batch", "seq"});
+      const Program plain = Program("plain").output("logits", model({.ids = ids}).logits);
+      const Program masked =
+          Program("masked").output("logits", model({.ids = ids, .attention_mask = mask}).logits);
+      Session session(g, {.seed = 2, .threads = 2});
+      constexpr std::int64_t kSeq = 11, kSeen = 6;
+      const std::int64_t vocab = variant.config.vocab;
+      Tensor tokens = random_ids(1, kSeq, vocab, 1);
+      const Tensor all = session.run(plain, {{"ids", tokens}})["logits"];
+      const double bound = 1e-5 * largest(all);
+      const Tensor same = session.run(
+          masked, {{"ids", tokens}, {"mask", Tensor::full(DType::i64, {1, kSeq}, 1)}})["logits"];
+      BOOST_TEST(difference(all.data<float>(), same.data<float>(), all.numel()) < bound);
+      for (std::int64_t i = kSeen; i < kSeq; ++i) {
+        auto* id = tokens.mutable_data<std::int32_t>() + i;
+        *id = static_cast<std::int32_t>((*id + 7) % vocab);
+      }
+      const Tensor changed = session.run(plain, {{"ids", tokens}})["logits"];
+      BOOST_TEST(difference(all.data<float>(), changed.data<float>(), kSeen * vocab) < bound);
+      BOOST_TEST(difference(all.data<float>() + kSeen * vocab,
+                            changed.data<float>() + kSeen * vocab, vocab) > 100 * bound);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_variant_decodes_over_caches_as_it_computes_at_once) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Gpt model(Scope(g), variant.config);
+      const Value ids = g.input("tokens", DType::i32, {"batch", "seq"});
+      const Value position = g.input("position", DType::i64, {});
+      const Program full = Program("full").output("logits", model({.ids = ids}).logits);
+      const GptDecoding decoding = model.decode(ids, position, g.dim("capacity"));
+      const Program decode =
+          Program("decode").output("logits", decoding.logits).update(decoding.updates);
+      Session session(g, {.seed = 4, .threads = 2, .poison = true});
+      constexpr std::int64_t kBatch = 3, kSeq = 13;
+      const std::int64_t vocab = variant.config.vocab;
+      const Tensor all = random_ids(kBatch, kSeq, vocab, 8);
+      const Tensor reference = session.run(full, {{"tokens", all}})["logits"];
+      const double bound = 1e-5 * largest(reference);
+      std::int64_t done = 0;
+      for (const std::int64_t count : {4, 1, 1, 3, 1, 1, 2}) {
+        Tensor piece = Tensor::empty(DType::i32, {kBatch, count});
+        for (std::int64_t b = 0; b < kBatch; ++b) {
+          std::copy_n(all.data<std::int32_t>() + b * kSeq + done, count,
+                      piece.mutable_data<std::int32_t>() + b * count);
+        }
+        const Tensor logits = session.run(
+            decode, {{"tokens", piece}, {"position", Tensor::of<std::int64_t>({}, {done})}},
+            {.dims = {{"capacity", kSeq}}})["logits"];
+        done += count;
+        for (std::int64_t b = 0; b < kBatch; ++b) {
+          BOOST_TEST(difference(logits.data<float>() + b * vocab,
+                                reference.data<float>() + (b * kSeq + done - 1) * vocab,
+                                vocab) < bound);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_beyond_the_context) {
+  for (const Variant& variant : variants()) {
+    if (variant.config.positions == GptPositions::learned) continue;
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Gpt model(Scope(g), variant.config);
+      const Program program = Program("p").output(
+          "logits", model({.ids = g.input("ids", DType::i32, {"batch", "seq"})}).logits);
+      Session session(g, {.seed = 3, .threads = 1});
+      const std::int64_t seq = 3 * variant.config.context;
+      const Tensor logits =
+          session.run(program, {{"ids", random_ids(1, seq, variant.config.vocab, 5)}})["logits"];
+      BOOST_TEST(std::isfinite(largest(logits)));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_window_forgets_what_is_too_far_away) {
+  GptConfig config = variants()[1].config;
+  config.layers = 1;
+  config.window = 4;
+  Graph g;
+  const Gpt model(Scope(g), config);
+  const Program program = Program("p").output(
+      "logits", model({.ids = g.input("ids", DType::i32, {"batch", "seq"})}).logits);
+  Session session(g, {.seed = 3, .threads = 1});
+  Tensor tokens = random_ids(1, 9, config.vocab, 5);
+  const Tensor before = session.run(program, {{"ids", tokens}})["logits"];
+  auto* first = tokens.mutable_data<std::int32_t>();
+  *first = (*first + 5) % static_cast<std::int32_t>(config.vocab);
+  const Tensor after = session.run(program, {{"ids", tokens}})["logits"];
+  const std::int64_t vocab = config.vocab;
+  const auto row = [&](std::int64_t i) {
+    return difference(before.data<float>() + i * vocab, after.data<float>() + i * vocab, vocab);
+  };
+  BOOST_TEST(row(3) > 1e-3);
+  BOOST_TEST(row(4) == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(slopes_of_linear_biases_are_those_of_the_paper) {
+  const std::vector<double> eight = linear_bias_slopes(8);
+  for (int i = 0; i < 8; ++i) BOOST_TEST(eight[static_cast<std::size_t>(i)] == std::exp2(-(i + 1)));
+  const std::vector<double> six = linear_bias_slopes(6);
+  const std::vector<double> expected = {std::exp2(-2), std::exp2(-4), std::exp2(-6),
+                                        std::exp2(-8), std::exp2(-1), std::exp2(-3)};
+  BOOST_TEST(six == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(sinusoids_are_those_of_the_formula) {
+  Graph g;
+  const Value positions = g.input("p", DType::i64, {"n"});
+  const Program program = Program("p").output("x", sinusoidal_positions(positions, 6, DType::f32));
+  Session session(g, {.threads = 1});
+  const Tensor x = session.run(program, {{"p", Tensor::of<std::int64_t>({2}, {3, 1000})}})["x"];
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      const double angle = (i == 0 ? 3.0 : 1000.0) * std::pow(10000.0, -2.0 * j / 6);
+      BOOST_TEST(std::abs(x.at(6 * i + j) - std::sin(angle)) < 1e-6);
+      BOOST_TEST(std::abs(x.at(6 * i + 3 + j) - std::cos(angle)) < 1e-6);
+    }
+  }
+  BOOST_CHECK_EXCEPTION(
+      sinusoidal_positions(positions, 5, DType::f32), ArgumentError, [](const Error& e) {
+        return std::string(e.what()).find("width must be even") != std::string::npos;
+      });
+}
+
+BOOST_AUTO_TEST_CASE(configs_that_make_no_sense_are_refused) {
+  const auto refuses = [](const std::function<void(GptConfig&)>& change, const std::string& part) {
+    GptConfig config = variants()[1].config;
+    change(config);
+    BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, [&](const Error& e) {
+      BOOST_TEST_INFO(e.what());
+      return std::string(e.what()).find(part) != std::string::npos;
+    });
+  };
+  refuses([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
+  refuses([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
+          "projection must be separate");
+  refuses([](GptConfig& c) { c.rotary_share = 0.2; }, "they turn in pairs");
+  refuses([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
+  refuses([](GptConfig& c) { c.window = -1; }, "window must not be negative");
+  refuses([](GptConfig& c) { c.padding_id = 23; }, "padding_id 23 is outside the vocabulary");
+  std::string json = variants()[1].config.to_json();
+  json.replace(json.find("rms_norm"), 8, "sum_norm");
+  BOOST_CHECK_THROW(GptConfig::from_json(json), ArgumentError);
+}
+
+}  // namespace
+}  // namespace weft
