@@ -86,7 +86,7 @@ std::int64_t count_parameters(const std::string& config, const std::string& arch
 }
 
 // No weights are made: only the graph is built.
-BOOST_AUTO_TEST_CASE(published_models_have_the_published_number_of_parameters) {
+BOOST_AUTO_TEST_CASE(encoders_have_the_published_number_of_parameters) {
   const std::string large =
       R"("hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
          "intermediate_size": 4096)";
