@@ -12,11 +12,26 @@ Shape batch_axes(const Shape& shape) {
   return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2));
 }
 
+// f32 or f64, whichever the operands are; f32 if both are narrow.
+DType product_dtype(const InferContext& c) {
+  const auto is_narrow = [](DType t) { return t == DType::bf16 || t == DType::f16; };
+  for (const int i : {0, 1}) {
+    if (!is_narrow(c.dtype(i)) && c.dtype(i) != DType::f32 && c.dtype(i) != DType::f64) {
+      throw DTypeError(
+          fmt::format("{} must be f32, f64, bf16 or f16, but is {}; convert it with "
+                      "cast()",
+                      i == 0 ? "a" : "b", dtype_name(c.dtype(i))));
+    }
+  }
+  if (is_narrow(c.dtype(0))) return is_narrow(c.dtype(1)) ? DType::f32 : c.dtype(1);
+  if (!is_narrow(c.dtype(1))) c.require_same_dtype(0, 1);
+  return c.dtype(0);
+}
+
 std::vector<ValueType> infer_matmul(const InferContext& c) {
-  c.require_floating(0, "a");
+  const DType result = product_dtype(c);
   c.require_min_rank(0, 2, "a");
   c.require_min_rank(1, 2, "b");
-  c.require_same_dtype(0, 1);
   if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Shape &a = c.shape(0), &b = c.shape(1);
@@ -27,7 +42,7 @@ std::vector<ValueType> infer_matmul(const InferContext& c) {
   Shape out = c.broadcast(batch_axes(a), batch_axes(b));
   out.push_back(a[ta ? ra - 1 : ra - 2]);
   out.push_back(b[tb ? rb - 2 : rb - 1]);
-  return {{c.dtype(0), std::move(out)}};
+  return {{result, std::move(out)}};
 }
 
 // Where the matrices of an operand begin, for every product of the broadcast batch axes.
@@ -87,11 +102,12 @@ Kernel matmul_kernel(const KernelRequest& request) {
 Cost matmul_cost(const KernelRequest& request) {
   const Sizes& a = request.inputs[0].sizes;
   const std::int64_t k = a[a.size() - (request.attributes.flag("transpose_a") ? 2 : 1)];
-  const std::int64_t elements =
-      request.inputs[0].numel() + request.inputs[1].numel() + request.outputs[0].numel();
+  double bytes = 0;
+  for (const OperandSpec* spec : {&request.inputs[0], &request.inputs[1], &request.outputs[0]}) {
+    bytes += static_cast<double>(spec->numel()) * static_cast<double>(dtype_size(spec->dtype));
+  }
   return {.flops = 2.0 * static_cast<double>(request.outputs[0].numel()) * static_cast<double>(k),
-          .bytes = static_cast<double>(elements) *
-                   static_cast<double>(dtype_size(request.inputs[0].dtype))};
+          .bytes = bytes};
 }
 
 std::vector<OpSample> matmul_samples() {
@@ -113,6 +129,16 @@ std::vector<OpSample> matmul_samples() {
   add({2, 0, 3}, {3, 2});
   add({2, 0}, {0, 3});
   add({0, 3}, {3, 0});
+  // Narrow operands; finite differences of them would say nothing.
+  const auto add_narrow = [&](DType a, DType b, Sizes a_sizes, Sizes b_sizes, bool tb,
+                              std::vector<int> skip) {
+    samples.push_back({{sample_uniform(std::move(a_sizes), 23).to(a),
+                        sample_uniform(std::move(b_sizes), 24).to(b)},
+                       {{"transpose_b", tb}}});
+    samples.back().skip_gradient = std::move(skip);
+  };
+  add_narrow(DType::f32, DType::bf16, {9, 20}, {11, 20}, true, {1});
+  add_narrow(DType::f16, DType::f32, {2, 20}, {20, 11}, false, {0});
   return samples;
 }
 
@@ -129,7 +155,9 @@ std::vector<OpErrorSample> matmul_errors() {
       {{{f32, {3}}, {f32, {3, 5}}}, none, "a must have at least 2 axes, but is f32[3] with 1"},
       {{{f32, {2, 3}}, {f32, {3}}}, none, "b must have at least 2 axes, but is f32[3] with 1"},
       {{{f32, {2, 3}}, {DType::f64, {3, 5}}}, none, "different dtypes, f32 and f64"},
-      {{{DType::i64, {2, 3}}, {DType::i64, {3, 5}}}, none, "a must be f32 or f64, but is i64"},
+      {{{DType::i64, {2, 3}}, {DType::i64, {3, 5}}},
+       none,
+       "a must be f32, f64, bf16 or f16, but is i64"},
       {{{f32, {2, 2, 3}}, {f32, {4, 3, 5}}}, none, "shapes [2] and [4] do not broadcast"},
       {{{f32, {2, 3}}, {f32, {3, 5}}},
        {{"precision", std::string("low")}},
@@ -146,7 +174,10 @@ void add_matmul_ops(OpSet& ops) {
       "out[..., i, j] = sum_k a[..., i, k] b[..., k, j], the axes before the last two broadcast. "
       "transpose_a and transpose_b say that the last two axes of the operand are swapped in "
       "memory. "
-      "An empty sum is 0. precision is that of the program, or highest, high or medium.";
+      "An empty sum is 0. bf16 and f16 operands count as the f32 (or f64, where the other operand "
+      "is "
+      "that) they stand for, and so does the result. precision is that of the program, or highest, "
+      "high or medium.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
   r.infer = infer_matmul;

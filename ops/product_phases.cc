@@ -1,5 +1,7 @@
 #include "weft/ops/product_phases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -26,6 +28,7 @@ std::size_t times(std::int64_t count, std::size_t bytes) {
 // Rough speeds of one core, for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
 constexpr double kPackedElementsPerNs = 4;
+constexpr double kReadBytesPerNs = 15;
 // Work that a chunk has at least, about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
 constexpr std::int64_t kPackedElementsPerChunk = 1 << 16;
@@ -281,52 +284,59 @@ void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) 
 
 // -- Few rows ------------------------------------------------------------------------------------
 
-template <class T>
-kernels::MatrixView<T> view(const MatrixSource& source) {
-  return {static_cast<const T*>(source.data), source.row_stride, source.column_stride};
-}
+// Chunks read about so many bytes of the large operand.
+constexpr double kChunkBytes = 1 << 17;
+// Columns are cut at multiples of these: rows of B are read in long runs, columns are runs already.
+constexpr std::int64_t kRowRun = 512, kColumns = 8;
 
 // `transposed` computes C^T = B^T A^T, for few columns.
-template <class T>
 void few_rows_piece(const Product& p, const KernelRun& run, std::int64_t product, bool transposed,
                     const Range& range) {
   const ProductPointers at = p.pointers(run);
-  MatrixSource a = p.source(p.shape.a, at.a, product), b = p.source(p.shape.b, at.b, product);
-  if (transposed) a = std::exchange(b, a.transposed()).transposed();
-  kernels::FewRowsTarget<T> c{
-      reinterpret_cast<T*>(transposed ? p.c_at(at.c, product, range.begin, 0)
-                                      : p.c_at(at.c, product, 0, range.begin)),
-      p.shape.c.row_stride, 1, p.shape.accumulate};
-  if (transposed) std::swap(c.row_stride, c.column_stride);
-  kernels::few_rows(transposed ? p.shape.n : p.shape.m, range.size(), p.shape.k, view<T>(a),
-                    view<T>(b.from(0, range.begin)), c, run.slot_scratch + p.slot_begin);
-  const Range few{0, transposed ? p.shape.n : p.shape.m};
+  const MatrixSource a = p.source(p.shape.a, at.a, product);
+  const MatrixSource b = p.source(p.shape.b, at.b, product);
+  kernels::FewRowsProblem g;
+  g.n = range.size();
+  g.k = p.shape.k;
+  g.result = p.shape.c.dtype;
+  g.accumulate = p.shape.accumulate;
+  if (transposed) {
+    g.m = p.shape.n;
+    g.a = b.transposed(), g.b = a.from(range.begin, 0).transposed();
+    g.c = p.c_at(at.c, product, range.begin, 0);
+    g.c_row_stride = 1, g.c_column_stride = p.shape.c.row_stride;
+  } else {
+    g.m = p.shape.m;
+    g.a = a, g.b = b.from(0, range.begin);
+    g.c = p.c_at(at.c, product, 0, range.begin);
+    g.c_row_stride = p.shape.c.row_stride, g.c_column_stride = 1;
+  }
+  kernels::few_rows(g, run.slot_scratch + p.slot_begin);
+  const Range few{0, g.m};
   p.finished(run, product, transposed ? range : few, transposed ? few : range, at.c);
 }
 
 void add_few_rows(Kernel& kernel, const ProductRef& p, bool transposed) {
   const std::int64_t many = transposed ? p->shape.m : p->shape.n;
-  const double work = static_cast<double>(p->shape.m) * static_cast<double>(p->shape.n) *
-                      static_cast<double>(p->shape.k);
-  // Pieces of many columns each, so that rows of B are read in long runs.
-  const std::int64_t pieces = std::min(chunk_count(static_cast<std::int64_t>(work), 1 << 18),
-                                       divide_up(many, std::int64_t{64}));
-  Phase phase;
+  const bool rows = (transposed ? p->shape.a.row_stride : p->shape.b.column_stride) == 1;
+  const std::int64_t run_length = rows ? kRowRun : kColumns;
+  const double bytes =
+      static_cast<double>(many) * static_cast<double>(p->shape.k) *
+      static_cast<double>(dtype_size((transposed ? p->shape.a : p->shape.b).dtype));
+  const std::int64_t pieces = std::min(
+      chunk_count(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(kChunkBytes)),
+      divide_up(many, run_length));
   const std::int64_t all = p->shape.products * pieces;
+  Phase phase;
   phase.chunks = chunk_count(
-      all,
-      static_cast<std::int64_t>(kMultiplyAddsPerChunk * static_cast<double>(pieces) / (work + 1)));
-  phase.cost_ns = static_cast<double>(p->shape.products) * work / 5;
-  phase.body = [p, transposed, many, pieces, all, chunks = phase.chunks](const KernelRun& run,
-                                                                         std::int64_t chunk) {
+      all, static_cast<std::int64_t>(kChunkBytes * static_cast<double>(pieces) / (bytes + 1)));
+  phase.cost_ns = static_cast<double>(p->shape.products) * bytes / kReadBytesPerNs;
+  phase.body = [p, transposed, many, pieces, run_length, all, chunks = phase.chunks](
+                   const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(all, chunks, chunk);
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto [first, last] = chunk_range(many, pieces, i % pieces, 64);
-      if (p->shape.c.dtype == DType::f64) {
-        few_rows_piece<double>(*p, run, i / pieces, transposed, {first, last});
-      } else {
-        few_rows_piece<float>(*p, run, i / pieces, transposed, {first, last});
-      }
+      const auto [first, last] = chunk_range(many, pieces, i % pieces, run_length);
+      few_rows_piece(*p, run, i / pieces, transposed, {first, last});
     }
   };
   kernel.phases.push_back(std::move(phase));
@@ -356,20 +366,14 @@ void add_empty(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
-bool contiguous(const ProductOperand& operand) {
-  return operand.row_stride == 1 || operand.column_stride == 1;
-}
-
 void check(const ProductShape& s) {
-  const bool doubles = s.c.dtype == DType::f64;
-  const auto fits = [&](DType t) {
-    return doubles ? t == DType::f64 : t == DType::f32 || t == DType::bf16 || t == DType::f16;
-  };
-  if ((!doubles && s.c.dtype != DType::f32) || !fits(s.a.dtype) || !fits(s.b.dtype)) {
-    throw DTypeError(std::string("a product of ") + std::string(dtype_name(s.a.dtype)) + " and " +
-                     std::string(dtype_name(s.b.dtype)) + " cannot be " +
-                     std::string(dtype_name(s.c.dtype)) +
-                     "; f32 is made from f32, bf16 and f16, f64 from f64");
+  const DType result = s.c.dtype;
+  const auto fits = [&](DType t) { return t == result || t == DType::bf16 || t == DType::f16; };
+  if ((result != DType::f32 && result != DType::f64) || !fits(s.a.dtype) || !fits(s.b.dtype)) {
+    throw DTypeError(
+        fmt::format("a product of {} and {} cannot be {}; it is f32 or f64, and its operands have "
+                    "the same dtype or are bf16 or f16",
+                    dtype_name(s.a.dtype), dtype_name(s.b.dtype), dtype_name(result)));
   }
 }
 
@@ -395,11 +399,14 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
   };
   if (s.products * s.m * s.n * s.k == 0) return add_empty(kernel_, p);
 
-  const bool narrow = s.a.dtype != s.c.dtype || s.b.dtype != s.c.dtype;
-  if (!narrow && ((s.m <= kernels::kFewRows && contiguous(s.b)) ||
-                  (s.n <= kernels::kFewRows && contiguous(s.a)))) {
-    reserve(0, times(kernels::kFewRows * s.k, dtype_size(s.c.dtype)));
-    return add_few_rows(kernel_, p, !(s.m <= kernels::kFewRows && contiguous(s.b)));
+  const auto fits = [](std::int64_t row_stride, std::int64_t column_stride) {
+    return kernels::few_rows_fits({nullptr, DType::f32, row_stride, column_stride});
+  };
+  const bool few_rows = s.m <= kernels::kFewRows && fits(s.b.row_stride, s.b.column_stride);
+  const bool few_columns = s.n <= kernels::kFewRows && fits(s.a.row_stride, s.a.column_stride);
+  if (few_rows || few_columns) {
+    reserve(0, kernels::few_rows_scratch_bytes(s.c.dtype, s.k));
+    return add_few_rows(kernel_, p, !few_rows);
   }
 
   const double work =

@@ -22,7 +22,7 @@ struct ProductOperand {
 };
 
 /// `products` products C = A B, or C += A B where `accumulate`, of m x k and k x n matrices. C is
-/// f32 (A and B each f32, bf16 or f16) or f64 (A and B f64), has column_stride 1, and overlaps
+/// f32 or f64 (A and B each have the same or are bf16 or f16), has column_stride 1, and overlaps
 /// neither A nor B, nor the C of another product. Any size may be 0; an empty sum is 0.
 struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;

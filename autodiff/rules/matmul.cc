@@ -1,5 +1,6 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 
@@ -11,6 +12,11 @@ Value as_rows(Value v) {
   Dim rows = 1;
   for (int i = 0; i + 1 < v.rank(); ++i) rows *= v.shape()[i];
   return reshape(v, Shape{rows, v.shape()[v.rank() - 1]});
+}
+
+// Products of narrow operands are f32; their gradients are narrow again.
+Value in_dtype_of(const Value& operand, Value gradient) {
+  return gradient.dtype() == operand.dtype() ? gradient : cast(gradient, operand.dtype());
 }
 
 // With C = A B: dA = G B^T and dB = A^T G, transposed where the operand is; the flags of matmul say
@@ -29,7 +35,7 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
   std::vector<Value> result(2);
   if (c.needs(0)) {
     const Value da = ta ? product(b, tb, g, true) : product(g, false, b, !tb);
-    result[0] = sum_to(da, a.shape());
+    result[0] = in_dtype_of(a, sum_to(da, a.shape()));
   }
   if (c.needs(1)) {
     // One matrix b for all rows of a (a linear layer): one product over all rows, not a sum of
@@ -37,7 +43,7 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
     const bool rows = b.rank() == 2 && a.rank() > 2 && !ta;
     const Value left = rows ? as_rows(a) : a, right = rows ? as_rows(g) : g;
     const Value db = tb ? product(right, true, left, ta) : product(left, !ta, right, false);
-    result[1] = sum_to(db, b.shape());
+    result[1] = in_dtype_of(b, sum_to(db, b.shape()));
   }
   return result;
 }

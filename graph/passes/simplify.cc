@@ -7,7 +7,8 @@
 // - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic;
 // - casts that lose nothing and come back; reshapes, permutations and broadcasts that compose or do
 //   nothing; slices, pads, flips and concats of everything; a broadcast that the op does by itself;
-// - a swap of the last two axes before matmul becomes its transpose flag.
+// - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
+//   before it goes, since matmul widens narrow operands while it reads them.
 // A rule applies only where the replacement has exactly the type of the node.
 #include <algorithm>
 #include <cmath>
@@ -222,6 +223,14 @@ Value with_operand(const Match& m, std::size_t i, const Value& operand) {
       .output(0);
 }
 
+// A cast from a storage dtype that loses nothing.
+bool widens(const Value& v) {
+  if (!is(v, "cast")) return false;
+  const DType from = v.node().input(0).dtype();
+  return (from == DType::bf16 || from == DType::f16) &&
+         (v.dtype() == DType::f32 || v.dtype() == DType::f64);
+}
+
 Value simplify_operands(const Match& m) {
   if (m.op() == "matmul") {
     const Value a = m.input(0), b = m.input(1);
@@ -233,6 +242,11 @@ Value simplify_operands(const Match& m) {
     if (swaps_last_two(b)) {
       flags.set("transpose_b", !flags.flag("transpose_b"));
       return m.apply("matmul", {a, b.node().input(0)}, flags);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!widens(m.inputs[i])) continue;
+      const Value v = with_operand(m, i, m.inputs[i].node().input(0));
+      if (v.defined()) return v;
     }
   }
   if (!m.node.op().has(Trait::elementwise) || m.node.op().has(Trait::random)) return {};

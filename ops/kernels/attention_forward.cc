@@ -83,26 +83,16 @@ namespace weft {
 namespace {
 HWY_EXPORT(forward_f32);
 HWY_EXPORT(forward_f64);
-
-/// Products with few rows or columns may need more scratch than larger ones.
-std::size_t gemm_bytes(std::size_t size, std::int64_t m, std::int64_t n, std::int64_t k,
-                       const kernels::GemmEngine* engine) {
-  std::size_t bytes = 0;
-  for (const std::int64_t rows : {m, std::min<std::int64_t>(m, 4)}) {
-    for (const std::int64_t columns : {n, std::min<std::int64_t>(n, 4)}) {
-      bytes = std::max(bytes, kernels::gemm_scratch_bytes(size, rows, columns, k, engine));
-    }
-  }
-  return bytes;
-}
 }  // namespace
 
 template <class T>
 std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const std::size_t scores =
       (static_cast<std::size_t>((kQueryBlock + 1) * args.Lk) * sizeof(T) + 63) / 64 * 64;
-  return scores + std::max(gemm_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
-                           gemm_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
+  return scores +
+         std::max(
+             kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
+             kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
 }
 template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args);
 template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
@@ -112,10 +102,11 @@ std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
   const std::size_t tiles = static_cast<std::size_t>((2 * kQueryBlock + 1) * kKeyBlock) * sizeof(T);
   std::size_t products = 0;
   for (const std::int64_t width : {args.D, args.Dv}) {
-    products =
-        std::max({products, gemm_bytes(sizeof(T), kQueryBlock, kKeyBlock, width, args.engine),
-                  gemm_bytes(sizeof(T), kQueryBlock, width, kKeyBlock, args.engine),
-                  gemm_bytes(sizeof(T), kKeyBlock, width, kQueryBlock, args.engine)});
+    products = std::max(
+        {products,
+         kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, kKeyBlock, width, args.engine),
+         kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, width, kKeyBlock, args.engine),
+         kernels::gemm_scratch_bytes(sizeof(T), kKeyBlock, width, kQueryBlock, args.engine)});
   }
   return tiles + products;
 }

@@ -30,10 +30,6 @@ Scratch packed_bytes(const GemmEngine& engine, std::int64_t m, std::int64_t n, s
       bytes(panels(std::min(n, kBlockColumns), engine.column_panel), engine.b_panel_bytes(depth))};
 }
 
-bool contiguous(std::int64_t row_stride, std::int64_t column_stride) {
-  return row_stride == 1 || column_stride == 1;
-}
-
 template <class T>
 MatrixSource source(const MatrixView<T>& v) {
   return {v.data, dtype_of<T>, v.row_stride, v.column_stride};
@@ -70,10 +66,13 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
     for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
   } else if (g.engine != nullptr) {
     packed_gemm(g, scratch);
-  } else if (g.m <= kFewRows && contiguous(g.b.row_stride, g.b.column_stride)) {
-    few_rows(g.m, g.n, g.k, g.a, g.b, {g.c, g.c_stride, 1, g.accumulate}, scratch);
-  } else if (g.n <= kFewRows && contiguous(g.a.row_stride, g.a.column_stride)) {
-    few_rows(g.n, g.m, g.k, g.b.transposed(), g.a.transposed(), {g.c, 1, g.c_stride, g.accumulate},
+  } else if (g.m <= kFewRows && few_rows_fits(source(g.b))) {
+    few_rows(
+        {g.m, g.n, g.k, source(g.a), source(g.b), dtype_of<T>, g.c, g.c_stride, 1, g.accumulate},
+        scratch);
+  } else if (g.n <= kFewRows && few_rows_fits(source(g.a).transposed())) {
+    few_rows({g.n, g.m, g.k, source(g.b).transposed(), source(g.a).transposed(), dtype_of<T>, g.c,
+              1, g.c_stride, g.accumulate},
              scratch);
   } else {
     packed_gemm(g, scratch);
@@ -85,14 +84,12 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
                                std::int64_t k, const GemmEngine* engine) {
   if (m == 0 || n == 0 || k == 0) return 0;
-  const GemmEngine& used = engine != nullptr                ? *engine
-                           : element_size == sizeof(double) ? fma_engine(DType::f64)
-                                                            : fma_engine(DType::f32);
+  const DType dtype = element_size == sizeof(double) ? DType::f64 : DType::f32;
+  const GemmEngine& used = engine != nullptr ? *engine : fma_engine(dtype);
   const Scratch bytes = packed_bytes(used, m, n, k);
   const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
-  const std::size_t few = engine == nullptr && std::min(m, n) <= kFewRows
-                              ? static_cast<std::size_t>(kFewRows * k) * element_size
-                              : 0;
+  // A smaller product may have few rows.
+  const std::size_t few = engine != nullptr ? 0 : few_rows_scratch_bytes(dtype, k);
   return (std::max(packed, few) + 63) / 64 * 64;
 }
 

@@ -37,8 +37,8 @@ struct GemmProblem {
   const GemmEngine* engine = nullptr;
 };
 
-/// Bytes of scratch that gemm() needs for these sizes with the SIMD target in force. Bounded (under
-/// 1 MB) but for products with at most four rows or columns, where it grows with k.
+/// Bytes of scratch that gemm() needs for products of at most these sizes with the SIMD target in
+/// force: under 1 MB, or 8 k elements where those are more.
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
                                std::int64_t k, const GemmEngine* engine = nullptr);
 
@@ -46,9 +46,9 @@ std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::in
 /// gemm_scratch_bytes() bytes, aligned to 64; matrices need only the alignment of their elements.
 ///
 /// With fused multiply-adds every element of C is a chain of fused multiply-adds over k within
-/// blocks (384 for float, 192 for double), the blocks added in order; products with at most four
+/// blocks (384 for float, 192 for double), the blocks added in order; products with at most eight
 /// rows or columns sum in another order. So the bits depend on sizes, strides and CPU features,
-/// never on how C is cut into tiles of more than four rows and columns.
+/// never on how C is cut into tiles of more than eight rows and columns.
 void gemm(const GemmProblem<float>& problem, std::byte* scratch);
 void gemm(const GemmProblem<double>& problem, std::byte* scratch);
 

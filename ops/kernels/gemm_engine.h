@@ -47,7 +47,7 @@ struct PackedBlock {
 /// from a panel on, by different threads. Panels are multiples of 64 bytes, 64-byte aligned.
 struct GemmEngine {
   std::string_view name;
-  /// Dtype of C: f32 (sources are f32, bf16 or f16) or f64 (sources are f64).
+  /// Dtype of C, f32 or f64; sources have the same or are bf16 or f16.
   DType result = DType::f32;
   std::int64_t row_panel = 0;
   std::int64_t column_panel = 0;

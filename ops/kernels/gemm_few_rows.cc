@@ -4,6 +4,8 @@
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm_few_rows.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come before.
+#include "hwy/cache_control.h"
+#include "weft/ops/kernels/gemm_pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,147 +13,246 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-using kernels::FewRowsTarget;
-using kernels::MatrixView;
+using kernels::FewRowsProblem;
+using kernels::kFewRows;
+using kernels::MatrixSource;
 
 template <class T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
-constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3;
+// Sums that fit the registers beside the operands.
+constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 24 : 12;
 
-// kVectors vectors of columns from j on; lanes before `skip` are computed again and not written.
-template <int kRows, int kVectors, class T>
-void FewRowsColumns(int64_t k, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t b_stride,
-                    int64_t j, int64_t skip, const FewRowsTarget<T>& c) {
+// Bytes that are fetched ahead of where B is read: a few memory latencies at full bandwidth.
+constexpr int64_t kFetchBytes = 4096;
+constexpr int64_t kFetchRows = 12;
+
+// A by rows (of which there may be fewer than a kernel computes: the last is repeated), and C.
+template <class T>
+struct Rows {
+  const T* a[kFewRows];
+  T* c;
+  int64_t count, row_stride, column_stride;
+  bool accumulate;
+
+  void put(int64_t i, int64_t j, T value) const {
+    if (i >= count) return;
+    T& at = c[i * row_stride + j * column_stride];
+    at = accumulate ? at + value : value;
+  }
+};
+
+// A whole vector from the first `count` elements, zeros behind.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
+  HWY_ALIGN S buffer[hn::MaxLanes(d)] = {};
+  for (int64_t i = 0; i < count; ++i) buffer[i] = from[i];
+  return load_widened(d, buffer);
+}
+
+// -- B has contiguous rows: sums of its rows, some vectors of columns at a time ------------------
+
+// `width` columns from j on, at most kVectors vectors (exactly so many where kVectors > 1).
+template <int kRows, int kVectors, class S, class T>
+void sum_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j, int64_t width,
+                 const Rows<T>& rows) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr int lanes = kLanes<T>;
-  V sum[kRows * kVectors];
-#pragma GCC unroll 16
-  for (int s = 0; s < kRows * kVectors; ++s) sum[s] = hn::Zero(d);
-  for (int64_t p = 0; p < k; ++p) {
-    const T* row = b + p * b_stride + j;
+  constexpr int line = static_cast<int>(64 / sizeof(S));
+  V sum[kRows][kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      const V bv = hn::LoadU(d, row + v * lanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        sum[r * kVectors + v] = hn::MulAdd(hn::Set(d, a[r * k + p]), bv, sum[r * kVectors + v]);
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const bool partial = width < kVectors * lanes;
+  for (int64_t p = 0; p < k; ++p) {
+    const S* row = b + p * b_stride + j;
+    V bv[kVectors];
+    if (kVectors == 1 && partial) {
+      bv[0] = load_first(d, row, width);
+    } else {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        if (v * lanes % line == 0) hwy::Prefetch(row + kFetchRows * b_stride + v * lanes);
+        bv[v] = load_widened(d, row + v * lanes);
       }
     }
-  }
-  HWY_ALIGN T values[kRows * kVectors * lanes];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V ar = hn::Set(d, rows.a[r][p]);
 #pragma GCC unroll 16
-  for (int s = 0; s < kRows * kVectors; ++s) hn::Store(sum[s], d, values + s * lanes);
-  for (int r = 0; r < kRows; ++r) {
-    for (int64_t q = skip; q < kVectors * lanes; ++q) {
-      c.put(r, j + q, values[r * kVectors * lanes + q]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
     }
+  }
+  HWY_ALIGN T values[kVectors * lanes];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, values + v * lanes);
+    for (int64_t q = 0; q < width; ++q) rows.put(r, j + q, values[q]);
   }
 }
 
-// B has contiguous rows: a sum of its rows, several vectors of columns at a time.
-template <int kRows, class T>
-void FewRowsOfRows(int64_t n, int64_t k, const T* a, const T* b, int64_t b_stride,
-                   const FewRowsTarget<T>& c) {
-  constexpr int lanes = kLanes<T>;
-  constexpr int vectors = kRows == 1 ? 8 : kRows == 2 ? 4 : kManyRegisters ? 4 : 2;
+template <int kRows, class S, class T>
+void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  constexpr int vectors = kRows == 1 ? 8 : kSums / kRows;
+  constexpr int64_t lanes = kLanes<T>;
   int64_t j = 0;
   for (; j + vectors * lanes <= n; j += vectors * lanes) {
-    FewRowsColumns<kRows, vectors>(k, a, b, b_stride, j, 0, c);
+    sum_columns<kRows, vectors>(k, b, b_stride, j, vectors * lanes, rows);
   }
-  for (; j + lanes <= n; j += lanes) FewRowsColumns<kRows, 1>(k, a, b, b_stride, j, 0, c);
-  if (j < n && n >= lanes) {
-    FewRowsColumns<kRows, 1>(k, a, b, b_stride, n - lanes, j - (n - lanes), c);
-    return;
-  }
-  for (; j < n; ++j) {
-    for (int r = 0; r < kRows; ++r) {
-      T sum{0};
-      for (int64_t p = 0; p < k; ++p) sum += a[r * k + p] * b[p * b_stride + j];
-      c.put(r, j, sum);
-    }
+  for (; j < n; j += lanes) {
+    sum_columns<kRows, 1>(k, b, b_stride, j, HWY_MIN(lanes, n - j), rows);
   }
 }
 
-// kColumns dot products per row, from column j on.
-template <int kRows, int kColumns, class T>
-void FewRowsDots(int64_t k, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t b_stride,
-                 int64_t j, const FewRowsTarget<T>& c) {
+// -- B has contiguous columns: dot products ------------------------------------------------------
+
+// Chains of sums per element: enough of them to hide the latency of an addition.
+template <int kRows>
+constexpr int kChains = kRows == 1   ? 4
+                        : kRows == 2 ? 2
+                                     : 1;
+
+// The dot products of kColumns columns from column j on.
+template <int kRows, int kColumns, class S, class T>
+void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
+                 const Rows<T>& rows) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
-  constexpr int lanes = kLanes<T>;
-  V sum[kRows * kColumns];
-#pragma GCC unroll 16
-  for (int s = 0; s < kRows * kColumns; ++s) sum[s] = hn::Zero(d);
+  constexpr int lanes = kLanes<T>, chains = kChains<kRows>, step = chains * lanes;
+  constexpr int line = static_cast<int>(64 / sizeof(S));
+  constexpr int64_t ahead = kFetchBytes / static_cast<int64_t>(sizeof(S));
+  const S* columns[kColumns];
+  V sum[kRows][kColumns][chains];
+#pragma GCC unroll 2
+  for (int q = 0; q < kColumns; ++q) {
+    columns[q] = b + (j + q) * b_stride;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int s = 0; s < chains; ++s) sum[r][q][s] = hn::Zero(d);
+    }
+  }
   int64_t p = 0;
-  for (; p + lanes <= k; p += lanes) {
+  for (; p + step <= k; p += step) {
 #pragma GCC unroll 4
-    for (int q = 0; q < kColumns; ++q) {
-      const V bv = hn::LoadU(d, b + (j + q) * b_stride + p);
-#pragma GCC unroll 4
+    for (int s = 0; s < chains; ++s) {
+      V bv[kColumns];
+#pragma GCC unroll 2
+      for (int q = 0; q < kColumns; ++q) {
+        const S* at = columns[q] + p + s * lanes;
+        if (s * lanes % line == 0) hwy::Prefetch(at + ahead);
+        bv[q] = load_widened(d, at);
+      }
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        sum[r * kColumns + q] = hn::MulAdd(hn::LoadU(d, a + r * k + p), bv, sum[r * kColumns + q]);
+        const V av = hn::LoadU(d, rows.a[r] + p + s * lanes);
+#pragma GCC unroll 2
+        for (int q = 0; q < kColumns; ++q) sum[r][q][s] = hn::MulAdd(av, bv[q], sum[r][q][s]);
       }
     }
   }
-#pragma GCC unroll 4
+  // What is left of the depth goes to the first chain.
+  for (; p < k; p += lanes) {
+    const int64_t count = HWY_MIN(static_cast<int64_t>(lanes), k - p);
+    V bv[kColumns];
+#pragma GCC unroll 2
+    for (int q = 0; q < kColumns; ++q) bv[q] = load_first(d, columns[q] + p, count);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V av = load_first(d, rows.a[r] + p, count);
+#pragma GCC unroll 2
+      for (int q = 0; q < kColumns; ++q) sum[r][q][0] = hn::MulAdd(av, bv[q], sum[r][q][0]);
+    }
+  }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
+#pragma GCC unroll 2
     for (int q = 0; q < kColumns; ++q) {
-      T total = hn::GetLane(hn::SumOfLanes(d, sum[r * kColumns + q]));
-      for (int64_t t = p; t < k; ++t) total += a[r * k + t] * b[(j + q) * b_stride + t];
-      c.put(r, j + q, total);
+      V total = sum[r][q][0];
+#pragma GCC unroll 4
+      for (int s = 1; s < chains; ++s) total = hn::Add(total, sum[r][q][s]);
+      rows.put(r, j + q, hn::GetLane(hn::SumOfLanes(d, total)));
     }
   }
 }
 
-// B has contiguous columns: dot products.
-template <int kRows, class T>
-void FewRowsOfColumns(int64_t n, int64_t k, const T* a, const T* b, int64_t b_stride,
-                      const FewRowsTarget<T>& c) {
-  constexpr int columns = kRows <= 2 || kManyRegisters ? 4 : 2;
+template <int kRows, class S, class T>
+void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  // A single row reads B as one stream; several rows use a vector of A for two columns.
+  constexpr int columns = kRows >= 4 && 2 * kRows <= kSums ? 2 : 1;
   int64_t j = 0;
-  for (; j + columns <= n; j += columns) FewRowsDots<kRows, columns>(k, a, b, b_stride, j, c);
-  for (; j < n; ++j) FewRowsDots<kRows, 1>(k, a, b, b_stride, j, c);
+  for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
+  for (; j < n; ++j) dot_columns<kRows, 1>(k, b, b_stride, j, rows);
 }
 
-template <int kRows, class T>
-void FewRowsGemm(int64_t n, int64_t k, const T* a, const MatrixView<T>& b,
-                 const FewRowsTarget<T>& c) {
-  if (b.column_stride == 1) {
-    FewRowsOfRows<kRows>(n, k, a, b.data, b.row_stride, c);
+// -- Choosing ------------------------------------------------------------------------------------
+
+template <int kRows, class S, class T>
+void multiply(const FewRowsProblem& g, const Rows<T>& rows) {
+  const S* b = elements<S>(g.b.data);
+  if (g.b.column_stride == 1) {
+    sum_of_rows<kRows>(g.n, g.k, b, g.b.row_stride, rows);
   } else {
-    FewRowsOfColumns<kRows>(n, k, a, b.data, b.column_stride, c);
+    dots<kRows>(g.n, g.k, b, g.b.column_stride, rows);
   }
+}
+
+template <class S, class T>
+void with_rows(const FewRowsProblem& g, const Rows<T>& rows) {
+  if (g.m == 1) return multiply<1, S>(g, rows);
+  if (g.m == 2) return multiply<2, S>(g, rows);
+  if (g.m <= 4) return multiply<4, S>(g, rows);
+  multiply<8, S>(g, rows);
+}
+
+template <class T, class S>
+void copy_rows(const FewRowsProblem& g, T* to) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    const S* row = elements<S>(g.a.data) + i * g.a.row_stride;
+    for (int64_t p = 0; p < g.k; ++p) to[i * g.k + p] = widened(row[p * g.a.column_stride]);
+  }
+}
+
+// Rows of A as contiguous T, in `scratch` where they are not so already.
+template <class T>
+Rows<T> rows_of(const FewRowsProblem& g, T* scratch) {
+  Rows<T> rows;
+  rows.c = static_cast<T*>(g.c);
+  rows.count = g.m;
+  rows.row_stride = g.c_row_stride;
+  rows.column_stride = g.c_column_stride;
+  rows.accumulate = g.accumulate;
+  const bool there = g.a.dtype == g.result && g.a.column_stride == 1;
+  if (!there) {
+    if (g.a.dtype == DType::bf16) {
+      copy_rows<T, BFloat16>(g, scratch);
+    } else if (g.a.dtype == DType::f16) {
+      copy_rows<T, Float16>(g, scratch);
+    } else {
+      copy_rows<T, T>(g, scratch);
+    }
+  }
+  const T* first = there ? elements<T>(g.a.data) : scratch;
+  const int64_t stride = there ? g.a.row_stride : g.k;
+  for (int64_t r = 0; r < kFewRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
+  return rows;
 }
 
 template <class T>
-void FewRows(int64_t m, int64_t n, int64_t k, const MatrixView<T>& a, const MatrixView<T>& b,
-             const FewRowsTarget<T>& c, T* scratch) {
-  const T* rows = a.data;
-  if (a.column_stride != 1 || (m > 1 && a.row_stride != k)) {
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t p = 0; p < k; ++p) {
-        scratch[i * k + p] = a.data[i * a.row_stride + p * a.column_stride];
-      }
-    }
-    rows = scratch;
-  }
-  switch (m) {
-    case 1: return FewRowsGemm<1>(n, k, rows, b, c);
-    case 2: return FewRowsGemm<2>(n, k, rows, b, c);
-    case 3: return FewRowsGemm<3>(n, k, rows, b, c);
-    default: return FewRowsGemm<4>(n, k, rows, b, c);
-  }
+void few_rows(const FewRowsProblem& g, T* scratch) {
+  const Rows<T> rows = rows_of(g, scratch);
+  if (g.b.dtype == DType::bf16) return with_rows<BFloat16>(g, rows);
+  if (g.b.dtype == DType::f16) return with_rows<Float16>(g, rows);
+  with_rows<T>(g, rows);
 }
-
-void few_rows_f32(int64_t m, int64_t n, int64_t k, const MatrixView<float>& a,
-                  const MatrixView<float>& b, const FewRowsTarget<float>& c, float* scratch) {
-  FewRows(m, n, k, a, b, c, scratch);
+void few_rows_f32(const FewRowsProblem& g, std::byte* scratch) {
+  few_rows(g, reinterpret_cast<float*>(scratch));
 }
-void few_rows_f64(int64_t m, int64_t n, int64_t k, const MatrixView<double>& a,
-                  const MatrixView<double>& b, const FewRowsTarget<double>& c, double* scratch) {
-  FewRows(m, n, k, a, b, c, scratch);
+void few_rows_f64(const FewRowsProblem& g, std::byte* scratch) {
+  few_rows(g, reinterpret_cast<double*>(scratch));
 }
 
 }  // namespace
@@ -167,14 +268,21 @@ HWY_EXPORT(few_rows_f64);
 }  // namespace
 
 namespace kernels {
-void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, const MatrixView<float>& a,
-              const MatrixView<float>& b, const FewRowsTarget<float>& c, std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(few_rows_f32)(m, n, k, a, b, c, reinterpret_cast<float*>(scratch));
+
+bool few_rows_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
+
+std::size_t few_rows_scratch_bytes(DType result, std::int64_t k) {
+  return (static_cast<std::size_t>(kFewRows * k) * dtype_size(result) + 63) / 64 * 64;
 }
-void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, const MatrixView<double>& a,
-              const MatrixView<double>& b, const FewRowsTarget<double>& c, std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(few_rows_f64)(m, n, k, a, b, c, reinterpret_cast<double*>(scratch));
+
+void few_rows(const FewRowsProblem& problem, std::byte* scratch) {
+  if (problem.result == DType::f64) {
+    HWY_DYNAMIC_DISPATCH(few_rows_f64)(problem, scratch);
+  } else {
+    HWY_DYNAMIC_DISPATCH(few_rows_f32)(problem, scratch);
+  }
 }
+
 }  // namespace kernels
 }  // namespace weft
 #endif  // HWY_ONCE

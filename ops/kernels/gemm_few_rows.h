@@ -1,35 +1,38 @@
-// Products of which one operand has few rows: the other is read once, where it lies. Packing it
-// would cost more than it gains.
+// Products of which one operand has few rows: the other is read once, where it lies, at the speed
+// of memory. Packing it would cost more than it gains.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::kernels {
 
 /// Up to so many rows (or columns) of C are computed without packing.
-inline constexpr std::int64_t kFewRows = 4;
+inline constexpr std::int64_t kFewRows = 8;
 
-/// C with both strides: products with few columns are computed transposed.
-template <class T>
-struct FewRowsTarget {
-  T* data;
-  std::int64_t row_stride, column_stride;
-  bool accumulate;
-
-  void put(std::int64_t i, std::int64_t j, T value) const {
-    T& c = data[i * row_stride + j * column_stride];
-    c = accumulate ? c + value : value;
-  }
+/// C = A B, or C += A B where `accumulate`: m x k by k x n with m <= kFewRows. C has the dtype
+/// `result` (f32 or f64; operands have that or are bf16 or f16) and both strides, since products
+/// with few columns are computed transposed.
+struct FewRowsProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  MatrixSource a, b;
+  DType result = DType::f32;
+  void* c = nullptr;
+  std::int64_t c_row_stride = 0, c_column_stride = 1;
+  bool accumulate = false;
 };
 
-/// C = A B or C += A B with m <= kFewRows and a B of contiguous rows or columns. `scratch` holds
-/// kFewRows * k elements.
-void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, const MatrixView<float>& a,
-              const MatrixView<float>& b, const FewRowsTarget<float>& c, std::byte* scratch);
-void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, const MatrixView<double>& a,
-              const MatrixView<double>& b, const FewRowsTarget<double>& c, std::byte* scratch);
+/// Whether few_rows() takes such a B: its rows or its columns are contiguous.
+bool few_rows_fits(const MatrixSource& b);
+
+std::size_t few_rows_scratch_bytes(DType result, std::int64_t k);
+
+/// Computes the product on the calling thread; k is at least 1. `scratch` has
+/// few_rows_scratch_bytes(), 64-byte aligned. The bits of an element depend on m, k, the layout of
+/// B and the CPU's vectors, not on which columns are computed together, nor on the dtype that the
+/// same numbers are stored in.
+void few_rows(const FewRowsProblem& problem, std::byte* scratch);
 
 }  // namespace weft::kernels

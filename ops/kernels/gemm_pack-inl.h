@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include <type_traits>
 
 #include "weft/core/dtype.h"
 #include "weft/ops/kernels/simd-inl.h"
@@ -28,15 +29,24 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_widened(D d, const hn::TFromD<D>* from) {
   return hn::LoadU(d, from);
 }
-template <class D>
-HWY_INLINE hn::Vec<D> load_widened(D d, const BFloat16* from) {
-  const hn::Rebind<hwy::bfloat16_t, D> half;
-  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
+HWY_INLINE const hwy::bfloat16_t* as_half(const BFloat16* p) {
+  return reinterpret_cast<const hwy::bfloat16_t*>(p);
 }
-template <class D>
-HWY_INLINE hn::Vec<D> load_widened(D d, const Float16* from) {
-  const hn::Rebind<hwy::float16_t, D> half;
-  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+HWY_INLINE const hwy::float16_t* as_half(const Float16* p) {
+  return reinterpret_cast<const hwy::float16_t*>(p);
+}
+/// The same from numbers of 16 bits.
+template <class D, class S>
+requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened(D d, const S* from) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    const hn::Rebind<std::remove_cv_t<std::remove_pointer_t<decltype(as_half(from))>>, D> half;
+    return hn::PromoteTo(d, hn::LoadU(half, as_half(from)));
+  } else {
+    // Doubles from narrow numbers are there for gradient checks only.
+    HWY_ALIGN double buffer[hn::MaxLanes(d)];
+    for (size_t i = 0; i < hn::MaxLanes(d); ++i) buffer[i] = widened(from[i]);
+    return hn::Load(d, buffer);
+  }
 }
 
 // out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare: a transposition in
@@ -61,11 +71,12 @@ HWY_INLINE void transpose_square(const S* HWY_RESTRICT in, int64_t stride, int64
   hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, out + 3 * panel);
 }
 
-HWY_INLINE void transpose_square(const double* HWY_RESTRICT in, int64_t stride, int64_t panel,
+template <class S>
+HWY_INLINE void transpose_square(const S* HWY_RESTRICT in, int64_t stride, int64_t panel,
                                  double* HWY_RESTRICT out) {
   const hn::FixedTag<double, 2> d;
-  const auto r0 = hn::LoadU(d, in);
-  const auto r1 = hn::LoadU(d, in + stride);
+  const auto r0 = load_widened(d, in);
+  const auto r1 = load_widened(d, in + stride);
   hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out);
   hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + panel);
 }
@@ -139,15 +150,13 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
 template <int kPanel, class T>
 void pack_source(const void* data, DType dtype, int64_t across_stride, int64_t depth_stride,
                  int64_t across, int64_t depth, T* out) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    if (dtype == DType::bf16) {
-      return pack_panel<kPanel>(elements<BFloat16>(data), across_stride, depth_stride, across,
-                                depth, out);
-    }
-    if (dtype == DType::f16) {
-      return pack_panel<kPanel>(elements<Float16>(data), across_stride, depth_stride, across, depth,
-                                out);
-    }
+  if (dtype == DType::bf16) {
+    return pack_panel<kPanel>(elements<BFloat16>(data), across_stride, depth_stride, across, depth,
+                              out);
+  }
+  if (dtype == DType::f16) {
+    return pack_panel<kPanel>(elements<Float16>(data), across_stride, depth_stride, across, depth,
+                              out);
   }
   pack_panel<kPanel>(elements<T>(data), across_stride, depth_stride, across, depth, out);
 }

@@ -152,6 +152,18 @@ BOOST_FIXTURE_TEST_CASE(matmul_takes_transposes, Leaves) {
   BOOST_TEST(m.program.outputs()[0].second.node().attributes().flag("transpose_b"));
 }
 
+BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
+  const Value a = g.input("a", DType::f32, {3, 5}), w = g.input("w", DType::bf16, {7, 5});
+  const Value h = g.input("h", DType::f16, {5, 3}), d = g.input("d", DType::f64, {5, 3});
+  const auto wide = [](Value v) { return cast(v, DType::f32); };
+  BOOST_TEST(after_passes(matmul(a, transpose(wide(w)))) == "matmul(a, w)");
+  BOOST_TEST(after_passes(matmul(wide(w), wide(h))) == "matmul(w, h)");
+  // A cast that loses something stays, and so does one that decides the dtype of the result.
+  BOOST_TEST(after_passes(matmul(a, wide(d))) == "matmul(a, cast(d))");
+  BOOST_TEST(after_passes(matmul(cast(w, DType::f64), cast(h, DType::f64))) ==
+             "matmul(w, cast(h))");
+}
+
 BOOST_FIXTURE_TEST_CASE(barriers_and_clones_stay, Leaves) {
   BOOST_TEST(after_passes(-optimization_barrier(-x)) == "neg(optimization_barrier(neg(x)))");
   BOOST_TEST(after_passes(optimization_barrier(f(1))) == "optimization_barrier({1})");
