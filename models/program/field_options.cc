@@ -41,6 +41,7 @@ const std::map<std::string, std::string>& descriptions() {
       {"clip", "largest global gradient norm; 0 = any"},
       {"validation_fraction", "part of the text, at its end, that is not trained on"},
       {"seed", "of start values, windows and dropout: the same seed gives the same bits"},
+      {"precision", "of matrix products: highest, high or medium"},
       {"eval_every", "steps between evaluations; 0 = only at the end"},
       {"eval_batches", "batches per evaluation; 0 = the whole validation part"},
       {"save_every", "steps between checkpoints; 0 = only at the end"},

@@ -15,6 +15,9 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
   const Gpt model(Scope(graph), config, loc);
 
   LanguageModelPrograms programs;
+  for (Program* program : {&programs.train, &programs.evaluate, &programs.decode}) {
+    program->precision(settings.precision);
+  }
   const GptOutputs outputs = model({.ids = tokens}, false, loc);
   name_outputs(outputs);
   const Value validation = cross_entropy(outputs.logits, targets, {.class_axis = -1});

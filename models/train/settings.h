@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "weft/models/families/gpt_config.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
+
+// For JSON.
+inline std::string_view field_name(Precision p) { return precision_name(p); }
+inline void parse_field(std::string_view name, Precision& p) { p = parse_precision(name); }
 
 /// How a language model is trained: AdamW, warm-up and cosine decay to min_lr at the last step.
 struct TrainSettings {
@@ -24,7 +29,8 @@ struct TrainSettings {
   double clip = 1.0;          // of the global gradient norm; 0 = never
   double validation_fraction = 0.1;
   std::uint64_t seed = 1337;
-  std::int64_t eval_every = 250;  // steps between evaluations; 0 = only at the end
+  Precision precision = Precision::highest;  // of matrix products
+  std::int64_t eval_every = 250;             // steps between evaluations; 0 = only at the end
   /// Batches of a periodic evaluation, spread evenly over the validation part; 0 = all of them. The
   /// final validation loss always covers the whole part.
   std::int64_t eval_batches = 20;

@@ -22,17 +22,18 @@ struct Run {
   Graph graph;
   LanguageModelPrograms programs;
 
-  Run()
-      : programs(build_gpt_programs(graph,
-                                    {.vocab = 96,
-                                     .layers = 2,
-                                     .heads = 4,
-                                     .width = 64,
-                                     .context = 48,
-                                     .embedding_dropout = 0.1,
-                                     .attention_dropout = 0.1,
-                                     .residual_dropout = 0.1},
-                                    {.steps = 20, .batch = 8, .warmup = 2})) {}
+  explicit Run(Precision precision = Precision::highest)
+      : programs(
+            build_gpt_programs(graph,
+                               {.vocab = 96,
+                                .layers = 2,
+                                .heads = 4,
+                                .width = 64,
+                                .context = 48,
+                                .embedding_dropout = 0.1,
+                                .attention_dropout = 0.1,
+                                .residual_dropout = 0.1},
+                               {.steps = 20, .batch = 8, .warmup = 2, .precision = precision})) {}
 };
 
 NamedTensors batch_of(std::int64_t step) {
@@ -64,7 +65,7 @@ std::vector<Tensor> all_state(Session& session) {
 
 std::vector<Tensor> trained_with(const SessionOptions& options,
                                  Workers::Statistics* statistics = nullptr) {
-  Run run;
+  Run run(options.precision);
   Session session(run.graph, options);
   std::vector<Tensor> result;
   train(session, run.programs.train, 0, 4, result);

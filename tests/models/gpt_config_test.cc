@@ -105,7 +105,14 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   TrainSettings settings;
   settings.lr = 0.1 + 0.2;
   settings.seed = ~std::uint64_t{0};
+  settings.precision = Precision::medium;
   BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
+  // The first files did not hold a precision.
+  const std::string part = R"("precision":"medium",)";
+  std::string older = settings.to_json();
+  BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
+  older.erase(older.find(part), part.size());
+  BOOST_TEST((TrainSettings::from_json(older).precision == Precision::highest));
   settings.warmup = settings.steps;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
   BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),

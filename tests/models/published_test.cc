@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-BOOST_AUTO_TEST_CASE(published_models_have_the_published_number_of_parameters) {
+BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_parameters) {
   for (const hf::PublishedModel& model : hf::published_models()) {
     BOOST_TEST_CONTEXT(model.name) {
       Graph graph;
