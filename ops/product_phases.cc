@@ -412,7 +412,7 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
   const double work =
       static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   const bool many = s.products > 1 && work < kLargeProduct;
-  p->engine = &kernels::choose_engine(s.c.dtype, s.precision, s.m, s.n, s.k);
+  p->engine = &kernels::choose_engine(s.c.dtype, s.a.dtype, s.b.dtype, s.precision, s.m, s.n, s.k);
   p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
   const ProductPlan& plan = p->plan;
   const GemmEngine& e = *p->engine;

@@ -4,8 +4,10 @@
 
 namespace weft::kernels {
 
-const GemmEngine& choose_engine(DType result, Precision precision, std::int64_t m, std::int64_t n,
-                                std::int64_t k) {
+const GemmEngine& choose_engine(DType result, DType a, DType b, Precision precision, std::int64_t m,
+                                std::int64_t n, std::int64_t k) {
+  // One product of bfloat16 is all of it where that is what the matrices hold.
+  if (a == DType::bf16 && b == DType::bf16) precision = Precision::medium;
   if (result == DType::f32) {
     if (const GemmEngine* split = choose_split_engine(precision, m, n, k)) return *split;
   }

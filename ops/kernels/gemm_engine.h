@@ -75,9 +75,9 @@ struct GemmEngine {
 /// The engine of the SIMD target that is in force at the call.
 const GemmEngine& fma_engine(DType result);
 
-/// The engine for a product of these sizes: by shape and CPU features only, never by timing. f64
-/// always runs on fused multiply-adds.
-const GemmEngine& choose_engine(DType result, Precision precision, std::int64_t m, std::int64_t n,
-                                std::int64_t k);
+/// The engine for a product of these sizes of matrices with dtypes `a` and `b`: by shape, dtypes
+/// and CPU features only, never by timing. f64 always runs on fused multiply-adds.
+const GemmEngine& choose_engine(DType result, DType a, DType b, Precision precision, std::int64_t m,
+                                std::int64_t n, std::int64_t k);
 
 }  // namespace weft::kernels

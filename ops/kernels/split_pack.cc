@@ -16,9 +16,10 @@
 namespace weft::kernels {
 namespace {
 
-// A tile's entries before they are split: 16 rows or columns x 32 of K, in floats.
+// A tile's entries before they are split: 16 rows or columns x 32 of K, float or BFloat16.
+template <class T>
 struct Cell {
-  const float* data;
+  const T* data;
   std::int64_t across_stride, depth_stride;  // one of them is 1
 };
 
@@ -30,9 +31,9 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// Copies what there is of a cell, zeros for the rest; keeps the direction in which the source is
-// contiguous, so that whole cells of bfloat16 are converted by vectors.
-Cell stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* staged) {
+// Copies what there is of a cell, zeros for the rest, in the direction in which the source is
+// contiguous.
+Cell<float> stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* staged) {
   const bool along_across = m.row_stride == 1;
   const std::int64_t outer = along_across ? depth : across, inner = along_across ? across : depth;
   const std::int64_t outer_stride = along_across ? m.column_stride : m.row_stride;
@@ -40,19 +41,11 @@ Cell stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float
   const std::int64_t width = along_across ? kTileSide : kTileDepth;
   if (across < kTileSide || depth < kTileDepth) std::fill_n(staged, kTileSide * kTileDepth, 0.0f);
   for (std::int64_t o = 0; o < outer; ++o) {
-    float* out = staged + o * width;
-    const std::int64_t from = o * outer_stride;
-    if (m.dtype == DType::bf16 && inner_stride == 1) {
-      const BFloat16* in = static_cast<const BFloat16*>(m.data) + from;
-      for (std::int64_t i = 0; i < inner; ++i) {
-        const std::uint32_t bits = std::uint32_t{in[i].bits} << 16;
-        std::memcpy(out + i, &bits, sizeof(bits));
-      }
-    } else {
-      for (std::int64_t i = 0; i < inner; ++i) out[i] = float_at(m, from + i * inner_stride);
+    for (std::int64_t i = 0; i < inner; ++i) {
+      staged[o * width + i] = float_at(m, o * outer_stride + i * inner_stride);
     }
   }
-  return along_across ? Cell{staged, 1, width} : Cell{staged, width, 1};
+  return along_across ? Cell<float>{staged, 1, width} : Cell<float>{staged, width, 1};
 }
 
 }  // namespace
@@ -80,6 +73,13 @@ struct Magnitudes {
   HWY_ALIGN uint32_t largest_along[kSplitPanel * kLanes], smallest_along[kSplitPanel * kLanes];
   HWY_ALIGN uint32_t largest[kSplitPanel], smallest[kSplitPanel];
 };
+
+HWY_INLINE VF LoadFloats(const float* from) { return hn::LoadU(DF(), from); }
+HWY_INLINE VF LoadFloats(const BFloat16* from) {
+  const hn::Rebind<uint16_t, DF> half;
+  const auto bits = hn::LoadU(half, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), bits)));
+}
 
 HWY_INLINE void Note(VU bits, VU& largest, VU& smallest) {
   const DU d;
@@ -127,16 +127,15 @@ HWY_INLINE void Transpose(const uint32_t* HWY_RESTRICT in, uint32_t* HWY_RESTRIC
 }
 
 // Tiles pair by pair from a cell that lies across: vectors hold 16 rows or columns.
-template <int kTerms>
-HWY_INLINE void SplitAcross(const Cell& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
+template <int kTerms, class T>
+HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                             uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {
-  const DF d;
   const DU du;
   for (int64_t i = 0; i < kTileSide; i += kLanes) {
     VU high = hn::Load(du, largest + i), low = hn::Load(du, smallest + i);
     for (int64_t q = 0; q < kTileSide; ++q) {
-      const float* from = cell.data + 2 * q * cell.depth_stride + i;
-      VF even = hn::LoadU(d, from), odd = hn::LoadU(d, from + cell.depth_stride);
+      const T* from = cell.data + 2 * q * cell.depth_stride + i;
+      VF even = LoadFloats(from), odd = LoadFloats(from + cell.depth_stride);
       Note(hn::BitCast(du, even), high, low);
       Note(hn::BitCast(du, odd), high, low);
 #pragma GCC unroll 3
@@ -157,16 +156,15 @@ HWY_INLINE void SplitAcross(const Cell& cell, uint32_t* HWY_RESTRICT tile, int64
 }
 
 // Tiles row by row from a cell that lies along K: vectors hold neighbours along K.
-template <int kTerms>
-HWY_INLINE void SplitAlong(const Cell& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
+template <int kTerms, class T>
+HWY_INLINE void SplitAlong(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                            uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {
-  const DF d;
   const DU du;
   for (int64_t i = 0; i < kTileSide; ++i) {
     VU high = hn::Load(du, largest + i * kLanes), low = hn::Load(du, smallest + i * kLanes);
     for (int64_t p = 0; p < kTileDepth; p += 2 * kLanes) {
-      const float* from = cell.data + i * cell.across_stride + p;
-      VF first = hn::LoadU(d, from), second = hn::LoadU(d, from + kLanes);
+      const T* from = cell.data + i * cell.across_stride + p;
+      VF first = LoadFloats(from), second = LoadFloats(from + kLanes);
       Note(hn::BitCast(du, first), high, low);
       Note(hn::BitCast(du, second), high, low);
 #pragma GCC unroll 3
@@ -192,8 +190,8 @@ HWY_INLINE void SplitAlong(const Cell& cell, uint32_t* HWY_RESTRICT tile, int64_
   }
 }
 
-template <SplitSide kSide, int kTerms>
-void PackCell(const Cell& cell, int64_t first, uint32_t* tile, int64_t term_stride,
+template <SplitSide kSide, int kTerms, class T>
+void PackCell(const Cell<T>& cell, int64_t first, uint32_t* tile, int64_t term_stride,
               Magnitudes& magnitudes) {
   const bool across = cell.across_stride == 1;
   const bool transpose = across == (kSide == SplitSide::a);
@@ -245,13 +243,20 @@ void PackPanels(const MatrixSource& m, int64_t across, int64_t depth, std::byte*
       for (int64_t p = 0; p < depth; p += kTileDepth) {
         const MatrixSource from = m.from(i, p);
         const int64_t ks = std::min(kTileDepth, depth - p);
-        const bool direct = m.dtype == DType::f32 && rows == kTileSide && ks == kTileDepth &&
-                            (m.row_stride == 1 || m.column_stride == 1);
-        const Cell cell =
-            direct ? Cell{static_cast<const float*>(from.data), m.row_stride, m.column_stride}
-                   : stage(from, rows, ks, staged);
+        const bool direct =
+            rows == kTileSide && ks == kTileDepth && (m.row_stride == 1 || m.column_stride == 1);
         uint32_t* const to = tiles + (p / kTileDepth * kTerms * 2 + half) * tile;
-        PackCell<kSide, kTerms>(cell, half * kTileSide, to, 2 * tile, magnitudes);
+        const auto pack = [&](const auto& cell) HWY_ATTR {
+          PackCell<kSide, kTerms>(cell, half * kTileSide, to, 2 * tile, magnitudes);
+        };
+        if (direct && m.dtype == DType::f32) {
+          pack(Cell<float>{static_cast<const float*>(from.data), m.row_stride, m.column_stride});
+        } else if (direct && m.dtype == DType::bf16) {
+          pack(Cell<BFloat16>{static_cast<const BFloat16*>(from.data), m.row_stride,
+                              m.column_stride});
+        } else {
+          pack(stage(from, rows, ks, staged));
+        }
       }
     }
     WriteRange(magnitudes, *reinterpret_cast<PanelRange*>(panels));

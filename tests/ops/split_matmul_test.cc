@@ -272,6 +272,17 @@ BOOST_AUTO_TEST_CASE(a_test_can_force_a_unit) {
     BOOST_TEST(kernels::choose_split_engine(Precision::medium, 64, 64, 64) ==
                &kernels::split_engine(Bf16Unit::emulated_dot, 1));
   }
+  {
+    // One product is all of what bfloat16 matrices hold, at every precision.
+    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    const auto chosen = [](DType a, DType b) {
+      return &kernels::choose_engine(DType::f32, a, b, Precision::highest, 64, 64, 64);
+    };
+    BOOST_TEST(chosen(DType::bf16, DType::bf16) ==
+               &kernels::split_engine(Bf16Unit::emulated_amx, 1));
+    BOOST_TEST(chosen(DType::bf16, DType::f32) ==
+               &kernels::split_engine(Bf16Unit::emulated_amx, 6));
+  }
   const kernels::ForcedSplitUnit forced(std::nullopt);
   BOOST_TEST(kernels::choose_split_engine(Precision::medium, 512, 512, 512) == nullptr);
 }

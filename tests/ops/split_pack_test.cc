@@ -111,19 +111,22 @@ BOOST_AUTO_TEST_CASE(panels_hold_the_terms_of_every_layout_and_size) {
 
 BOOST_AUTO_TEST_CASE(half_precision_sources_are_converted) {
   const Tensor data = sample_uniform({40 * 70}, 32);
-  for (const DType dtype : {DType::bf16, DType::f16}) {
-    const Tensor half = data.to(dtype);
-    const Tensor back = half.to(DType::f32);
-    for (const bool along : {false, true}) {
-      const MatrixSource seen{half.raw(), dtype, along ? 70 : 1, along ? 1 : 40};
-      check_panels(SplitSide::a, 3, seen, 40, 70, [&](std::int64_t i, std::int64_t p) {
-        return back.data<float>()[along ? i * 70 + p : p * 40 + i];
-      });
-      check_panels(SplitSide::b, 1, seen.transposed(), 40, 70, [&](std::int64_t i, std::int64_t p) {
-        return back.data<float>()[along ? i * 70 + p : p * 40 + i];
-      });
+  testing::for_each_simd_target([&](const char* target) {
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      const Tensor half = data.to(dtype);
+      const Tensor back = half.to(DType::f32);
+      for (const bool along : {false, true}) {
+        BOOST_TEST_CONTEXT(dtype_name(dtype) << " on " << target) {
+          const MatrixSource seen{half.raw(), dtype, along ? 70 : 1, along ? 1 : 40};
+          const auto value = [&](std::int64_t i, std::int64_t p) {
+            return back.data<float>()[along ? i * 70 + p : p * 40 + i];
+          };
+          check_panels(SplitSide::a, 3, seen, 40, 70, value);
+          check_panels(SplitSide::b, 1, seen.transposed(), 40, 70, value);
+        }
+      }
     }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(three_terms_hold_a_whole_float) {
