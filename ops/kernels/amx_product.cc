@@ -8,6 +8,7 @@
 #include "weft/ops/kernels/split_unit.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw"))), \
@@ -49,19 +50,25 @@ struct AmxTiles {
     __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(c), "i"(a), "i"(b));
   }
   template <int t>
-  void store(float* c, int64_t stride) {
-    __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)"
-                     :
-                     : "r"(c), "r"(stride * int64_t{sizeof(float)}), "i"(t)
-                     : "memory");
+  void store(float* c, int64_t stride, bool add) {
+    alignas(64) float sums[kTileSide * kTileSide];
+    float* const to = add ? sums : c;
+    const int64_t bytes = (add ? kTileSide : stride) * int64_t{sizeof(float)};
+    __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(bytes), "i"(t) : "memory");
+    if (!add) return;
+    for (int64_t i = 0; i < kTileSide; ++i) {
+      float* const row = c + i * stride;
+      const __m512 sum = _mm512_load_ps(sums + i * kTileSide);
+      _mm512_storeu_ps(row, _mm512_add_ps(_mm512_loadu_ps(row), sum));
+    }
   }
 };
 
 template <int kTerms>
 void amx_panel_product(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                       int64_t column_tiles, float* c, int64_t c_stride) {
+                       int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   AmxTiles tiles;
-  tile_product<AmxTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride);
+  tile_product<AmxTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
 void configure_tiles() {

@@ -21,30 +21,22 @@
 namespace weft::kernels {
 namespace {
 
-struct VectorSums {
-  __m512 rows[kTileSide];
-
-  void zero() {
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileSide; ++i) rows[i] = _mm512_setzero_ps();
+struct VectorUnit {
+  using Sums = __m512;
+  using Pairs = __m512bh;
+  static Sums zero() { return _mm512_setzero_ps(); }
+  static Pairs load(const uint32_t* pairs) { return (Pairs)_mm512_load_si512(pairs); }
+  static void dot(Sums& sums, uint32_t pair, const Pairs& pairs) {
+    sums = _mm512_dpbf16_ps(sums, (Pairs)_mm512_set1_epi32(static_cast<int>(pair)), pairs);
   }
-  void add(const uint32_t* a, const uint32_t* b) {
-    const __m512bh columns = (__m512bh)_mm512_load_si512(b);
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileSide; ++i) {
-      const __m512bh pair = (__m512bh)_mm512_set1_epi32(static_cast<int>(a[kTileSide * i]));
-      rows[i] = _mm512_dpbf16_ps(rows[i], pair, columns);
-    }
-  }
-  void store(float* c, int64_t stride) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileSide; ++i) _mm512_storeu_ps(c + i * stride, rows[i]);
+  static void store(const Sums& sums, float* c, bool add) {
+    _mm512_storeu_ps(c, add ? _mm512_add_ps(_mm512_loadu_ps(c), sums) : sums);
   }
 };
 
 void dot_panel_product(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                       int64_t column_tiles, float* c, int64_t c_stride) {
-  dot_product<VectorSums>(a, b, slices, row_tiles, column_tiles, c, c_stride);
+                       int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+  dot_product<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
 constexpr Bf16UnitKernels kKernels = {{dot_panel_product, nullptr, nullptr}, nullptr, nullptr};

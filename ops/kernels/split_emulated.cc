@@ -75,24 +75,20 @@ void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
   }
 }
 
-// VDPBF16PS with one pair of 16 rows against the pairs of 16 columns: odd k, then even k.
-void AddDots(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
-             const uint32_t* HWY_RESTRICT b) {
+// VDPBF16PS of 16 sums with one pair of a row and the pairs of 16 columns: odd k, then even k.
+void AddDots(float* HWY_RESTRICT sums, uint32_t pair, const uint32_t* HWY_RESTRICT pairs) {
   const DF d;
+  const DU du;
   HWY_ALIGN float b_even[kTileSide], b_odd[kTileSide];
-  Widen(b, b_even, b_odd);
-  for (int64_t i = 0; i < kTileSide; ++i) {
-    const DU du;
-    const auto bits = hn::Set(du, a[i * kTileSide]);
-    const VF a_even = Flush(hn::BitCast(d, hn::ShiftLeft<16>(bits)));
-    const VF a_odd = Flush(hn::BitCast(d, hn::And(bits, hn::Set(du, 0xFFFF0000u))));
-    for (int64_t j = 0; j < kTileSide; j += kLanes) {
-      float* to = c + i * kTileSide + j;
-      VF sum = Flush(hn::Load(d, to));
-      sum = Flush(hn::MulAdd(a_odd, hn::Load(d, b_odd + j), sum));
-      sum = Flush(hn::MulAdd(a_even, hn::Load(d, b_even + j), sum));
-      hn::Store(sum, d, to);
-    }
+  Widen(pairs, b_even, b_odd);
+  const auto bits = hn::Set(du, pair);
+  const VF a_even = Flush(hn::BitCast(d, hn::ShiftLeft<16>(bits)));
+  const VF a_odd = Flush(hn::BitCast(d, hn::And(bits, hn::Set(du, 0xFFFF0000u))));
+  for (int64_t j = 0; j < kTileSide; j += kLanes) {
+    VF sum = Flush(hn::Load(d, sums + j));
+    sum = Flush(hn::MulAdd(a_odd, hn::Load(d, b_odd + j), sum));
+    sum = Flush(hn::MulAdd(a_even, hn::Load(d, b_even + j), sum));
+    hn::Store(sum, d, sums + j);
   }
 }
 
@@ -114,9 +110,12 @@ namespace {
 
 constexpr std::int64_t kTileElements = kTileSide * kTileSide;
 
-void store_tile(const float* tile, float* c, std::int64_t stride) {
+void store_tile(const float* tile, float* c, std::int64_t stride, bool add) {
   for (std::int64_t i = 0; i < kTileSide; ++i) {
-    std::memcpy(c + i * stride, tile + i * kTileSide, kTileSide * sizeof(float));
+    for (std::int64_t j = 0; j < kTileSide; ++j) {
+      float& to = c[i * stride + j];
+      to = add ? to + tile[i * kTileSide + j] : tile[i * kTileSide + j];
+    }
   }
 }
 
@@ -138,33 +137,40 @@ struct EmulatedTiles {
     HWY_DYNAMIC_DISPATCH(MultiplyTiles)(sums[c], operands[a], operands[b]);
   }
   template <int t>
-  void store(float* c, std::int64_t stride) {
-    store_tile(sums[t], c, stride);
+  void store(float* c, std::int64_t stride, bool add) {
+    store_tile(sums[t], c, stride, add);
   }
 };
 
-struct EmulatedSums {
-  alignas(64) float sums[kTileElements];
-
-  void zero() { std::memset(sums, 0, sizeof(sums)); }
-  void add(const std::uint32_t* a, const std::uint32_t* b) {
-    HWY_DYNAMIC_DISPATCH(AddDots)(sums, a, b);
+// Vectors in memory.
+struct EmulatedVectors {
+  struct Sums {
+    alignas(64) float sums[kTileSide];
+  };
+  using Pairs = const std::uint32_t*;
+  static Sums zero() { return {}; }
+  static Pairs load(const std::uint32_t* pairs) { return pairs; }
+  static void dot(Sums& sums, std::uint32_t pair, const Pairs& pairs) {
+    HWY_DYNAMIC_DISPATCH(AddDots)(sums.sums, pair, pairs);
   }
-  void store(float* c, std::int64_t stride) { store_tile(sums, c, stride); }
+  static void store(const Sums& sums, float* c, bool add) {
+    for (std::int64_t j = 0; j < kTileSide; ++j) c[j] = add ? c[j] + sums.sums[j] : sums.sums[j];
+  }
 };
 
 template <int kTerms>
 void emulated_amx_product(const std::byte* a, const std::byte* b, std::int64_t slices,
                           std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                          std::int64_t c_stride) {
+                          std::int64_t c_stride, bool add) {
   EmulatedTiles tiles;
-  tile_product<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride);
+  tile_product<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride,
+                                      add);
 }
 
 void emulated_dot_product(const std::byte* a, const std::byte* b, std::int64_t slices,
                           std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                          std::int64_t c_stride) {
-  dot_product<EmulatedSums>(a, b, slices, row_tiles, column_tiles, c, c_stride);
+                          std::int64_t c_stride, bool add) {
+  dot_product<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
 }  // namespace

@@ -52,12 +52,10 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
       const bool carried = carried_by_terms(a_range.panel_largest, a_range.panel_smallest,
                                             b_range.panel_largest, b_range.panel_smallest, depth);
       float* const to = c + i * c_stride + j;
-      // Sums start at zero in the tiles and are added to C outside, since the units would take a
-      // denormal in C for zero.
-      const bool direct = carried && !accumulate && height == kSplitPanel && width == kSplitPanel;
+      const bool direct = carried && height == kSplitPanel && width == kSplitPanel;
       panel_product(panel_tiles(a_panel), panel_tiles(b_panel), slices, height > kTileSide ? 2 : 1,
                     width > kTileSide ? 2 : 1, direct ? to : product,
-                    direct ? c_stride : kSplitPanel);
+                    direct ? c_stride : kSplitPanel, direct && accumulate);
       if (direct) continue;
       if (!carried) {
         replace_uncarried(a_range, b_range, a.source.from(i, 0), b.source.from(0, j), height, width,

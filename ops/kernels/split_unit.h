@@ -16,12 +16,12 @@ enum class Bf16Unit : std::uint8_t {
   emulated_dot,
 };
 
-/// C = A B for the tiles of two panels of `terms` terms, the products of terms t, u with
-/// t + u < terms. C has 16 or 32 rows and columns (row_tiles, column_tiles: 1 or 2) and is
-/// overwritten.
+/// C = A B, or C += A B where `add`, for the tiles of two panels of `terms` terms: the products of
+/// terms t, u with t + u < terms. C has 16 or 32 rows and columns (row_tiles, column_tiles: 1 or
+/// 2). Sums start at zero and are added to C by an ordinary addition, which keeps a denormal in C.
 using PanelProduct = void (*)(const std::byte* a_tiles, const std::byte* b_tiles,
                               std::int64_t slices, std::int64_t row_tiles,
-                              std::int64_t column_tiles, float* c, std::int64_t c_stride);
+                              std::int64_t column_tiles, float* c, std::int64_t c_stride, bool add);
 
 struct Bf16UnitKernels {
   /// By number of terms less one; null where there is none (`dot` knows one term only).

@@ -8,7 +8,7 @@
 //   template <int t> void zero();                      tile t = 0
 //   template <int t> void load(const void* tile);      tile t = 1024 bytes
 //   template <int c, int a, int b> void multiply();    tile c += tile a times tile b
-//   template <int t> void store(float* c, std::int64_t stride);
+//   template <int t> void store(float* c, int64_t stride, bool add);  c = or += tile t
 #ifndef WEFT_OPS_KERNELS_TILE_PRODUCT_INL_H_
 #define WEFT_OPS_KERNELS_TILE_PRODUCT_INL_H_
 
@@ -52,7 +52,7 @@ struct TileProduct {
     if constexpr (kRowTiles == 2 && kColumnTiles == 2) tiles.template multiply<3, 5, 7>();
   }
 
-  void run(const char* a, const char* b, int64_t slices, float* c, int64_t c_stride) {
+  void run(const char* a, const char* b, int64_t slices, float* c, int64_t c_stride, bool add) {
     tiles.template zero<0>();
     if constexpr (kColumnTiles == 2) tiles.template zero<1>();
     if constexpr (kRowTiles == 2) tiles.template zero<2>();
@@ -75,29 +75,29 @@ struct TileProduct {
       a += kTerms * 2 * kTileBytes;
       b += kTerms * 2 * kTileBytes;
     }
-    tiles.template store<0>(c, c_stride);
-    if constexpr (kColumnTiles == 2) tiles.template store<1>(c + kTileSide, c_stride);
-    if constexpr (kRowTiles == 2) tiles.template store<2>(c + kTileSide * c_stride, c_stride);
+    tiles.template store<0>(c, c_stride, add);
+    if constexpr (kColumnTiles == 2) tiles.template store<1>(c + kTileSide, c_stride, add);
+    if constexpr (kRowTiles == 2) tiles.template store<2>(c + kTileSide * c_stride, c_stride, add);
     if constexpr (kRowTiles == 2 && kColumnTiles == 2) {
-      tiles.template store<3>(c + kTileSide * c_stride + kTileSide, c_stride);
+      tiles.template store<3>(c + kTileSide * c_stride + kTileSide, c_stride, add);
     }
   }
 };
 
-// C (row_tiles x column_tiles tiles, each 1 or 2) = A B for the tiles of two panels.
+// C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels.
 template <class Tiles, int kTerms>
 void tile_product(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
-                  int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride) {
+                  int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   const char* a = static_cast<const char*>(a_tiles);
   const char* b = static_cast<const char*>(b_tiles);
   if (row_tiles == 2 && column_tiles == 2) {
-    TileProduct<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride);
+    TileProduct<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (row_tiles == 2) {
-    TileProduct<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride);
+    TileProduct<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (column_tiles == 2) {
-    TileProduct<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride);
+    TileProduct<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else {
-    TileProduct<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride);
+    TileProduct<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   }
 }
 

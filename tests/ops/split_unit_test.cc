@@ -43,12 +43,13 @@ struct Operands {
 };
 
 std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
-                           int column_tiles = 2) {
+                           int column_tiles = 2, bool add = false) {
   alignas(64) float c[32 * 32];
   std::fill_n(c, 32 * 32, 99.0f);
   const kernels::Bf16UnitKernels& kernels = kernels::bf16_unit_kernels(unit);
   if (kernels.begin != nullptr) kernels.begin();
-  kernels.product[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32);
+  kernels.product[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32,
+                               add);
   if (kernels.end != nullptr) kernels.end();
   return std::vector<float>(c, c + 32 * 32);
 }
@@ -138,6 +139,16 @@ BOOST_AUTO_TEST_CASE(emulations_flush_denormals_where_multiply_adds_are_fused) {
   if (best != "AVX3" && best != "AVX2") return;
   const Operands o(1, 2, 127, 11);
   BOOST_TEST(same(tile_of(product(Bf16Unit::emulated_amx, o), 1, 0), expected_tile(o, 1, 0)));
+}
+
+BOOST_AUTO_TEST_CASE(products_are_added_to_c) {
+  for (const Bf16Unit unit :
+       {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::emulated_dot, Bf16Unit::dot}) {
+    if (!kernels::bf16_unit_available(unit)) continue;
+    const Operands o(1, 2, 4, 5);
+    const auto sums = product(unit, o), added = product(unit, o, 2, 2, true);
+    for (std::size_t i = 0; i < sums.size(); ++i) BOOST_REQUIRE_EQUAL(added[i], 99.0f + sums[i]);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
