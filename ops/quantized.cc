@@ -79,7 +79,7 @@ struct Quantized {
   std::int64_t panels() const { return (outputs + kPanel - 1) / kPanel; }
   std::int64_t groups() const { return (inputs + kGroup - 1) / kGroup; }
   std::int64_t panel_bytes() const {
-    return int4 ? groups() * kPanel * (kGroup / 2 + 2) : inputs * kPanel;
+    return int4 ? groups() * kPanel * (kGroup / 2 + 2) : (inputs + 3) / 4 * 4 * kPanel;
   }
   QuantizedWeights at(const KernelRun& run) const {
     return {run.inputs[q], run.inputs[scale], int4, inputs, outputs};
@@ -97,7 +97,7 @@ struct Quantized {
              static_cast<double>(to_float(scales[(panel * groups() + i / kGroup) * kPanel + lane]));
     }
     const auto* steps = run.in<std::int8_t>(static_cast<std::size_t>(q));
-    const double step = steps[(panel * inputs + i) * kPanel + lane];
+    const double step = steps[((panel * ((inputs + 3) / 4) + i / 4) * kPanel + lane) * 4 + i % 4];
     const std::int64_t at = panel * kPanel + lane;
     return step * (scale_dtype == DType::f64
                        ? run.in<double>(static_cast<std::size_t>(scale))[at]
@@ -229,18 +229,29 @@ std::vector<ValueType> infer_matmul(const InferContext& c) {
   return {{c.dtype(0), Shape(std::move(out))}};
 }
 
-Phase few_rows_phase(const Quantized& w, std::int64_t rows) {
-  Phase phase;
-  phase.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
-  phase.chunks = std::clamp<std::int64_t>(phase.chunks, 1, w.panels());
-  phase.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs *
-                  (0.5 + 0.5 * static_cast<double>(rows));
-  phase.body = [w, rows, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(w.panels(), chunks, chunk);
-    kernels::quantized_product(w.at(run), run.in<float>(0), w.inputs, rows, begin, end,
-                               run.out<float>(0), w.outputs);
+// The rows are first brought into the form that products read, by one chunk: they are small.
+Kernel few_rows_kernel(const Quantized& w, std::int64_t rows) {
+  Kernel kernel;
+  kernel.shared_scratch = kernels::prepared_rows_bytes(w.inputs, rows);
+  Phase prepare;
+  prepare.cost_ns = 0.3 * static_cast<double>(rows) * static_cast<double>(w.inputs);
+  prepare.body = [w, rows](const KernelRun& run, std::int64_t) {
+    kernels::prepare_rows(w.at(run), run.in<float>(0), rows, run.shared_scratch);
   };
-  return phase;
+  kernel.phases.push_back(std::move(prepare));
+
+  Phase product;
+  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
+  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
+  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs *
+                    (0.5 + 0.5 * static_cast<double>(rows));
+  product.body = [w, rows, chunks = product.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(w.panels(), chunks, chunk);
+    kernels::quantized_product(w.at(run), run.in<float>(0), run.shared_scratch, rows, begin, end,
+                               run.out<float>(0));
+  };
+  kernel.phases.push_back(std::move(product));
+  return kernel;
 }
 
 // Columns of a block of panels per chunk: its weights are converted block by block into scratch,
@@ -312,7 +323,7 @@ Kernel matmul_kernel(const KernelRequest& r) {
   const std::int64_t rows = w.outputs == 0 ? 0 : elements / w.outputs;
   if (r.inputs[0].dtype == DType::f64) return one_phase(double_phase(w, rows));
   if (elements == 0 || w.inputs == 0) return one_phase(zeros_phase(elements));
-  if (rows <= kFewRows) return one_phase(few_rows_phase(w, rows));
+  if (rows <= kFewRows) return few_rows_kernel(w, rows);
   return many_rows_kernel(w, rows);
 }
 
@@ -387,10 +398,10 @@ std::vector<OpSample> matmul_samples() {
 }
 
 std::vector<OpErrorSample> dequantize_errors() {
-  const ValueType q{DType::i8, {1, 5, 16}}, scale{DType::f32, {1, 16}};
+  const ValueType q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   return {
       {{q, scale}, {}, "inputs"},
-      {{q, scale}, matrix_attributes(6, 3), "q of an int8 matrix [6, 3] must be [1, 6, 16]"},
+      {{q, scale}, matrix_attributes(9, 3), "q of an int8 matrix [9, 3] must be [1, 3, 16, 4]"},
       {{q, {DType::f32, {2, 16}}},
        matrix_attributes(5, 3),
        "the scale of an int8 matrix [5, 3] must be [1, 16]"},
@@ -407,16 +418,16 @@ std::vector<OpErrorSample> dequantize_errors() {
 }
 
 std::vector<OpErrorSample> take_errors() {
-  const ValueType q{DType::i8, {1, 5, 16}}, scale{DType::f32, {1, 16}};
+  const ValueType q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   return {{{q, scale, {DType::f32, {2}}}, matrix_attributes(5, 3), "index"},
-          {{q, scale, {DType::i64, {2}}}, matrix_attributes(4, 3), "must be [1, 4, 16]"}};
+          {{q, scale, {DType::i64, {2}}}, matrix_attributes(4, 3), "must be [1, 1, 16, 4]"}};
 }
 
 std::vector<OpErrorSample> matmul_errors() {
-  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 5, 16}}, scale{DType::f32, {1, 16}};
+  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   const Attributes three{{"outputs", std::int64_t{3}}};
-  return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 5, 16]"},
-          {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 4, 16]"},
+  return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 2, 16, 4]"},
+          {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
           {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
           {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
           {{x, q, {DType::f64, {1, 16}}}, three, "must be f32, but is f64"}};

@@ -4,7 +4,9 @@
 // of 16 (the last one padded with zeros), and a panel is one run of memory in the order in which a
 // product with one row reads it, 16 outputs at a time:
 //
-//   int8  q      i8 [panels, inputs, 16]         W[i][16 p + l] = q[p][i][l] * scale[p][l]
+//   int8  q      i8 [panels, ceil(inputs / 4), 16, 4]
+//                                                four consecutive inputs of every channel:
+//                                                W[4 b + t][16 p + l] = q[p][b][l][t] * scale[p][l]
 //         scale  f32 [panels, 16]                one per output channel
 //   int4  q      u8 [panels, 4 groups, 16, 4]    the four bytes of (p, b, l) hold eight consecutive
 //                                                inputs of channel 16 p + l: input 8 b + 2 t is the
@@ -12,10 +14,11 @@
 //                                                each a signed number from -8 to 7
 //         scale  f16 [panels, groups, 16]        one per channel and group of 32 inputs
 //
-// groups = ceil(inputs / 32); what is behind the last input is 0. So a 32-bit lane of int4 holds
-// eight weights of its own channel, and one vector holds the scales that belong to it. These are
-// the formats of ggml's Q8 and Q4_0 (symmetric, groups of 32) but for the order in memory and
-// int8's scale per channel. The dtype of q says which of the two it is.
+// groups = ceil(inputs / 32); what is behind the last input is 0. So a 32-bit lane holds
+// four or eight weights of its own channel, as instructions for dot products of bytes want them,
+// and one vector holds the scales that belong to it. These are the formats of ggml's Q8 and Q4_0
+// (symmetric, groups of 32) but for the order in memory and int8's scale per channel. The dtype of
+// q says which of the two it is.
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,7 @@ void pack_int8_channel(const float* weights, std::int64_t inputs, std::int64_t l
   scales[lane] = scale;
   for (std::int64_t i = 0; i < inputs; ++i) {
     const float step = scale == 0 ? 0 : std::clamp(round_even(weights[i] / scale), -127.0f, 127.0f);
-    q[i * kPanel + lane] = static_cast<std::int8_t>(step);
+    q[(i / 4 * kPanel + lane) * 4 + i % 4] = static_cast<std::int8_t>(step);
   }
 }
 
@@ -145,7 +145,7 @@ DType quantized_scale_dtype(QuantizedFormat format) {
 
 Sizes quantized_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {
   const std::int64_t panels = (outputs + kPanel - 1) / kPanel;
-  if (format == QuantizedFormat::int8) return {panels, inputs, kPanel};
+  if (format == QuantizedFormat::int8) return {panels, (inputs + 3) / 4, kPanel, 4};
   return {panels, 4 * ((inputs + kGroup - 1) / kGroup), kPanel, 4};
 }
 
@@ -171,6 +171,7 @@ QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bo
   const std::int64_t q_panel = result.q.numel() / result.q.size(0);
   const std::int64_t scale_panel = result.scale.numel() / result.scale.size(0);
   const float* const w = matrix.data<float>();
+  const std::int64_t columns = matrix.size(1);
   std::vector<float> channels(static_cast<std::size_t>(kPanel * inputs));
   for (std::int64_t panel = 0; panel < result.q.size(0); ++panel) {
     const std::int64_t first = panel * kPanel, count = std::min(kPanel, outputs - first);
@@ -179,7 +180,7 @@ QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bo
       for (std::int64_t i = 0; i < inputs; ++i) {
         const std::int64_t row = transposed ? first + lane : i,
                            column = transposed ? i : first + lane;
-        channel[i] = w[row * matrix.size(1) + column];
+        channel[i] = w[row * columns + column];
         check_weight(channel[i], row, column, format);
       }
       if (format == QuantizedFormat::int8) {

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -142,6 +143,31 @@ std::vector<Tensors> convert(const std::vector<Candidate>& chosen, const Variabl
   return result;
 }
 
+// Moves all tensors into one block of memory: a block of some MiB is made of huge pages, which read
+// up to twice as fast as the small pages of one matrix.
+void gather(std::vector<Tensors>& tensors) {
+  constexpr std::size_t kAlignment = 4096;
+  const auto round_up = [](std::size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  std::size_t bytes = 0;
+  for (const Tensors& t : tensors) {
+    for (const Tensor* part : {&t.value, &t.scale})
+      bytes += part->defined() ? round_up(part->bytes()) : 0;
+  }
+  const auto block = Buffer::allocate(bytes);
+  std::size_t offset = 0;
+  for (Tensors& t : tensors) {
+    for (Tensor* part : {&t.value, &t.scale}) {
+      if (!part->defined()) continue;
+      Tensor moved = Tensor::view(part->dtype(), part->sizes(), block, offset);
+      std::memcpy(moved.mutable_raw(), part->raw(), part->bytes());
+      offset += round_up(part->bytes());
+      *part = std::move(moved);
+    }
+  }
+}
+
 Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix,
                  const Tensor& value) {
   const Variable v = graph.variable(info.name + std::string(suffix),
@@ -209,7 +235,8 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   store.check_whole("quantised");
   check_not_trained(programs, options);
   const std::vector<Candidate> chosen = select(find_candidates(source, programs), options.patterns);
-  const std::vector<Tensors> tensors = convert(chosen, store, options.weights);
+  std::vector<Tensors> tensors = convert(chosen, store, options.weights);
+  gather(tensors);
 
   QuantizedModel result;
   result.graph = std::make_shared<Graph>(source.shared_ops());

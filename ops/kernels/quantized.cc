@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "weft/ops/kernels/quantized_dot.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized.cc"
 #include "hwy/cache_control.h"
@@ -34,9 +36,11 @@ constexpr int64_t kAhead = 2048;
 
 // -- Weights as floats, before their scale --------------------------------------------------------
 
-HWY_INLINE V int8_weights(const int8_t* q) {
-  const hn::Rebind<int8_t, Floats> bytes;
-  return hn::ConvertTo(Floats(), hn::PromoteTo(Integers(), hn::LoadU(bytes, q)));
+// Weight `t` of the four in every lane.
+template <int t>
+HWY_INLINE V int8_weights(hn::Vec<Words> lanes) {
+  const auto top = hn::BitCast(Integers(), hn::ShiftLeft<24 - 8 * t>(lanes));
+  return hn::ConvertTo(Floats(), hn::ShiftRight<24>(top));
 }
 
 // Weight `t` of the eight in every lane.
@@ -93,34 +97,53 @@ HWY_INLINE void store_panel_part(V v, float* y, int64_t outputs, int64_t j) {
   }
 }
 
+HWY_INLINE void load_words(const void* q, hn::Vec<Words>* words) {
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p)
+    words[p] = hn::LoadU(Words(), static_cast<const uint32_t*>(q) + p * kLanes);
+}
+
+template <int kRows, int t>
+HWY_INLINE void int8_step(const hn::Vec<Words>* words, const float* x, int64_t x_stride,
+                          Sums<kRows>& sums) {
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    const V weights = int8_weights<t>(words[p]);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+      sums.add(r, p, t, weights, hn::Set(Floats(), x[r * x_stride + t]));
+  }
+}
+
 template <int kRows>
-void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t x_stride,
-                int64_t panel, float* HWY_RESTRICT y, int64_t y_stride) {
+HWY_INLINE void int8_inputs(const int8_t* q, const float* x, int64_t x_stride, Sums<kRows>& sums) {
+  hn::Vec<Words> words[kParts];
+  load_words(q, words);
+  int8_step<kRows, 0>(words, x, x_stride, sums);
+  int8_step<kRows, 1>(words, x, x_stride, sums);
+  int8_step<kRows, 2>(words, x, x_stride, sums);
+  int8_step<kRows, 3>(words, x, x_stride, sums);
+}
+
+template <int kRows>
+void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t panel,
+                float* HWY_RESTRICT y) {
   const Floats d;
-  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * w.inputs * kPanel;
+  const int64_t blocks = (w.inputs + 3) / 4, whole = w.inputs / 4;
+  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * blocks * 4 * kPanel;
   Sums<kRows> sums;
   sums.clear();
-  int64_t i = 0;
-  for (; i + 4 <= w.inputs; i += 4) {
-    hwy::Prefetch(q + i * kPanel + kAhead);
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; ++u) {
-#pragma GCC unroll 16
-      for (int p = 0; p < kParts; ++p) {
-        const V weights = int8_weights(q + (i + u) * kPanel + p * kLanes);
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r)
-          sums.add(r, p, u, weights, hn::Set(d, x[r * x_stride + i + u]));
-      }
-    }
+  for (int64_t b = 0; b < whole; ++b) {
+    hwy::Prefetch(q + b * 4 * kPanel + kAhead);
+    int8_inputs<kRows>(q + b * 4 * kPanel, x + 4 * b, w.inputs, sums);
   }
-  for (; i < w.inputs; ++i) {
-#pragma GCC unroll 16
-    for (int p = 0; p < kParts; ++p) {
-      const V weights = int8_weights(q + i * kPanel + p * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) sums.add(r, p, 0, weights, hn::Set(d, x[r * x_stride + i]));
+  if (whole < blocks) {
+    float padded[kRows * 4] = {};
+    for (int r = 0; r < kRows; ++r) {
+      memcpy(padded + r * 4, x + r * w.inputs + whole * 4,
+             static_cast<size_t>(w.inputs - whole * 4) * sizeof(float));
     }
+    int8_inputs<kRows>(q + whole * 4 * kPanel, padded, 4, sums);
   }
   const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
 #pragma GCC unroll 4
@@ -128,7 +151,7 @@ void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
 #pragma GCC unroll 16
     for (int p = 0; p < kParts; ++p) {
       store_panel_part(hn::Mul(sums.total(r, p), hn::LoadU(d, scale + p * kLanes)),
-                       y + r * y_stride, w.outputs, panel * kPanel + p * kLanes);
+                       y + r * w.outputs, w.outputs, panel * kPanel + p * kLanes);
     }
   }
 }
@@ -154,11 +177,7 @@ HWY_INLINE void int4_group(const uint8_t* q, const uint16_t* scale, const float*
 #pragma GCC unroll 4
   for (int step = 0; step < 4; ++step) {
     hn::Vec<Words> words[kParts];
-#pragma GCC unroll 16
-    for (int p = 0; p < kParts; ++p) {
-      words[p] =
-          hn::LoadU(Words(), reinterpret_cast<const uint32_t*>(q + step * kStepBytes) + p * kLanes);
-    }
+    load_words(q + step * kStepBytes, words);
     const float* xs = x + step * kStep;
     int4_step<kRows, 0>(words, xs, x_stride, sums);
     int4_step<kRows, 1>(words, xs, x_stride, sums);
@@ -181,8 +200,8 @@ HWY_INLINE void int4_group(const uint8_t* q, const uint16_t* scale, const float*
 }
 
 template <int kRows>
-void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t x_stride,
-                int64_t panel, float* HWY_RESTRICT y, int64_t y_stride) {
+void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t panel,
+                float* HWY_RESTRICT y) {
   const int64_t groups = (w.inputs + kGroup - 1) / kGroup, whole = w.inputs / kGroup;
   const uint8_t* q = static_cast<const uint8_t*>(w.q) + panel * groups * 4 * kStepBytes;
   const uint16_t* scale = static_cast<const uint16_t*>(w.scale) + panel * groups * kPanel;
@@ -195,12 +214,12 @@ void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
     hwy::Prefetch(at + kAhead + 64);
     hwy::Prefetch(at + kAhead + 128);
     hwy::Prefetch(at + kAhead + 192);
-    int4_group<kRows>(at, scale + g * kPanel, x + g * kGroup, x_stride, total);
+    int4_group<kRows>(at, scale + g * kPanel, x + g * kGroup, w.inputs, total);
   }
   if (whole < groups) {
     HWY_ALIGN float padded[kRows * kGroup] = {};
     for (int r = 0; r < kRows; ++r) {
-      memcpy(padded + r * kGroup, x + r * x_stride + whole * kGroup,
+      memcpy(padded + r * kGroup, x + r * w.inputs + whole * kGroup,
              static_cast<size_t>(w.inputs - whole * kGroup) * sizeof(float));
     }
     int4_group<kRows>(q + whole * 4 * kStepBytes, scale + whole * kPanel, padded, kGroup, total);
@@ -209,34 +228,48 @@ void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
     for (int p = 0; p < kParts; ++p) {
-      store_panel_part(total[r * kParts + p], y + r * y_stride, w.outputs,
+      store_panel_part(total[r * kParts + p], y + r * w.outputs, w.outputs,
                        panel * kPanel + p * kLanes);
     }
   }
 }
 
 template <int kRows>
-HWY_INLINE void product_panel(const QuantizedWeights& w, const float* x, int64_t x_stride,
-                              int64_t panel, float* y, int64_t y_stride) {
+HWY_INLINE void product_panel(const QuantizedWeights& w, const float* x, int64_t panel, float* y) {
   if (w.int4) {
-    int4_panel<kRows>(w, x, x_stride, panel, y, y_stride);
+    int4_panel<kRows>(w, x, panel, y);
   } else {
-    int8_panel<kRows>(w, x, x_stride, panel, y, y_stride);
+    int8_panel<kRows>(w, x, panel, y);
   }
 }
 
-void product(const QuantizedWeights& w, const float* x, int64_t x_stride, int64_t rows,
-             int64_t begin, int64_t end, float* y, int64_t y_stride) {
+void product_fma(const QuantizedWeights& w, const float* x, int64_t rows, int64_t begin,
+                 int64_t end, float* y) {
   for (int64_t panel = begin; panel < end; ++panel) {
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4)
-      product_panel<4>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+    for (; r + 4 <= rows; r += 4) product_panel<4>(w, x + r * w.inputs, panel, y + r * w.outputs);
     if (r + 2 <= rows) {
-      product_panel<2>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+      product_panel<2>(w, x + r * w.inputs, panel, y + r * w.outputs);
       r += 2;
     }
-    if (r < rows)
-      product_panel<1>(w, x + r * x_stride, x_stride, panel, y + r * y_stride, y_stride);
+    if (r < rows) product_panel<1>(w, x + r * w.inputs, panel, y + r * w.outputs);
+  }
+}
+
+// Dot products of bytes are outside Highway: they belong to its AVX3 target, so that tests which
+// force another one test that.
+bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::dot_unit(); }
+
+void prepare(const QuantizedWeights& w, const float* x, int64_t rows, std::byte* prepared) {
+  if (has_dot()) kernels::prepare_dot_rows(w, x, rows, prepared);
+}
+
+void product(const QuantizedWeights& w, const float* x, const std::byte* prepared, int64_t rows,
+             int64_t begin, int64_t end, float* y) {
+  if (has_dot() && kernels::can_dot(w, rows, prepared)) {
+    kernels::dot_product(w, prepared, rows, begin, end, y);
+  } else {
+    product_fma(w, x, rows, begin, end, y);
   }
 }
 
@@ -264,9 +297,8 @@ void int4_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t 
 #pragma GCC unroll 16
     for (int p = 0; p < kParts; ++p) {
       scales[p] = int4_scales(scale + i / kGroup * kPanel + p * kLanes);
-      words[p] = hn::LoadU(
-          Words(), reinterpret_cast<const uint32_t*>(q + i / kStep * kStepBytes) + p * kLanes);
     }
+    load_words(q + i / kStep * kStepBytes, words);
     float* to = out + (i - first) * stride;
     const int64_t rows = last - i;
     int4_rows<0>(words, scales, rows, to, stride);
@@ -280,18 +312,33 @@ void int4_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t 
   }
 }
 
+template <int t>
+HWY_INLINE void int8_rows(const hn::Vec<Words>* words, const V* scales, int64_t rows, float* out,
+                          int64_t stride) {
+  if (t >= rows) return;
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    hn::StoreU(hn::Mul(int8_weights<t>(words[p]), scales[p]), Floats(),
+               out + t * stride + p * kLanes);
+  }
+}
+
 void int8_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t panel, float* out,
                 int64_t stride) {
-  const Floats d;
-  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * w.inputs * kPanel;
+  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * ((w.inputs + 3) / 4) * 4 * kPanel;
   const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
-  for (int64_t i = first; i < last; ++i) {
+  V scales[kParts];
 #pragma GCC unroll 16
-    for (int p = 0; p < kParts; ++p) {
-      hn::StoreU(
-          hn::Mul(int8_weights(q + i * kPanel + p * kLanes), hn::LoadU(d, scale + p * kLanes)), d,
-          out + (i - first) * stride + p * kLanes);
-    }
+  for (int p = 0; p < kParts; ++p) scales[p] = hn::LoadU(Floats(), scale + p * kLanes);
+  for (int64_t i = first; i < last; i += 4) {
+    hn::Vec<Words> words[kParts];
+    load_words(q + i * kPanel, words);
+    float* to = out + (i - first) * stride;
+    const int64_t rows = last - i;
+    int8_rows<0>(words, scales, rows, to, stride);
+    int8_rows<1>(words, scales, rows, to, stride);
+    int8_rows<2>(words, scales, rows, to, stride);
+    int8_rows<3>(words, scales, rows, to, stride);
   }
 }
 
@@ -326,15 +373,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft::kernels {
 namespace {
+HWY_EXPORT(prepare);
 HWY_EXPORT(product);
+HWY_EXPORT(product_fma);
 HWY_EXPORT(block);
 HWY_EXPORT(channel);
 }  // namespace
 
-void quantized_product(const QuantizedWeights& w, const float* x, std::int64_t x_stride,
-                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
-                       std::int64_t y_stride) {
-  HWY_DYNAMIC_DISPATCH(product)(w, x, x_stride, rows, begin, end, y, y_stride);
+std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows) {
+  return dot_rows_bytes(inputs, rows);
+}
+void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
+                  std::byte* prepared) {
+  HWY_DYNAMIC_DISPATCH(prepare)(w, x, rows, prepared);
+}
+void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y) {
+  HWY_DYNAMIC_DISPATCH(product)(w, x, prepared, rows, begin, end, y);
+}
+void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64_t rows,
+                           std::int64_t begin, std::int64_t end, float* y) {
+  HWY_DYNAMIC_DISPATCH(product_fma)(w, x, rows, begin, end, y);
 }
 void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
                       std::int64_t begin, std::int64_t end, float* out, std::int64_t stride) {

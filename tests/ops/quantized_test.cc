@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "weft/ops/kernels/quantized.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/messages.h"
@@ -113,10 +114,11 @@ BOOST_AUTO_TEST_CASE(the_layout_is_as_documented) {
   BOOST_TEST(four.scale.at((1 * 2 + 1) * 16 + 1) == 1.0);
 
   const QuantizedMatrix eight = quantize_matrix(w, kInt8, false);
-  BOOST_TEST((eight.q.sizes() == Sizes{2, 40, 16}));
+  BOOST_TEST((eight.q.sizes() == Sizes{2, 10, 16, 4}));
   BOOST_TEST((eight.scale.sizes() == Sizes{2, 16}));
   for (std::int64_t i = 0; i < eight.q.numel(); ++i)
-    BOOST_REQUIRE_EQUAL(eight.q.data<std::int8_t>()[i], i == (40 + 33) * 16 + 1 ? -127 : 0);
+    BOOST_REQUIRE_EQUAL(eight.q.data<std::int8_t>()[i],
+                        i == ((10 + 8) * 16 + 1) * 4 + 1 ? -127 : 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
@@ -164,6 +166,55 @@ BOOST_AUTO_TEST_CASE(products_agree_with_products_of_floats_on_every_target) {
       }
     }
   });
+}
+
+BOOST_AUTO_TEST_CASE(every_way_of_multiplying_agrees) {
+  testing::for_each_simd_target([](const char* target) {
+    for (const auto format : {kInt8, kInt4}) {
+      for (const std::int64_t inputs : {1, 30, 64, 333}) {
+        const std::int64_t outputs = 37, rows = 7;
+        const QuantizedMatrix m =
+            quantize_matrix(sample_uniform({inputs, outputs}, 9), format, false);
+        const Tensor floats = dequantize(m, inputs, outputs);
+        const Tensor x = sample_uniform({rows, inputs}, 10);
+        const Tensor expected = testing::reference_matmul(x, floats, false, false);
+        Tensor y = Tensor::empty(DType::f32, {rows, outputs});
+        kernels::quantized_product_fma({m.q.raw(), m.scale.raw(), format == kInt4, inputs, outputs},
+                                       x.data<float>(), rows, 0, 3, y.mutable_data<float>());
+        BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << inputs) {
+          BOOST_TEST(rms_difference(y, expected) <= 2e-7 * rms(expected) * std::sqrt(inputs + 3.0));
+          BOOST_TEST(rms_difference(multiply(x, m, outputs), expected) <=
+                     2e-7 * rms(expected) * std::sqrt(inputs + 3.0));
+        }
+      }
+    }
+  });
+}
+
+// Values that bytes cannot carry are multiplied as floats: what belongs to them comes out.
+BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
+  for (const auto format : {kInt8, kInt4}) {
+    const QuantizedMatrix m = quantize_matrix(sample_uniform({40, 5}, 11, 0.5, 1.5), format, false);
+    const Tensor floats = dequantize(m, 40, 5);
+    for (const float scale : {0.0f, 1e-44f, 1e-38f, 1e-30f, 1e-20f, 1e30f}) {
+      Tensor x = sample_uniform({1, 40}, 12, 0.5, 1.5);
+      for (std::int64_t i = 0; i < 40; ++i) x.mutable_data<float>()[i] *= scale;
+      const Tensor expected = testing::reference_matmul(x, floats, false, false);
+      const Tensor y = multiply(x, m, 5);
+      BOOST_TEST_CONTEXT(scale) {
+        BOOST_TEST(rms_difference(y, expected) <= 2e-6 * rms(expected) + 1e-43);
+      }
+    }
+    for (const float value : {INFINITY, -INFINITY, NAN}) {
+      Tensor x = sample_uniform({2, 40}, 13);
+      x.mutable_data<float>()[7] = value;
+      const Tensor y = multiply(x, m, 5);
+      for (std::int64_t j = 0; j < 5; ++j) {
+        BOOST_TEST((std::isnan(value) ? std::isnan(y.at(j)) : y.at(j) == value));
+        BOOST_TEST(std::isfinite(y.at(5 + j)));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(error_of_a_product_is_that_of_its_weights) {
