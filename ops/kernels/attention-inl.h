@@ -8,6 +8,7 @@
 #endif
 
 #include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/attention_row-inl.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/kernels/softmax_rows-inl.h"
 
@@ -20,16 +21,22 @@ template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                                  int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
                                  std::byte* gemm_scratch) {
-  kernels::gemm({.m = rows,
-                 .n = cols,
-                 .k = a.D,
-                 .a = {a.q + a.query_row(b, h, i0) * a.D, a.D, 1},
-                 .b = {a.k + a.key_row(b, h, j0) * a.D, 1, a.D},
-                 .c = s,
-                 .c_stride = stride,
-                 .accumulate = false,
-                 .engine = a.engine},
-                gemm_scratch);
+  const T* q = a.q + a.query_row(b, h, i0) * a.D;
+  const T* k = a.k + a.key_row(b, h, j0) * a.D;
+  if (rows == 1 && a.engine == nullptr) {
+    single_query_scores(q, k, cols, a.D, s);
+  } else {
+    kernels::gemm({.m = rows,
+                   .n = cols,
+                   .k = a.D,
+                   .a = {q, a.D, 1},
+                   .b = {k, 1, a.D},
+                   .c = s,
+                   .c_stride = stride,
+                   .accumulate = false,
+                   .engine = a.engine},
+                  gemm_scratch);
+  }
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t i = i0 + r;
     T* row = s + r * stride;

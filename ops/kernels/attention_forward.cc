@@ -52,11 +52,16 @@ void forward(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0, int64_
     }
     if (a.engine != nullptr) row_drop_tiny(row, count);
   }
+  const T* values = a.v + a.key_row(b, h, keys.begin) * a.Dv;
+  if (rows == 1 && a.engine == nullptr) {
+    single_query_values(s, values, count, a.Dv, target);
+    return;
+  }
   kernels::gemm({.m = rows,
                  .n = a.Dv,
                  .k = count,
                  .a = {s, stride, 1},
-                 .b = {a.v + a.key_row(b, h, keys.begin) * a.Dv, a.Dv, 1},
+                 .b = {values, a.Dv, 1},
                  .c = target,
                  .c_stride = a.Dv,
                  .accumulate = false,

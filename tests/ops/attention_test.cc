@@ -108,6 +108,19 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
   check(in, {{"scale", 0.3}}, 1e-5);
 }
 
+BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t size : {1, 5, 16, 20, 64, 150}) {
+      for (const std::int64_t keys : {1, 3, 4, 7, 33}) {
+        std::vector<Tensor> in = operands(1, 2, 1, 1, keys, size, size + 3);
+        check(in, {{"scale", 0.3}}, 1e-5);
+        in[10] = ints({(keys + 1) / 2});
+        check(in, {{"scale", 0.3}}, 1e-5);
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
   std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});
