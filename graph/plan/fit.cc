@@ -14,8 +14,9 @@ namespace {
 
 using Index = std::size_t;
 
-constexpr int kTries = 4;            // until offsets fit what the sum of live bytes promises
+constexpr int kTries = 6;            // until offsets fit what the sum of live bytes promises
 constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
+constexpr std::size_t kNearby = 12;  // targets above the least
 constexpr std::size_t kTiny = 4096;  // a variable of so few bytes may as well be copied at the end
 
 std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
@@ -154,23 +155,25 @@ class Repeater {
 };
 
 // The smallest plan of a search that does not know the budget, so that the error and the planning
-// after it say the same.
+// after it say the same: halvings down to the least that can live at the same time, and targets a
+// little above it, some of which fit the arena better.
 std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProblem& problem,
                                     std::shared_ptr<Plan> whole) {
   std::shared_ptr<Plan> best = std::move(whole);
+  const auto attempt = [&](std::size_t target) {
+    const auto recomputed = choose_recomputed(problem, target);
+    if (!recomputed) return false;
+    auto plan = Repeater(ordered, problem, *recomputed).run();
+    if (plan->arena_bytes < best->arena_bytes) best = std::move(plan);
+    return true;
+  };
   std::size_t low = 0;
   std::size_t high = peak_bytes(problem, Recomputed(problem.steps.size(), -1));
   for (int i = 0; i < kSearchSteps; ++i) {
     const std::size_t target = low + (high - low) / 2;
-    const auto recomputed = choose_recomputed(problem, target);
-    if (!recomputed) {
-      low = target;
-      continue;
-    }
-    high = target;
-    auto plan = Repeater(ordered, problem, *recomputed).run();
-    if (plan->arena_bytes < best->arena_bytes) best = std::move(plan);
+    (attempt(target) ? high : low) = target;
   }
+  for (std::size_t i = 1; i <= kNearby; ++i) attempt(high + i * high / 512);
   return best;
 }
 
@@ -192,7 +195,7 @@ std::shared_ptr<const Plan> fit(Plan plan, std::size_t budget) {
     if (!recomputed) break;
     auto tried = Repeater(ordered, problem, *recomputed).run();
     if (tried->arena_bytes <= budget) return tried;
-    const std::size_t missed = tried->arena_bytes - budget;
+    const std::size_t missed = std::max(tried->arena_bytes - budget, budget / 256);
     if (missed >= target) break;
     target -= missed;
   }

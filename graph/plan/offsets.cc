@@ -10,14 +10,17 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostForBySize = 8192;
+constexpr std::size_t kGoodEnough = 512;  // one part of so many is not worth another attempt
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-std::size_t by_size(std::vector<MemoryBlock>& blocks) {
+// Every block at the lowest place that is free while it lives; `before` says who chooses first.
+template <class Before>
+std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+                   [&](std::size_t a, std::size_t b) { return before(blocks[a], blocks[b]); });
   struct Placed {
     std::size_t offset, end;
     int first, last;
@@ -121,13 +124,28 @@ std::size_t by_time(std::vector<MemoryBlock>& blocks) {
 }  // namespace
 
 std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
-  const std::size_t time_total = by_time(blocks);
-  if (blocks.size() > kMostForBySize || time_total == live_peak(blocks)) return time_total;
-  std::vector<MemoryBlock> other = blocks;
-  const std::size_t size_total = by_size(other);
-  if (size_total >= time_total) return time_total;
-  blocks = std::move(other);
-  return size_total;
+  const std::size_t least = live_peak(blocks);
+  std::size_t total = by_time(blocks);
+  if (blocks.size() > kMostForBySize) return total;
+  const auto attempt = [&](auto before) {
+    if (total - least <= least / kGoodEnough) return;
+    std::vector<MemoryBlock> other = blocks;
+    const std::size_t needed = one_by_one(other, before);
+    if (needed >= total) return;
+    total = needed;
+    blocks = std::move(other);
+  };
+  attempt([](const MemoryBlock& a, const MemoryBlock& b) { return a.bytes > b.bytes; });
+  // What lives long lies at the bottom: the results of a forward pass that its backward pass reads.
+  attempt(
+      [](const MemoryBlock& a, const MemoryBlock& b) { return a.end - a.begin > b.end - b.begin; });
+  attempt([](const MemoryBlock& a, const MemoryBlock& b) {
+    const auto area = [](const MemoryBlock& m) {
+      return static_cast<double>(m.bytes) * (m.end - m.begin + 1);
+    };
+    return area(a) > area(b);
+  });
+  return total;
 }
 
 std::size_t live_peak(const std::vector<MemoryBlock>& blocks) {

@@ -15,10 +15,10 @@ struct MemoryBlock {
 };
 
 /// Sets the offsets, multiples of 64 bytes, such that blocks which live at the same time do not
-/// overlap, and returns the bytes needed. Takes the better of two: the largest block first at the
-/// lowest free place (Pisarchyk and Lee, "Efficient memory management for deep neural net
-/// inference", 2020), left out where its quadratic time would show; and in order of time at the
-/// best fitting hole.
+/// overlap, and returns the bytes needed. Takes the best of several: in order of time at the best
+/// fitting hole; and at the lowest free place the largest block first (Pisarchyk and Lee,
+/// "Efficient memory management for deep neural net inference", 2020), the one that lives longest,
+/// or the one with most bytes times waves, left out where their quadratic time would show.
 std::size_t assign_offsets(std::vector<MemoryBlock>& blocks);
 
 /// Most bytes (each block rounded up to 64) that live at the same time: what no assignment can
