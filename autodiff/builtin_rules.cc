@@ -35,6 +35,7 @@ const RuleSet& builtin_rules() {
     add_softmax_rules(s);
     add_norm_rules(s);
     add_cross_entropy_rules(s);
+    add_linear_cross_entropy_rules(s);
     add_attention_rules(s);
     add_rope_rules(s);
     return s;

@@ -72,6 +72,7 @@ void add_random_rules(RuleSet& rules);
 void add_softmax_rules(RuleSet& rules);
 void add_norm_rules(RuleSet& rules);
 void add_cross_entropy_rules(RuleSet& rules);
+void add_linear_cross_entropy_rules(RuleSet& rules);
 void add_attention_rules(RuleSet& rules);
 void add_rope_rules(RuleSet& rules);
 

@@ -21,6 +21,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_softmax_ops(*set);
     add_norm_ops(*set);
     add_cross_entropy_ops(*set);
+    add_linear_cross_entropy_ops(*set);
     add_attention_ops(*set);
     add_rope_ops(*set);
     return set;

@@ -22,6 +22,7 @@ void add_random_ops(OpSet& ops);   // random_*, dropout, key_*
 void add_softmax_ops(OpSet& ops);  // softmax, log_softmax
 void add_norm_ops(OpSet& ops);     // layer_norm, rms_norm and their gradients
 void add_cross_entropy_ops(OpSet& ops);
+void add_linear_cross_entropy_ops(OpSet& ops);  // with the layer before it, in chunks of rows
 void add_attention_ops(OpSet& ops);
 void add_rope_ops(OpSet& ops);
 

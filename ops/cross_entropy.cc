@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
+#include "weft/ops/class_targets.h"
 #include "weft/ops/kernels/cross_entropy.h"
 #include "weft/ops/sample_data.h"
 
@@ -52,18 +53,13 @@ std::vector<ValueType> infer_cross_entropy_grad(const InferContext& c) {
 /// Logits seen as [outer, classes, inner], positions as [outer, inner].
 struct Layout {
   std::int64_t outer = 1, classes = 1, inner = 1;
-  DType target_dtype = DType::i64;
-  std::int64_t ignore_index = 0;
+  ClassTargets targets;
   double smoothing = 0;
 
   std::int64_t positions() const { return outer * inner; }
   /// Offset of class 0 of a position.
   std::int64_t offset(std::int64_t position) const {
     return position / inner * classes * inner + position % inner;
-  }
-  std::int64_t target(const void* targets, std::int64_t position) const {
-    return target_dtype == DType::i64 ? static_cast<const std::int64_t*>(targets)[position]
-                                      : static_cast<const std::int32_t*>(targets)[position];
   }
 };
 
@@ -74,34 +70,10 @@ Layout make_layout(const KernelRequest& request, std::size_t logits) {
   for (std::size_t i = 0; i < axis; ++i) l.outer *= sizes[i];
   l.classes = sizes[axis];
   for (std::size_t i = axis + 1; i < sizes.size(); ++i) l.inner *= sizes[i];
-  l.target_dtype = request.inputs[logits + 1].dtype;
-  l.ignore_index = request.attributes.integer("ignore_index");
+  l.targets = {request.inputs[logits + 1].dtype, l.classes,
+               request.attributes.integer("ignore_index")};
   l.smoothing = request.attributes.real("label_smoothing");
   return l;
-}
-
-/// "[2, 3]" of a flat position.
-std::string position_text(std::int64_t position, const Sizes& sizes) {
-  Sizes index(sizes.size());
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    index[i] = position % sizes[i];
-    position /= sizes[i];
-  }
-  return to_string(index);
-}
-
-std::function<void(const KernelRun&)> target_check(const Layout& layout, const Sizes& sizes,
-                                                   std::size_t operand) {
-  return [=](const KernelRun& run) {
-    for (std::int64_t p = 0; p < layout.positions(); ++p) {
-      const std::int64_t t = layout.target(run.inputs[operand], p);
-      if ((t < 0 || t >= layout.classes) && t != layout.ignore_index) {
-        throw DataError(fmt::format(
-            "targets{} is {}, but there are {} classes: it must be in [0, {}) or ignore_index {}",
-            position_text(p, sizes), t, layout.classes, layout.classes, layout.ignore_index));
-      }
-    }
-  };
 }
 
 /// Positions of one piece of work where the class axis is not the last.
@@ -136,7 +108,7 @@ Kernel forward_kernel(const KernelRequest& request) {
   const bool want_loss = request.has_output(0), want_lse = request.has_output(1);
   const std::int64_t positions = l.positions();
   Kernel kernel;
-  kernel.check = target_check(l, request.inputs[1].sizes, 1);
+  kernel.check = check_targets(l.targets, request.inputs[1].sizes, 1);
   kernel.shared_scratch = static_cast<std::size_t>(2 * positions) * sizeof(T);
   Phase phase;
   phase.chunks = piece_chunks(l);
@@ -156,9 +128,9 @@ Kernel forward_kernel(const KernelRequest& request) {
       }
       if (!want_loss) return;
       for (std::int64_t i = p + first; i < p + last; ++i) {
-        const std::int64_t t = l.target(run.inputs[1], i);
+        const std::int64_t t = l.targets.at(run.inputs[1], i);
         double loss = 0;
-        if (t != l.ignore_index) {
+        if (l.targets.counts(t)) {
           const double log_sum = static_cast<double>(lse[i]);
           loss = log_sum - static_cast<double>(x[l.offset(i) + t * l.inner]);
           if (l.smoothing > 0) {
@@ -178,7 +150,7 @@ template <class T>
 Kernel backward_kernel(const KernelRequest& request) {
   const Layout l = make_layout(request, 1);
   Kernel kernel;
-  kernel.check = target_check(l, request.inputs[2].sizes, 2);
+  kernel.check = check_targets(l.targets, request.inputs[2].sizes, 2);
   kernel.shared_scratch = static_cast<std::size_t>(l.positions()) * sizeof(T);
   Phase phase;
   phase.chunks = piece_chunks(l);
@@ -190,7 +162,7 @@ Kernel backward_kernel(const KernelRequest& request) {
     for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
       const std::int64_t p = o * l.inner, offset = o * l.classes * l.inner;
       for (std::int64_t i = p + first; i < p + last; ++i) {
-        counted[i] = l.target(run.inputs[2], i) == l.ignore_index ? T(0) : g[i];
+        counted[i] = l.targets.counts(l.targets.at(run.inputs[2], i)) ? g[i] : T(0);
       }
       const T shift =
           l.smoothing > 0 ? static_cast<T>(l.smoothing / static_cast<double>(l.classes)) : T(0);
@@ -202,8 +174,8 @@ Kernel backward_kernel(const KernelRequest& request) {
         logits_grad_columns(args, l.inner, first, last);
       }
       for (std::int64_t i = p + first; i < p + last; ++i) {
-        const std::int64_t t = l.target(run.inputs[2], i);
-        if (t == l.ignore_index || counted[i] == 0) continue;
+        const std::int64_t t = l.targets.at(run.inputs[2], i);
+        if (!l.targets.counts(t) || counted[i] == 0) continue;
         dx[l.offset(i) + t * l.inner] -= static_cast<T>(1 - l.smoothing) * counted[i];
       }
     });

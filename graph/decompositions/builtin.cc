@@ -26,6 +26,7 @@ const DecompositionSet& builtin_decompositions() {
     add_softmax_decompositions(s);
     add_norm_decompositions(s);
     add_cross_entropy_decompositions(s);
+    add_linear_cross_entropy_decompositions(s);
     add_attention_decompositions(s);
     return s;
   }();

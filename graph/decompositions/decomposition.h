@@ -38,6 +38,7 @@ void add_conv_decompositions(DecompositionSet& set);
 void add_softmax_decompositions(DecompositionSet& set);
 void add_norm_decompositions(DecompositionSet& set);
 void add_cross_entropy_decompositions(DecompositionSet& set);
+void add_linear_cross_entropy_decompositions(DecompositionSet& set);
 void add_attention_decompositions(DecompositionSet& set);
 
 }  // namespace weft

@@ -16,6 +16,8 @@ const std::vector<Pass>& default_passes() {
       {"fold", "evaluates nodes whose operands are constants", fold_constants},
       {"simplify", "removes operations that change nothing", simplify},
       {"quantized", "products with weights in fewer bits read those bits", fold_quantized},
+      {"join_head", "joins the last linear layer and its cross-entropy", join_head},
+      {"accumulate", "adds rows to a sum instead of beside it", accumulate},
   };
   return passes;
 }

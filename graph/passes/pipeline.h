@@ -30,15 +30,15 @@ struct Pass {
   Module (*run)(Module module, const PassOptions& options) = nullptr;
 };
 
-/// Weft's passes in the order in which they run: inline, fold, simplify, quantized. Every pass also
-/// drops what the program does not need (it copies what is reachable) and merges equal nodes
-/// (building interns them).
+/// Weft's passes in the order in which they run: see pipeline.cc. Every pass also drops what the
+/// program does not need (it copies what is reachable) and merges equal nodes (building interns
+/// them).
 const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
 /// the same bits as the original, except that sign and payload of a NaN may differ, and that
-/// products with quantised weights sum in another order. Throws ArgumentError for an unknown name
-/// in `disabled`.
+/// products with quantised weights, join_head and accumulate add the same terms in another order.
+/// Throws ArgumentError for an unknown name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
 
@@ -53,5 +53,10 @@ Module simplify(Module module, const PassOptions& options = {});
 /// Makes products with quantised weights, and rows taken from them, read them as they are: see
 /// quantized.cc.
 Module fold_quantized(Module module, const PassOptions& options = {});
+
+/// Joins a linear layer with the cross-entropy of its outputs, forward and backward: join_head.cc.
+Module join_head(Module module, const PassOptions& options = {});
+/// Lets index_add add to what its result is added to: accumulate.cc.
+Module accumulate(Module module, const PassOptions& options = {});
 
 }  // namespace weft

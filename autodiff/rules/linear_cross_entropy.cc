@@ -1,0 +1,53 @@
+// Gradient of linear_cross_entropy: a fused op for the loss; softmax of the logits for lse.
+#include "weft/autodiff/rule.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft {
+namespace {
+
+// d lse / d logits = softmax(logits), whole in memory: training does not need it.
+std::vector<Value> gradient_of_lse(const GradientContext& c) {
+  const Value x = c.input(0), weight = c.input(1), bias = c.input(2);
+  const bool transposed = c.attributes().flag("transpose_weight");
+  Dim count = 1;
+  for (const Dim& d : c.output(1).shape()) count *= d;
+  const Value flat = reshape(x, Shape{count, x.size(-1)});
+  const Value product = matmul(flat, weight, {.transpose_b = transposed});
+  const Value logits = bias.defined() ? product + bias : product;
+  const Shape column{count, Dim(1)};
+  const Value p = exp(logits - reshape(c.output(1), column)) * reshape(c.cotangent(1), column);
+  const Value dx = matmul(p, weight, {.transpose_b = !transposed});
+  const Value dweight =
+      transposed ? matmul(p, flat, {.transpose_a = true}) : matmul(flat, p, {.transpose_a = true});
+  return {reshape(dx, x.shape()), dweight, bias.defined() ? sum(p, 0) : Value()};
+}
+
+std::vector<Value> gradient_linear_cross_entropy(const GradientContext& c) {
+  std::vector<Value> result(3);
+  if (c.has_cotangent(0)) {
+    Node& node = c.graph().apply(
+        "linear_cross_entropy_grad",
+        {c.cotangent(), c.input(0), c.input(1), c.input(2), c.input(3), c.output(1)},
+        c.attributes());
+    result = {node.output(0), node.output(1), c.input(2).defined() ? node.output(2) : Value()};
+  }
+  if (!c.has_cotangent(1)) return result;
+  const std::vector<Value> more = gradient_of_lse(c);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (!more[i].defined()) continue;
+    result[i] = result[i].defined() ? result[i] + more[i] : more[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_linear_cross_entropy_rules(RuleSet& rules) {
+  rules.add("linear_cross_entropy", gradient_linear_cross_entropy);
+}
+
+}  // namespace weft

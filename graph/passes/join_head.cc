@@ -1,0 +1,274 @@
+// Joins a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
+// of a language model's training step, are never whole in memory:
+//
+//   logits = matmul(x, weight) [+ bias]        loss, lse = linear_cross_entropy(x, weight, bias, t)
+//   loss, lse = cross_entropy(logits, t)   ->
+//   d = cross_entropy_grad(g, logits, t, lse)  dx, dweight, dbias = linear_cross_entropy_grad(...)
+//   dx, dweight, dbias of d
+//
+// and both into one linear_cross_entropy_with_grad where g does not depend on the loss, which is so
+// unless somebody differentiates a function of it: the logits are computed once then. It happens
+// only where nobody else reads logits or d.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weft/graph/passes/pipeline.h"
+
+namespace weft {
+namespace {
+
+bool is(const Value& v, std::string_view op) { return v.defined() && v.node().op().name == op; }
+bool is(const Node& n, std::string_view op) { return n.op().name == op; }
+
+struct Use {
+  Node* node;
+  std::size_t operand;
+};
+
+/// Who reads a value; `kept` are outputs and updates of the program.
+struct Readers {
+  std::unordered_map<Value, std::vector<Use>, ValueHash> of;
+  std::unordered_set<Value, ValueHash> kept;
+
+  explicit Readers(const Program& program) {
+    for (Node* n : program.nodes()) {
+      for (std::size_t i = 0; i < n->inputs().size(); ++i) {
+        if (n->inputs()[i].defined()) of[n->inputs()[i]].push_back({n, i});
+      }
+    }
+    for (const auto& [name, value] : program.outputs()) kept.insert(value);
+    for (const auto& [variable, value] : program.updates()) kept.insert(value);
+  }
+  const std::vector<Use>& uses(Value v) const {
+    static const std::vector<Use> none;
+    const auto it = of.find(v);
+    return it == of.end() ? none : it->second;
+  }
+};
+
+struct Linear {
+  Value product, x, weight, bias;
+  bool transposed = false;
+};
+
+// `logits` as a product with a matrix, and a bias.
+std::optional<Linear> match_linear(Value logits) {
+  Linear l;
+  l.product = logits;
+  if (is(logits, "add")) {
+    const Value a = logits.node().input(0), b = logits.node().input(1);
+    l.product = is(a, "matmul") ? a : b;
+    l.bias = is(a, "matmul") ? b : a;
+    if (is(l.bias, "broadcast_to")) l.bias = l.bias.node().input(0);
+    const Shape classes{logits.size(-1)};
+    if (!(l.bias.shape() == classes) || !(l.product.type() == logits.type())) return std::nullopt;
+  }
+  if (!is(l.product, "matmul")) return std::nullopt;
+  const Attributes& a = l.product.node().attributes();
+  l.x = l.product.node().input(0);
+  l.weight = l.product.node().input(1);
+  if (a.flag("transpose_a") || l.weight.rank() != 2) return std::nullopt;
+  // A weight in fewer bits is for inference, where the logits are wanted anyway.
+  if (l.x.dtype() != l.weight.dtype() || l.x.dtype() != logits.dtype()) return std::nullopt;
+  if (l.x.dtype() != DType::f32 && l.x.dtype() != DType::f64) return std::nullopt;
+  l.transposed = a.flag("transpose_b");
+  return l;
+}
+
+Value without_reshape(Value v) { return is(v, "reshape") ? v.node().input(0) : v; }
+
+/// One head of the program.
+class Head {
+ public:
+  Head(Node& loss, const Readers& readers) : loss_(loss), readers_(readers) {}
+
+  // Fills in everything; false if the pattern is not there.
+  bool match() {
+    const Value logits = loss_.input(0);
+    if (loss_.instance() != 0 || loss_.attributes().integer("axis") != logits.rank() - 1) {
+      return false;
+    }
+    const auto linear = match_linear(logits);
+    if (!linear) return false;
+    linear_ = *linear;
+    if (readers_.kept.contains(logits) || readers_.kept.contains(linear_.product)) return false;
+    if (linear_.bias.defined() && readers_.uses(linear_.product).size() != 1) return false;
+    for (const Use& use : readers_.uses(logits)) {
+      if (use.node == &loss_ && use.operand == 0) continue;
+      if (!is(*use.node, "cross_entropy_grad") || grad_ != nullptr || !match_grad(*use.node)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // What the values of the pattern become, in the same graph.
+  std::vector<std::pair<Value, Value>> replacements() const {
+    Graph& graph = loss_.graph();
+    const Attributes& given = loss_.attributes();
+    const Attributes attributes = {
+        {"transpose_weight", linear_.transposed},
+        {"ignore_index", given.integer("ignore_index")},
+        {"label_smoothing", given.real("label_smoothing")},
+        {"precision", linear_.product.node().attributes().text("precision")}};
+    const auto apply = [&](std::string_view op, std::vector<Value> inputs) -> Node& {
+      const std::size_t before = graph.node_count();
+      Node& node = graph.apply(op, std::move(inputs), attributes, graph.location(loss_));
+      if (graph.node_count() != before) graph.copy_place(loss_, node);
+      return node;
+    };
+    const Value x = linear_.x, weight = linear_.weight, bias = linear_.bias, t = loss_.input(1);
+    std::vector<std::pair<Value, Value>> result;
+    if (grad_ == nullptr) {
+      Node& forward = apply("linear_cross_entropy", {x, weight, bias, t});
+      return {{loss_.output(0), forward.output(0)}, {loss_.output(1), forward.output(1)}};
+    }
+    const Value g = grad_->input(0);
+    int first_gradient = 0;
+    Node* node = nullptr;
+    if (depends_on_loss(g)) {
+      Node& forward = apply("linear_cross_entropy", {x, weight, bias, t});
+      result = {{loss_.output(0), forward.output(0)}, {loss_.output(1), forward.output(1)}};
+      node = &apply("linear_cross_entropy_grad", {g, x, weight, bias, t, forward.output(1)});
+    } else {
+      node = &apply("linear_cross_entropy_with_grad", {g, x, weight, bias, t});
+      result = {{loss_.output(0), node->output(0)}, {loss_.output(1), node->output(1)}};
+      first_gradient = 2;
+    }
+    for (const auto& [value, which] : gradients_) {
+      Value made = node->output(first_gradient + which);
+      if (!(made.shape() == value.shape())) {
+        made = graph.apply("reshape", {made}, {{"shape", value.shape()}}, {}).output(0);
+      }
+      result.emplace_back(value, made);
+    }
+    return result;
+  }
+
+ private:
+  bool match_grad(Node& grad) {
+    if (!(grad.input(2) == loss_.input(1)) || !(grad.input(3) == loss_.output(1)) ||
+        !(grad.attributes() == loss_.attributes()) || grad.instance() != 0) {
+      return false;
+    }
+    grad_ = &grad;
+    return match_readers(grad.output(0));
+  }
+
+  // Every reader of d, or of d as a matrix, makes one of the gradients.
+  bool match_readers(Value d) {
+    if (readers_.kept.contains(d)) return false;
+    for (const Use& use : readers_.uses(d)) {
+      Node& node = *use.node;
+      if (is(node, "reshape") && node.output(0).rank() == 2 &&
+          node.output(0).size(1) == d.size(-1)) {
+        if (!match_readers(node.output(0))) return false;
+      } else if (is(node, "matmul")) {
+        const int which = gradient_of_product(node, use.operand);
+        if (which < 0) return false;
+        gradients_.emplace_back(node.output(0), which);
+      } else if (is(node, "sum") && linear_.bias.defined() && sums_rows(node)) {
+        gradients_.emplace_back(node.output(0), 2);
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // 0 for dx, 1 for dweight, -1 for another product.
+  int gradient_of_product(const Node& node, std::size_t operand) const {
+    const Attributes& a = node.attributes();
+    const bool ta = a.flag("transpose_a"), tb = a.flag("transpose_b");
+    if (a.text("precision") != linear_.product.node().attributes().text("precision")) return -1;
+    const Value other = node.input(1 - operand);
+    if (operand == 0 && !ta && other == linear_.weight && tb == !linear_.transposed) return 0;
+    const bool rows = node.input(0).rank() == 2 && node.input(1).rank() == 2 &&
+                      without_reshape(other) == without_reshape(linear_.x);
+    const bool x_fits = rows && other.size(-1) == linear_.x.size(-1);
+    if (x_fits && ta && !tb && operand == (linear_.transposed ? 0u : 1u)) return 1;
+    return -1;
+  }
+
+  static bool sums_rows(const Node& node) {
+    const auto& axes = node.attributes().integers("axes");
+    const int rank = node.input(0).rank();
+    if (static_cast<int>(axes.size()) != rank - 1) return false;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] != static_cast<std::int64_t>(i)) return false;
+    }
+    return true;
+  }
+
+  // Inputs have smaller ids, so that the search ends soon.
+  bool depends_on_loss(Value g) const {
+    std::vector<Node*> stack = {&g.node()};
+    std::unordered_set<const Node*> seen;
+    while (!stack.empty()) {
+      Node* n = stack.back();
+      stack.pop_back();
+      if (n == &loss_) return true;
+      if (n->id() < loss_.id() || !seen.insert(n).second) continue;
+      for (const Value& v : n->inputs()) {
+        if (v.defined()) stack.push_back(&v.node());
+      }
+    }
+    return false;
+  }
+
+  Node& loss_;
+  const Readers& readers_;
+  Linear linear_;
+  Node* grad_ = nullptr;
+  std::vector<std::pair<Value, int>> gradients_;  // value, and which output it is
+};
+
+// A copy of the program in which others stand in for some of its values.
+Module copy_with(const Program& program, const std::vector<std::pair<Value, Value>>& replaced) {
+  const Graph& source = *program.graph();
+  Module copy{std::make_unique<Graph>(source.shared_ops()), Program(program.name())};
+  Graph& target = *copy.graph;
+  copy.program.precision(program.precision());
+  target.share_symbols(source);
+  for (const DimEquation& e : source.requirements()) target.require(e, {});
+  Cloner cloner(target);
+  for (const Value& v : program.inputs()) cloner.copy(v);
+  for (const Variable& v : program.variables()) cloner.copy(v.value());
+  // The new nodes first: whatever is copied afterwards reads them.
+  for (const auto& [from, to] : replaced) cloner.set(from, cloner.copy(to));
+  for (const auto& [name, value] : program.outputs()) {
+    copy.program.output(name, cloner.copy(value), {});
+  }
+  for (const auto& [variable, value] : program.updates()) {
+    copy.program.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
+  }
+  for (const auto& [name, value] : source.names()) {
+    const Value copied = cloner.find(value);
+    if (copied.defined()) target.set_name(name, copied, {});
+  }
+  return copy;
+}
+
+}  // namespace
+
+Module join_head(Module module, const PassOptions&) {
+  const std::vector<Node*> nodes = module.program.nodes();
+  const bool has_loss = std::any_of(nodes.begin(), nodes.end(),
+                                    [](const Node* n) { return is(*n, "cross_entropy"); });
+  if (!has_loss) return module;
+  const Readers readers(module.program);
+  std::vector<std::pair<Value, Value>> replaced;
+  for (Node* n : nodes) {
+    if (!is(*n, "cross_entropy")) continue;
+    Head head(*n, readers);
+    if (!head.match()) continue;
+    for (const auto& pair : head.replacements()) replaced.push_back(pair);
+  }
+  if (replaced.empty()) return module;
+  // First the new nodes, said to be the old ones: everything copied afterwards reads them.
+  return copy_with(module.program, replaced);
+}
+
+}  // namespace weft
