@@ -299,6 +299,13 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
       BOOST_TEST_CONTEXT(name) BOOST_TEST(f[name].get<double>() > 0);
     }
   }
+  const std::string step = "train --model char-small --batch 2 --seq 16";
+  const auto free = figures(step);
+  const auto tight = figures(step + " --memory-budget " +
+                             std::to_string(free["arena_bytes"].get<std::size_t>() * 19 / 20));
+  BOOST_TEST(tight["arena_bytes"].get<double>() <= 0.95 * free["arena_bytes"].get<double>());
+  BOOST_TEST(tight["recomputed_bytes"].get<double>() > 0);
+  BOOST_TEST(tight["flops"].get<double>() == free["flops"].get<double>());
   const auto d = figures("decode --model char-small --context 4");
   BOOST_TEST(d["seconds_per_token"].get<double>() > 0);
   BOOST_TEST(d["floor_fraction"].get<double>() > 0);

@@ -57,6 +57,10 @@ void add_bench_command(CLI::App& app, Action& action) {
   CLI::App* train = command->add_subcommand("train", "A whole training step");
   const auto training = std::make_shared<ModelBench>();
   add_model(*train, *training);
+  train
+      ->add_option("--memory-budget", training->memory_budget,
+                   "most bytes of the arena (600MiB); the rest is computed again")
+      ->transform(CLI::AsSizeValue(false));
   train->callback([training, &action] { action = [training] { return bench_train(*training); }; });
 
   CLI::App* forward = command->add_subcommand("forward", "A forward pass, all logits");

@@ -39,7 +39,8 @@ struct ModelBench {
   std::string model = "gpt2";
   std::int64_t batch = 4;
   std::int64_t seq = 256;
-  bool profile = false;  // a table of times per node, on stderr
+  std::size_t memory_budget = 0;  // SessionOptions::memory_budget
+  bool profile = false;           // a table of times per node, on stderr
 };
 int bench_train(const ModelBench& bench);
 int bench_forward(const ModelBench& bench);

@@ -1,0 +1,154 @@
+// weft_startup: what a program pays before its first step, and what ever new shapes cost.
+//
+//   weft_startup [--load FILE] [--batches N]
+//
+// prints, for the training step of GPT-2 124M (batch 4, seq 256), the time on one core to build and
+// differentiate it, to compile it, to plan it for its first sizes and for others, also within a
+// memory budget; with --load, the time to write a checkpoint to FILE and to load it by mmap; and,
+// for a small model, the time of N batches (1,000) of as many shapes beside the same batches
+// planned before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/bind.h"
+#include "weft/graph/plan/specialise.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/train/language_model.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(const std::function<void()>& work) {
+  const auto begin = Clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// The fastest of a few: start-up work is short, and what disturbs it only adds.
+double best_of(int times, const std::function<void()>& work) {
+  double best = milliseconds(work);
+  for (int i = 1; i < times; ++i) best = std::min(best, milliseconds(work));
+  return best;
+}
+
+void show(const char* what, double ms, const char* goal = "") {
+  fmt::print("{:<46} {:>9.1f} ms  {}\n", what, ms, goal);
+  std::fflush(stdout);
+}
+
+GptConfig gpt2() {
+  return {.vocab = 50257, .layers = 12, .heads = 12, .width = 768, .context = 1024};
+}
+
+Bindings sizes(const CompiledProgram& program, std::int64_t batch, std::int64_t seq) {
+  return bind_symbols(program, {{"tokens", {}, {batch, seq}}, {"targets", {}, {batch, seq}}}, {});
+}
+
+void measure_start() {
+  const TrainSettings settings{.steps = 1000, .batch = 4};
+  const double build = best_of(5, [&] {
+    Graph graph;
+    build_gpt_programs(graph, gpt2(), settings);
+  });
+  Graph graph;
+  const Program train = build_gpt_programs(graph, gpt2(), settings).train;
+  const double compiling = best_of(5, [&] { compile(train, {}); });
+  const auto program = compile(train, {});
+  std::shared_ptr<const Plan> plan;
+  const double planning = best_of(5, [&] { plan = specialise(program, sizes(*program, 4, 256)); });
+  const double again = best_of(5, [&] { specialise(program, sizes(*program, 3, 201)); });
+  show("build and differentiate", build);
+  show("compile", compiling);
+  show("plan", planning);
+  show("in all", build + compiling + planning, "(goal 100)");
+  show("plan for another shape", again, "(goal 10)");
+  fmt::print("{} steps, arena {:.1f} MiB\n", plan->steps.size(),
+             static_cast<double>(plan->arena_bytes) / (1 << 20));
+  for (const double part : {0.95, 0.9, 0.85, 0.8, 0.75, 0.7}) {
+    const auto budget = static_cast<std::size_t>(part * static_cast<double>(plan->arena_bytes));
+    try {
+      std::shared_ptr<const Plan> fitted;
+      const double ms = best_of(2, [&] {
+        fitted = specialise(program, sizes(*program, 4, 256), {.memory_budget = budget});
+      });
+      double first = 0, second = 0;
+      for (const PlanStep& s : fitted->steps) (s.again ? second : first) += s.cost_ns;
+      show(fmt::format("plan within {:.0f} MiB", static_cast<double>(budget) / (1 << 20)).c_str(),
+           ms, fmt::format("{:.1f}% of the estimated time again", 100 * second / first).c_str());
+    } catch (const ArgumentError& e) {
+      fmt::print("{}\n", e.what());
+      break;
+    }
+  }
+}
+
+void measure_load(const std::string& path) {
+  Graph graph;
+  const auto programs = build_gpt_programs(graph, gpt2(), {.steps = 1000, .batch = 4});
+  Session session(graph);
+  session.initialise();
+  show("write a checkpoint",
+       milliseconds([&] { save_checkpoint(path, session, {programs.train}); }));
+  show("load it by mmap", best_of(3, [&] { load_checkpoint(path); }), "(goal 50)");
+}
+
+void measure_stream(int batches) {
+  Graph graph;
+  const GptConfig config{.vocab = 512, .layers = 2, .heads = 4, .width = 128, .context = 64};
+  const Program train =
+      build_gpt_programs(graph, config, {.steps = 100000, .batch = 16, .warmup = 10}).train;
+  Session session(graph, {.seed = 1, .plan_cache = 1024});
+  // All different, with about as much work in any stretch of the stream.
+  const auto batch = [](int i) {
+    const std::int64_t j = i * std::int64_t{613} % 1024;  // a permutation
+    const std::int64_t rows = 8 + j % 32, seq = 33 + j / 32;
+    const Tensor ids = Tensor::zeros(DType::i32, {rows, seq});
+    return NamedTensors{{"tokens", ids}, {"targets", ids}};
+  };
+  session.run(train, {{"tokens", Tensor::zeros(DType::i32, {4, 64})},
+                      {"targets", Tensor::zeros(DType::i32, {4, 64})}});
+  const auto pass = [&] {
+    return milliseconds([&] {
+      for (int i = 0; i < batches; ++i) session.run(train, batch(i));
+    });
+  };
+  const double fresh = pass();
+  const std::int64_t plans = session.specialise_count() - 1;
+  const double known = pass();
+  fmt::print("{} batches of {} shapes: {:.2f} ms each when new, {:.2f} ms when known: {:.3f} x\n",
+             batches, plans, fresh / batches, known / batches, fresh / known);
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  std::string load;
+  int batches = 1000;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    if (i + 1 < argc && option == "--load") {
+      load = argv[i + 1];
+    } else if (i + 1 < argc && option == "--batches") {
+      batches = std::clamp(std::atoi(argv[i + 1]), 1, 1000);
+    } else {
+      fmt::print(stderr, "usage: weft_startup [--load FILE] [--batches N]\n");
+      return 2;
+    }
+  }
+  weft::measure_start();
+  if (!load.empty()) weft::measure_load(load);
+  weft::measure_stream(batches);
+  return 0;
+}
