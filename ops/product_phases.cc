@@ -286,8 +286,10 @@ void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) 
 
 // Chunks read about so many bytes of the large operand.
 constexpr double kChunkBytes = 1 << 17;
-// Columns are cut at multiples of these: rows of B are read in long runs, columns are runs already.
-constexpr std::int64_t kRowRun = 512, kColumns = 8;
+// Columns are cut at multiples of these: rows of a B in memory are read in long runs (in cache,
+// shorter ones do), columns are runs already.
+constexpr std::int64_t kRowRun = kernels::kFewRowsBlock, kCachedRowRun = 64, kColumns = 8;
+constexpr double kCachedBytes = 1 << 24;
 
 // `transposed` computes C^T = B^T A^T, for few columns.
 void few_rows_piece(const Product& p, const KernelRun& run, std::int64_t product, bool transposed,
@@ -319,10 +321,10 @@ void few_rows_piece(const Product& p, const KernelRun& run, std::int64_t product
 void add_few_rows(Kernel& kernel, const ProductRef& p, bool transposed) {
   const std::int64_t many = transposed ? p->shape.m : p->shape.n;
   const bool rows = (transposed ? p->shape.a.row_stride : p->shape.b.column_stride) == 1;
-  const std::int64_t run_length = rows ? kRowRun : kColumns;
   const double bytes =
       static_cast<double>(many) * static_cast<double>(p->shape.k) *
       static_cast<double>(dtype_size((transposed ? p->shape.a : p->shape.b).dtype));
+  const std::int64_t run_length = !rows ? kColumns : bytes > kCachedBytes ? kRowRun : kCachedRowRun;
   const std::int64_t pieces = std::min(
       chunk_count(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(kChunkBytes)),
       divide_up(many, run_length));

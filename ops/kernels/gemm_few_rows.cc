@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm_few_rows.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come before.
-#include "hwy/cache_control.h"
 #include "weft/ops/kernels/gemm_pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
@@ -19,17 +18,25 @@ using kernels::MatrixSource;
 
 template <class T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
-// Sums that fit the registers beside the operands.
-constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 24 : 12;
+// Sums that a kernel keeps in registers.
+constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 
-// Bytes that are fetched ahead of where B is read: a few memory latencies at full bandwidth.
-constexpr int64_t kFetchBytes = 4096;
-constexpr int64_t kFetchRows = 12;
+// Rows of B are added in groups, over so many columns of C at a time (which stay in the L1 cache),
+// while the next group is fetched: memory is read in runs, whatever the length of a row.
+constexpr int64_t kGroup = 16;
+constexpr int64_t kBlockColumns = kernels::kFewRowsBlock;
+// Where B has contiguous columns, this far ahead of them.
+constexpr int64_t kFetchBytes = 8192;
+
+// Into the second-level cache: the first level has too few buffers for misses to keep memory busy
+// by fetching into it (measured: 0.8 of a plain read's speed instead of all of it).
+HWY_INLINE void fetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 // A by rows (of which there may be fewer than a kernel computes: the last is repeated), and C.
 template <class T>
 struct Rows {
   const T* a[kFewRows];
+  T* sums;  // kFewRows x kBlockColumns
   T* c;
   int64_t count, row_stride, column_stride;
   bool accumulate;
@@ -49,12 +56,13 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
   return load_widened(d, buffer);
 }
 
-// -- B has contiguous rows: sums of its rows, some vectors of columns at a time ------------------
+// -- B has contiguous rows: sums of its rows -----------------------------------------------------
 
-// `width` columns from j on, at most kVectors vectors (exactly so many where kVectors > 1).
+// sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in order.
+// `width` is that of kVectors vectors; where kVectors is 1, it may be less.
 template <int kRows, int kVectors, class S, class T>
-void sum_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j, int64_t width,
-                 const Rows<T>& rows) {
+HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S* HWY_RESTRICT b,
+                          int64_t b_stride, int64_t width, T* HWY_RESTRICT sums) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr int lanes = kLanes<T>;
@@ -62,48 +70,64 @@ void sum_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
   V sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = hn::Load(d, sums + r * kBlockColumns + v * lanes);
+    }
   }
-  const bool partial = width < kVectors * lanes;
-  for (int64_t p = 0; p < k; ++p) {
-    const S* row = b + p * b_stride + j;
+  for (int64_t q = 0; q < group; ++q) {
+    const S* row = b + q * b_stride;
     V bv[kVectors];
-    if (kVectors == 1 && partial) {
+    if (kVectors == 1 && width < lanes) {
       bv[0] = load_first(d, row, width);
     } else {
-#pragma GCC unroll 16
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        if (v * lanes % line == 0) hwy::Prefetch(row + kFetchRows * b_stride + v * lanes);
+        if (v * lanes % line == 0) fetch(row + kGroup * b_stride + v * lanes);
         bv[v] = load_widened(d, row + v * lanes);
       }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const V ar = hn::Set(d, rows.a[r][p]);
-#pragma GCC unroll 16
+      const V ar = hn::Set(d, rows.a[r][p + q]);
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
     }
   }
-  HWY_ALIGN T values[kVectors * lanes];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, values + v * lanes);
-    for (int64_t q = 0; q < width; ++q) rows.put(r, j + q, values[q]);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(sum[r][v], d, sums + r * kBlockColumns + v * lanes);
+    }
   }
 }
 
 template <int kRows, class S, class T>
 void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
-  constexpr int vectors = kRows == 1 ? 8 : kSums / kRows;
+  constexpr int vectors = HWY_MIN(8, kSums / kRows);
   constexpr int64_t lanes = kLanes<T>;
-  int64_t j = 0;
-  for (; j + vectors * lanes <= n; j += vectors * lanes) {
-    sum_columns<kRows, vectors>(k, b, b_stride, j, vectors * lanes, rows);
-  }
-  for (; j < n; j += lanes) {
-    sum_columns<kRows, 1>(k, b, b_stride, j, HWY_MIN(lanes, n - j), rows);
+  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
+    const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
+    for (int64_t i = 0; i < kRows * kBlockColumns; ++i) rows.sums[i] = T(0);
+    for (int64_t p = 0; p < k; p += kGroup) {
+      const int64_t group = HWY_MIN(kGroup, k - p);
+      const S* first = b + p * b_stride + j0;
+      int64_t j = 0;
+      for (; j + vectors * lanes <= columns; j += vectors * lanes) {
+        add_group<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes,
+                                  rows.sums + j);
+      }
+      for (; j < columns; j += lanes) {
+        add_group<kRows, 1>(rows, p, group, first + j, b_stride, HWY_MIN(lanes, columns - j),
+                            rows.sums + j);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int64_t j = 0; j < columns; ++j) {
+        rows.put(r, j0 + j, rows.sums[r * kBlockColumns + j]);
+      }
+    }
   }
 }
 
@@ -143,7 +167,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 #pragma GCC unroll 2
       for (int q = 0; q < kColumns; ++q) {
         const S* at = columns[q] + p + s * lanes;
-        if (s * lanes % line == 0) hwy::Prefetch(at + ahead);
+        if (s * lanes % line == 0) fetch(at + ahead);
         bv[q] = load_widened(d, at);
       }
 #pragma GCC unroll 8
@@ -181,8 +205,9 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 
 template <int kRows, class S, class T>
 void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
-  // A single row reads B as one stream; several rows use a vector of A for two columns.
-  constexpr int columns = kRows >= 4 && 2 * kRows <= kSums ? 2 : 1;
+  // One stream of memory is read fastest; with many rows, A takes more reading than B unless two
+  // columns share it.
+  constexpr int columns = kRows > 4 && 2 * kRows <= kSums ? 2 : 1;
   int64_t j = 0;
   for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
   for (; j < n; ++j) dot_columns<kRows, 1>(k, b, b_stride, j, rows);
@@ -220,6 +245,8 @@ void copy_rows(const FewRowsProblem& g, T* to) {
 template <class T>
 Rows<T> rows_of(const FewRowsProblem& g, T* scratch) {
   Rows<T> rows;
+  rows.sums = scratch;
+  scratch += kFewRows * kBlockColumns;
   rows.c = static_cast<T*>(g.c);
   rows.count = g.m;
   rows.row_stride = g.c_row_stride;
@@ -272,7 +299,8 @@ namespace kernels {
 bool few_rows_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
 
 std::size_t few_rows_scratch_bytes(DType result, std::int64_t k) {
-  return (static_cast<std::size_t>(kFewRows * k) * dtype_size(result) + 63) / 64 * 64;
+  return (static_cast<std::size_t>(kFewRows * (k + kFewRowsBlock)) * dtype_size(result) + 63) / 64 *
+         64;
 }
 
 void few_rows(const FewRowsProblem& problem, std::byte* scratch) {
