@@ -1,7 +1,6 @@
 // Records of elementwise ops with two operands, and of where.
 #include <fmt/format.h>
 
-#include "weft/ops/broadcast_plan.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/binary.h"
@@ -9,32 +8,47 @@
 namespace weft {
 namespace {
 
-using elementwise::at;
 using elementwise::sample_values;
 using kernels::BinaryOp;
 using kernels::CompareOp;
 using kernels::LogicalOp;
-using kernels::RowOperand;
-
-using RowFunction = void (*)(DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n);
 
 // Nanoseconds per float on one core, roughly: the first is what memory allows.
 constexpr double kExactNs = 0.4, kPowNs = 25.0;
 
-Kernel make_row_kernel(const KernelRequest& request, double ns_per_element, RowFunction row) {
-  const DType in = request.inputs[0].dtype, out = request.outputs[0].dtype;
-  BroadcastPlan plan(request.outputs[0].sizes, {request.inputs[0].sizes, request.inputs[1].sizes});
-  return elementwise::make_kernel(
-      plan.numel(), ns_per_element,
-      [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
-        const std::size_t size = dtype_size(in);
-        plan.for_rows(begin, end,
-                      [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {
-                        row(in, {at(run.inputs[0], from[0], size), plan.step(0)},
-                            {at(run.inputs[1], from[1], size), plan.step(1)},
-                            at(run.outputs[0], i, dtype_size(out)), count);
-                      });
-      });
+RowKernel make_row(const RowRequest& request, RowKernel::Function function,
+                   double ns_per_element = kExactNs) {
+  RowKernel row;
+  row.function = function;
+  row.scalars = request.scalars;
+  row.ns_per_element = ns_per_element;
+  return row;
+}
+
+template <BinaryOp op>
+RowKernel arithmetic(const RowRequest& request) {
+  return make_row(request, kernels::binary_row(op, request.inputs[0]),
+                  op == BinaryOp::pow ? kPowNs : kExactNs);
+}
+
+/// Without the check of the data that integers need: null for them.
+template <BinaryOp op>
+RowKernel unchecked(const RowRequest& request) {
+  return is_integer(request.inputs[0]) ? RowKernel{} : arithmetic<op>(request);
+}
+
+template <CompareOp op>
+RowKernel comparison(const RowRequest& request) {
+  return make_row(request, kernels::compare_row(op, request.inputs[0]));
+}
+
+template <LogicalOp op>
+RowKernel logical(const RowRequest& request) {
+  return make_row(request, kernels::logical_row(op));
+}
+
+RowKernel where_row(const RowRequest& request) {
+  return make_row(request, kernels::where_row(dtype_size(request.output)));
 }
 
 /// "[1, 2]": where a flattened position lies.
@@ -65,18 +79,10 @@ std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad
   }
 }
 
-template <BinaryOp op>
-Kernel make_binary(const KernelRequest& request) {
-  return make_row_kernel(request, op == BinaryOp::pow ? kPowNs : kExactNs,
-                         [](DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-                           kernels::binary_row(op, dtype, a, b, out, n);
-                         });
-}
-
 /// Integer division by zero and negative integer powers have no value: refused before the run.
 template <BinaryOp op>
 Kernel make_partial(const KernelRequest& request) {
-  Kernel kernel = make_binary<op>(request);
+  Kernel kernel = elementwise::kernel<arithmetic<op>>(request);
   const OperandSpec b = request.inputs[1];
   if (!is_integer(b.dtype) || request.outputs[0].numel() == 0) return kernel;
   kernel.check = [b](const KernelRun& run) {
@@ -93,39 +99,6 @@ Kernel make_partial(const KernelRequest& request) {
                     index_text(i, b.sizes)));
   };
   return kernel;
-}
-
-template <CompareOp op>
-Kernel make_compare(const KernelRequest& request) {
-  return make_row_kernel(request, kExactNs,
-                         [](DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-                           kernels::compare_row(op, dtype, a, b, out, n);
-                         });
-}
-
-template <LogicalOp op>
-Kernel make_logical(const KernelRequest& request) {
-  return make_row_kernel(request, kExactNs,
-                         [](DType, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-                           kernels::logical_row(op, a, b, out, n);
-                         });
-}
-
-Kernel make_where(const KernelRequest& request) {
-  const std::size_t size = dtype_size(request.outputs[0].dtype);
-  BroadcastPlan plan(request.outputs[0].sizes,
-                     {request.inputs[0].sizes, request.inputs[1].sizes, request.inputs[2].sizes});
-  return elementwise::make_kernel(
-      plan.numel(), kExactNs,
-      [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
-        plan.for_rows(begin, end,
-                      [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {
-                        kernels::where_row(size, {at(run.inputs[0], from[0], 1), plan.step(0)},
-                                           {at(run.inputs[1], from[1], size), plan.step(1)},
-                                           {at(run.inputs[2], from[2], size), plan.step(2)},
-                                           at(run.outputs[0], i, size), count);
-                      });
-      });
 }
 
 std::vector<ValueType> infer_binary(const InferContext& context) {
@@ -240,8 +213,8 @@ std::vector<OpErrorSample> where_errors() {
       {{{DType::boolean, {3}}, {DType::f32, {2}}, {DType::f32, {2}}}, {}, "do not broadcast"}};
 }
 
-OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const KernelRequest&),
-                     Trait more = Trait::none) {
+template <RowKernel (*row)(const RowRequest&)>
+OpRecord make_record(std::string name, std::string doc, Trait more = Trait::none) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = std::move(doc);
@@ -249,7 +222,8 @@ OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const K
   r.traits = Trait::elementwise | more;
   r.inplace = {{0, 0}, {0, 1}};
   r.infer = infer_binary;
-  r.kernel = kernel;
+  r.kernel = elementwise::kernel<row>;
+  r.row = row;
   r.samples = samples<-20, -20>;
   r.error_samples = binary_errors;
   return r;
@@ -257,23 +231,25 @@ OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const K
 
 void add_arithmetic(OpSet& ops) {
   const Trait commutes = Trait::commutative;
-  ops.add(make_record("add", "a + b; integers wrap around.", make_binary<BinaryOp::add>, commutes));
-  ops.add(make_record("sub", "a - b; integers wrap around.", make_binary<BinaryOp::sub>));
-  ops.add(make_record("mul", "a * b; integers wrap around.", make_binary<BinaryOp::mul>, commutes));
-  OpRecord div =
-      make_record("div", "a / b; integers truncate, a zero integer divisor is a data error.",
-                  make_partial<BinaryOp::div>);
+  ops.add(make_record<arithmetic<BinaryOp::add>>("add", "a + b; integers wrap around.", commutes));
+  ops.add(make_record<arithmetic<BinaryOp::sub>>("sub", "a - b; integers wrap around."));
+  ops.add(make_record<arithmetic<BinaryOp::mul>>("mul", "a * b; integers wrap around.", commutes));
+  OpRecord div = make_record<arithmetic<BinaryOp::div>>(
+      "div", "a / b; integers truncate, a zero integer divisor is a data error.");
+  div.kernel = make_partial<BinaryOp::div>;
+  div.row = unchecked<BinaryOp::div>;
   div.samples = samples<-20, 5>;
   ops.add(std::move(div));
-  OpRecord pow =
-      make_record("pow", "a to the power of b; a negative integer exponent is a data error.",
-                  make_partial<BinaryOp::pow>);
+  OpRecord pow = make_record<arithmetic<BinaryOp::pow>>(
+      "pow", "a to the power of b; a negative integer exponent is a data error.");
+  pow.kernel = make_partial<BinaryOp::pow>;
+  pow.row = unchecked<BinaryOp::pow>;
   pow.samples = samples<5, -20>;
   ops.add(std::move(pow));
-  ops.add(make_record("maximum", "The larger one; NaN if either is. Ties share the gradient.",
-                      make_binary<BinaryOp::maximum>, commutes));
-  ops.add(make_record("minimum", "The smaller one; NaN if either is. Ties share the gradient.",
-                      make_binary<BinaryOp::minimum>, commutes));
+  ops.add(make_record<arithmetic<BinaryOp::maximum>>(
+      "maximum", "The larger one; NaN if either is. Ties share the gradient.", commutes));
+  ops.add(make_record<arithmetic<BinaryOp::minimum>>(
+      "minimum", "The smaller one; NaN if either is. Ties share the gradient.", commutes));
 }
 
 void add_boolean(OpSet& ops, OpRecord r) {
@@ -283,9 +259,7 @@ void add_boolean(OpSet& ops, OpRecord r) {
 }
 
 void add_comparisons(OpSet& ops) {
-  const auto add = [&](const char* name, const char* doc, Kernel (*kernel)(const KernelRequest&),
-                       Trait more = Trait::none) {
-    OpRecord r = make_record(name, doc, kernel, more);
+  const auto add = [&](OpRecord r) {
     r.infer = infer_compare;
     r.inplace = {};
     r.samples = compare_samples;
@@ -293,25 +267,25 @@ void add_comparisons(OpSet& ops) {
     add_boolean(ops, std::move(r));
   };
   const Trait commutes = Trait::commutative;
-  add("equal", "a == b; false for NaN.", make_compare<CompareOp::equal>, commutes);
-  add("not_equal", "a != b; true for NaN.", make_compare<CompareOp::not_equal>, commutes);
-  add("less", "a < b; false for NaN.", make_compare<CompareOp::less>);
-  add("less_equal", "a <= b; false for NaN.", make_compare<CompareOp::less_equal>);
-  add("greater", "a > b; false for NaN.", make_compare<CompareOp::greater>);
-  add("greater_equal", "a >= b; false for NaN.", make_compare<CompareOp::greater_equal>);
+  add(make_record<comparison<CompareOp::equal>>("equal", "a == b; false for NaN.", commutes));
+  add(make_record<comparison<CompareOp::not_equal>>("not_equal", "a != b; true for NaN.",
+                                                    commutes));
+  add(make_record<comparison<CompareOp::less>>("less", "a < b; false for NaN."));
+  add(make_record<comparison<CompareOp::less_equal>>("less_equal", "a <= b; false for NaN."));
+  add(make_record<comparison<CompareOp::greater>>("greater", "a > b; false for NaN."));
+  add(make_record<comparison<CompareOp::greater_equal>>("greater_equal", "a >= b; false for NaN."));
 }
 
 void add_logical(OpSet& ops) {
-  const auto add = [&](const char* name, const char* doc, Kernel (*kernel)(const KernelRequest&)) {
-    OpRecord r = make_record(name, doc, kernel, Trait::commutative);
+  const auto add = [&](OpRecord r) {
     r.infer = infer_logical;
     r.samples = logical_samples;
     r.error_samples = logical_errors;
     add_boolean(ops, std::move(r));
   };
-  add("logical_and", "a && b.", make_logical<LogicalOp::logical_and>);
-  add("logical_or", "a || b.", make_logical<LogicalOp::logical_or>);
-  add("logical_xor", "a != b.", make_logical<LogicalOp::logical_xor>);
+  add(make_record<logical<LogicalOp::logical_and>>("logical_and", "a && b.", Trait::commutative));
+  add(make_record<logical<LogicalOp::logical_or>>("logical_or", "a || b.", Trait::commutative));
+  add(make_record<logical<LogicalOp::logical_xor>>("logical_xor", "a != b.", Trait::commutative));
 }
 
 }  // namespace
@@ -321,7 +295,7 @@ void add_binary_ops(OpSet& ops) {
   add_comparisons(ops);
   add_logical(ops);
   OpRecord where =
-      make_record("where", "c ? a : b for each element; all three broadcast.", make_where);
+      make_record<where_row>("where", "c ? a : b for each element; all three broadcast.");
   where.inputs = {{"c"}, {"a"}, {"b"}};
   where.inplace = {{0, 1}, {0, 2}};
   where.infer = infer_where;

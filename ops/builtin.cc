@@ -9,6 +9,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_unary_ops(*set);
     add_binary_ops(*set);
     add_cast_ops(*set);
+    add_fused_ops(*set);
     add_reduce_ops(*set);
     add_shape_ops(*set);
     add_index_ops(*set);

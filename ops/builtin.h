@@ -10,6 +10,7 @@ void add_leaf_ops(OpSet& ops);    // input, variable, constant, iota, dim_value,
 void add_unary_ops(OpSet& ops);   // elementwise, one operand
 void add_binary_ops(OpSet& ops);  // elementwise, two operands; comparisons, logical; where
 void add_cast_ops(OpSet& ops);
+void add_fused_ops(OpSet& ops);   // several elementwise ops in one pass
 void add_reduce_ops(OpSet& ops);  // sum, mean, max, ..., argmax, cumsum
 void add_shape_ops(OpSet& ops);   // reshape, permute, slice, concat, pad, ...
 void add_index_ops(OpSet& ops);   // take, scatter_add, one_hot, dynamic_slice, ...

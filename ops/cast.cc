@@ -7,7 +7,6 @@
 namespace weft {
 namespace {
 
-using elementwise::at;
 using elementwise::sample_values;
 
 constexpr double kNsPerElement = 0.4;
@@ -16,14 +15,11 @@ std::vector<ValueType> infer_cast(const InferContext& context) {
   return {{context.attributes().dtype("dtype"), context.shape(0)}};
 }
 
-Kernel make_cast(const KernelRequest& request) {
-  const DType from = request.inputs[0].dtype, to = request.outputs[0].dtype;
-  return elementwise::make_kernel(request.outputs[0].numel(), kNsPerElement,
-                                  [=](const KernelRun& run, std::int64_t begin, std::int64_t end) {
-                                    kernels::cast_row(
-                                        from, to, at(run.inputs[0], begin, dtype_size(from)),
-                                        at(run.outputs[0], begin, dtype_size(to)), end - begin);
-                                  });
+RowKernel cast_row(const RowRequest& request) {
+  RowKernel row;
+  row.function = kernels::cast_row(request.inputs[0], request.output);
+  row.ns_per_element = kNsPerElement;
+  return row;
 }
 
 std::vector<OpSample> samples() {
@@ -51,7 +47,8 @@ void add_cast_ops(OpSet& ops) {
   r.attributes = {{"dtype", DType::f32, /*required=*/true}};
   r.traits = Trait::elementwise;
   r.infer = infer_cast;
-  r.kernel = make_cast;
+  r.kernel = elementwise::kernel<cast_row>;
+  r.row = cast_row;
   r.samples = samples;
   r.error_samples = error_samples;
   ops.add(std::move(r));

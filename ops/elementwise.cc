@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "weft/core/random.h"
+#include "weft/ops/broadcast_plan.h"
 
 namespace weft::elementwise {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
 constexpr std::int64_t kMultiple = 64;  // whole cache lines for every element size but bytes
+constexpr std::size_t kMaxInputs = 4;
 
 }  // namespace
 
@@ -40,6 +42,37 @@ Kernel make_kernel(std::int64_t numel, double ns_per_element,
   Kernel kernel;
   kernel.phases.push_back(std::move(phase));
   return kernel;
+}
+
+Kernel make_row_kernel(const KernelRequest& request, RowKernel (*row)(const RowRequest&)) {
+  const std::size_t inputs = request.inputs.size();
+  const OperandSpec& out = request.outputs[0];
+  RowRequest wanted{{}, out.dtype, 0, request.attributes};
+  std::vector<Sizes> sizes;
+  std::array<std::size_t, kMaxInputs> element_size{};
+  for (std::size_t i = 0; i < inputs; ++i) {
+    wanted.inputs.push_back(request.inputs[i].dtype);
+    sizes.push_back(request.inputs[i].sizes);
+    element_size[i] = dtype_size(request.inputs[i].dtype);
+  }
+  BroadcastPlan plan(out.sizes, sizes);
+  for (std::size_t i = 0; i < inputs; ++i) {
+    if (plan.step(i) == 0) wanted.scalars |= 1u << i;
+  }
+  const RowKernel kernel = row(wanted);
+  const std::size_t out_size = dtype_size(out.dtype);
+  return make_kernel(
+      plan.numel(), kernel.ns_per_element,
+      [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
+        plan.for_rows(begin, end,
+                      [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {
+                        std::array<const void*, kMaxInputs> in;
+                        for (std::size_t k = 0; k < inputs; ++k) {
+                          in[k] = at(run.inputs[k], from[k], element_size[k]);
+                        }
+                        kernel(in.data(), at(run.outputs[0], i, out_size), count, i);
+                      });
+      });
 }
 
 void require_number(const InferContext& context, int i, std::string_view what) {

@@ -20,6 +20,13 @@ Tensor sample_values(Sizes sizes, double low, double high, std::uint32_t seed, i
 Kernel make_kernel(std::int64_t numel, double ns_per_element,
                    std::function<void(const KernelRun&, std::int64_t, std::int64_t)> body);
 
+/// The kernel of an op that has a row kernel: its inputs broadcast to output 0. For
+/// OpRecord::kernel.
+template <RowKernel (*row)(const RowRequest&)>
+Kernel kernel(const KernelRequest& request);
+/// The same for `row` as a value.
+Kernel make_row_kernel(const KernelRequest& request, RowKernel (*row)(const RowRequest&));
+
 /// Throws DTypeError unless operand i is f32, f64 or an integer.
 void require_number(const InferContext& context, int i, std::string_view what);
 
@@ -29,6 +36,11 @@ inline const void* at(const void* base, std::int64_t index, std::size_t element_
 }
 inline void* at(void* base, std::int64_t index, std::size_t element_size) {
   return static_cast<std::byte*>(base) + static_cast<std::size_t>(index) * element_size;
+}
+
+template <RowKernel (*row)(const RowRequest&)>
+Kernel kernel(const KernelRequest& request) {
+  return make_row_kernel(request, row);
 }
 
 }  // namespace weft::elementwise

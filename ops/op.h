@@ -13,6 +13,7 @@
 #include "weft/core/tensor.h"
 #include "weft/ops/attribute.h"
 #include "weft/ops/kernel.h"
+#include "weft/ops/row_kernel.h"
 
 namespace weft {
 
@@ -147,6 +148,9 @@ struct OpRecord {
   std::vector<ValueType> (*infer)(const InferContext&) = nullptr;
   /// Makes the kernel; null for leaves and aliases.
   Kernel (*kernel)(const KernelRequest&) = nullptr;
+  /// The op on one row, if it is elementwise with one output: what elementwise::kernel and fusion
+  /// run. Null for all other ops.
+  RowKernel (*row)(const RowRequest&) = nullptr;
   /// FLOPs and bytes; null means one FLOP per output element and bytes of all operands.
   Cost (*cost)(const KernelRequest&) = nullptr;
   Gradient gradient = Gradient::rule;

@@ -5,6 +5,7 @@
 
 #include "weft/core/random.h"
 #include "weft/ops/builtin.h"
+#include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/random.h"
 #include "weft/ops/sample_data.h"
 
@@ -72,10 +73,8 @@ RandomStream stream_of(const std::int64_t* key, std::int64_t stream) {
 }
 
 // One phase over the elements of output 0; body(run, stream, begin, end), begin a multiple of 4.
-// The key is input `key_input`.
 template <class Fn>
-Kernel draw_kernel(const KernelRequest& request, std::size_t key_input, double ns_per_element,
-                   Fn body) {
+Kernel draw_kernel(const KernelRequest& request, double ns_per_element, Fn body) {
   const std::int64_t n = request.outputs[0].numel();
   const std::int64_t stream = request.attributes.integer("stream");
   Phase phase;
@@ -83,7 +82,7 @@ Kernel draw_kernel(const KernelRequest& request, std::size_t key_input, double n
   phase.cost_ns = static_cast<double>(n) * ns_per_element;
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(n, chunks, chunk, 1024);
-    if (begin < end) body(run, stream_of(run.in<std::int64_t>(key_input), stream), begin, end);
+    if (begin < end) body(run, stream_of(run.in<std::int64_t>(0), stream), begin, end);
   };
   Kernel kernel;
   kernel.phases.push_back(std::move(phase));
@@ -93,7 +92,7 @@ Kernel draw_kernel(const KernelRequest& request, std::size_t key_input, double n
 template <class T>
 Kernel make_uniform(const KernelRequest& request) {
   return draw_kernel(
-      request, 0, 0.5,
+      request, 0.5,
       [](const KernelRun& run, const RandomStream& s, std::int64_t begin, std::int64_t end) {
         kernels::uniform_row(s, begin, end, run.out<T>(0) + begin);
       });
@@ -107,7 +106,7 @@ Kernel uniform_kernel(const KernelRequest& request) {
 template <class T>
 Kernel make_normal(const KernelRequest& request) {
   return draw_kernel(
-      request, 0, 20,
+      request, 20,
       [](const KernelRun& run, const RandomStream& s, std::int64_t begin, std::int64_t end) {
         kernels::normal_row(s, begin, end, run.out<T>(0) + begin);
       });
@@ -119,26 +118,31 @@ Kernel normal_kernel(const KernelRequest& request) {
 }
 
 Kernel bernoulli_kernel(const KernelRequest& request) {
-  return draw_kernel(request, 0, 0.5,
+  return draw_kernel(request, 0.5,
                      [p = request.attributes.real("p")](const KernelRun& run, const RandomStream& s,
                                                         std::int64_t begin, std::int64_t end) {
                        kernels::bernoulli_row(s, p, begin, end, run.out<std::uint8_t>(0) + begin);
                      });
 }
 
-template <class T>
-Kernel make_dropout(const KernelRequest& request) {
-  return draw_kernel(
-      request, 1, 0.6,
-      [rate = request.attributes.real("rate")](const KernelRun& run, const RandomStream& s,
-                                               std::int64_t begin, std::int64_t end) {
-        kernels::dropout_row(s, rate, begin, end, run.in<T>(0) + begin, run.out<T>(0) + begin);
-      });
+RowKernel dropout_row(const RowRequest& request) {
+  RowKernel row = kernels::dropout_row(request.inputs[0], request.attributes.real("rate"),
+                                       request.attributes.integer("stream"));
+  row.scalars = request.scalars;
+  row.ns_per_element = 0.6;
+  return row;
 }
 
 Kernel dropout_kernel(const KernelRequest& request) {
-  return request.inputs[0].dtype == DType::f32 ? make_dropout<float>(request)
-                                               : make_dropout<double>(request);
+  const DType dtype = request.inputs[0].dtype;
+  const RowKernel row = dropout_row({{dtype, DType::i64}, dtype, 2u, request.attributes});
+  const std::size_t size = dtype_size(dtype);
+  return elementwise::make_kernel(
+      request.outputs[0].numel(), row.ns_per_element,
+      [=](const KernelRun& run, std::int64_t begin, std::int64_t end) {
+        const void* const in[] = {elementwise::at(run.inputs[0], begin, size), run.inputs[1]};
+        row(in, elementwise::at(run.outputs[0], begin, size), end - begin, begin);
+      });
 }
 
 Kernel scalar_kernel(void (*body)(const KernelRun&)) {
@@ -349,6 +353,7 @@ void add_random_ops(OpSet& ops) {
   dropout.inplace = {{0, 0}};
   dropout.infer = infer_dropout;
   dropout.kernel = dropout_kernel;
+  dropout.row = dropout_row;
   dropout.samples = dropout_samples;
   dropout.error_samples = dropout_errors;
   ops.add(std::move(dropout));

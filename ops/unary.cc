@@ -12,70 +12,47 @@
 namespace weft {
 namespace {
 
-using elementwise::at;
 using elementwise::sample_values;
 using kernels::ActivationOp;
 using kernels::MathOp;
 using kernels::UnaryOp;
 
-using RowFunction = void (*)(DType dtype, const void* in, void* out, std::int64_t n);
-
-Kernel make_row_kernel(const KernelRequest& request, double ns_per_element, RowFunction row) {
-  const DType in = request.inputs[0].dtype, out = request.outputs[0].dtype;
-  return elementwise::make_kernel(request.outputs[0].numel(), ns_per_element,
-                                  [=](const KernelRun& run, std::int64_t begin, std::int64_t end) {
-                                    row(in, at(run.inputs[0], begin, dtype_size(in)),
-                                        at(run.outputs[0], begin, dtype_size(out)), end - begin);
-                                  });
-}
-
 // Nanoseconds per float on one core, roughly: the first is what memory allows.
 constexpr double kExactNs = 0.3, kMathNs = 1.0;
 
+RowKernel make_row(RowKernel::Function function, double ns_per_element) {
+  RowKernel row;
+  row.function = function;
+  row.ns_per_element = ns_per_element;
+  return row;
+}
+
 template <UnaryOp op>
-Kernel make_exact(const KernelRequest& request) {
-  return make_row_kernel(request, kExactNs,
-                         [](DType dtype, const void* in, void* out, std::int64_t n) {
-                           kernels::unary_row(op, dtype, in, out, n);
-                         });
+RowKernel exact(const RowRequest& request) {
+  return make_row(kernels::unary_row(op, request.inputs[0]), kExactNs);
 }
 
 template <MathOp op>
-Kernel make_math(const KernelRequest& request) {
-  return make_row_kernel(request, kMathNs,
-                         [](DType dtype, const void* in, void* out, std::int64_t n) {
-                           kernels::math_row(op, dtype, in, out, n);
-                         });
+RowKernel math(const RowRequest& request) {
+  return make_row(kernels::math_row(op, request.inputs[0]), kMathNs);
 }
 
 template <ActivationOp op>
-Kernel make_activation(const KernelRequest& request) {
-  return make_row_kernel(request, kMathNs,
-                         [](DType dtype, const void* in, void* out, std::int64_t n) {
-                           kernels::activation_row(op, dtype, in, out, n);
-                         });
+RowKernel activation(const RowRequest& request) {
+  return make_row(kernels::activation_row(op, request.inputs[0]), kMathNs);
 }
 
-Kernel make_isfinite(const KernelRequest& request) {
-  return make_row_kernel(request, kExactNs, kernels::isfinite_row);
+RowKernel isfinite(const RowRequest& request) {
+  return make_row(kernels::isfinite_row(request.inputs[0]), kExactNs);
 }
 
-Kernel make_logical_not(const KernelRequest& request) {
-  return make_row_kernel(request, kExactNs, [](DType, const void* in, void* out, std::int64_t n) {
-    kernels::logical_not_row(in, out, n);
-  });
-}
+RowKernel logical_not(const RowRequest&) { return make_row(kernels::logical_not_row(), kExactNs); }
 
-Kernel make_clamp(const KernelRequest& request) {
-  const double lo = request.attributes.real("lo"), hi = request.attributes.real("hi");
-  const DType dtype = request.inputs[0].dtype;
-  return elementwise::make_kernel(request.outputs[0].numel(), kExactNs,
-                                  [=](const KernelRun& run, std::int64_t begin, std::int64_t end) {
-                                    const std::size_t size = dtype_size(dtype);
-                                    kernels::clamp_row(
-                                        dtype, lo, hi, at(run.inputs[0], begin, size),
-                                        at(run.outputs[0], begin, size), end - begin);
-                                  });
+RowKernel clamp(const RowRequest& request) {
+  RowKernel row = kernels::clamp_row(request.inputs[0], request.attributes.real("lo"),
+                                     request.attributes.real("hi"));
+  row.ns_per_element = kExactNs;
+  return row;
 }
 
 std::vector<ValueType> infer_number(const InferContext& context) {
@@ -159,14 +136,16 @@ std::vector<OpErrorSample> clamp_errors() {
 
 constexpr char kPiecewiseConstant[] = "piecewise constant: the derivative is 0 wherever it exists";
 
-OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const KernelRequest&)) {
+template <RowKernel (*row)(const RowRequest&)>
+OpRecord make_record(std::string name, std::string doc) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = std::move(doc);
   r.inputs = {{"x"}};
   r.traits = Trait::elementwise;
   r.inplace = {{0, 0}};
-  r.kernel = kernel;
+  r.kernel = elementwise::kernel<row>;
+  r.row = row;
   r.infer = infer_floating;
   r.samples = samples<-20, 20>;
   r.error_samples = floating_errors;
@@ -174,18 +153,17 @@ OpRecord make_record(std::string name, std::string doc, Kernel (*kernel)(const K
 }
 
 /// f32 and f64, values of the samples in [low, high] tenths.
-template <int low = -20, int high = 20>
-void add_floating(OpSet& ops, std::string name, std::string doc,
-                  Kernel (*kernel)(const KernelRequest&)) {
-  OpRecord r = make_record(std::move(name), std::move(doc), kernel);
+template <RowKernel (*row)(const RowRequest&), int low = -20, int high = 20>
+void add_floating(OpSet& ops, std::string name, std::string doc) {
+  OpRecord r = make_record<row>(std::move(name), std::move(doc));
   r.samples = samples<low, high>;
   ops.add(std::move(r));
 }
 
 /// f32, f64 and integers.
-void add_number(OpSet& ops, std::string name, std::string doc,
-                Kernel (*kernel)(const KernelRequest&)) {
-  OpRecord r = make_record(std::move(name), std::move(doc), kernel);
+template <RowKernel (*row)(const RowRequest&)>
+void add_number(OpSet& ops, std::string name, std::string doc) {
+  OpRecord r = make_record<row>(std::move(name), std::move(doc));
   r.infer = infer_number;
   r.error_samples = number_errors;
   ops.add(std::move(r));
@@ -198,50 +176,46 @@ void add_constant(OpSet& ops, OpRecord r) {
 }
 
 void add_exact(OpSet& ops) {
-  add_number(ops, "neg", "-x; integers wrap around.", make_exact<UnaryOp::neg>);
-  add_number(ops, "abs", "|x|; integers wrap around. Gradient 0 at 0.", make_exact<UnaryOp::abs>);
-  add_number(ops, "square", "x * x; integers wrap around.", make_exact<UnaryOp::square>);
-  add_floating<5, 25>(ops, "sqrt", "Square root; NaN below 0.", make_exact<UnaryOp::sqrt>);
-  add_floating<5, 25>(ops, "rsqrt", "1 / sqrt(x), correctly rounded root and quotient.",
-                      make_exact<UnaryOp::rsqrt>);
-  add_floating<5, 25>(ops, "reciprocal", "1 / x.", make_exact<UnaryOp::reciprocal>);
-  add_floating(ops, "relu", "max(x, 0); NaN stays NaN. Gradient 0 at 0.",
-               make_exact<UnaryOp::relu>);
+  add_number<exact<UnaryOp::neg>>(ops, "neg", "-x; integers wrap around.");
+  add_number<exact<UnaryOp::abs>>(ops, "abs", "|x|; integers wrap around. Gradient 0 at 0.");
+  add_number<exact<UnaryOp::square>>(ops, "square", "x * x; integers wrap around.");
+  add_floating<exact<UnaryOp::sqrt>, 5, 25>(ops, "sqrt", "Square root; NaN below 0.");
+  add_floating<exact<UnaryOp::rsqrt>, 5, 25>(ops, "rsqrt",
+                                             "1 / sqrt(x), correctly rounded root and quotient.");
+  add_floating<exact<UnaryOp::reciprocal>, 5, 25>(ops, "reciprocal", "1 / x.");
+  add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN stays NaN. Gradient 0 at 0.");
 
-  OpRecord sign =
-      make_record("sign", "-1, 0 or 1; floats: NaN stays NaN and zeros keep their sign.",
-                  make_exact<UnaryOp::sign>);
+  OpRecord sign = make_record<exact<UnaryOp::sign>>(
+      "sign", "-1, 0 or 1; floats: NaN stays NaN and zeros keep their sign.");
   sign.infer = infer_number;
   sign.error_samples = number_errors;
   add_constant(ops, std::move(sign));
-  add_constant(ops, make_record("floor", "Largest integer that is not greater than x.",
-                                make_exact<UnaryOp::floor>));
-  add_constant(ops, make_record("ceil", "Smallest integer that is not less than x.",
-                                make_exact<UnaryOp::ceil>));
-  add_constant(ops,
-               make_record("round", "Nearest integer, ties to even.", make_exact<UnaryOp::round>));
+  add_constant(ops, make_record<exact<UnaryOp::floor>>(
+                        "floor", "Largest integer that is not greater than x."));
+  add_constant(
+      ops, make_record<exact<UnaryOp::ceil>>("ceil", "Smallest integer that is not less than x."));
+  add_constant(ops, make_record<exact<UnaryOp::round>>("round", "Nearest integer, ties to even."));
 }
 
 void add_transcendental(OpSet& ops) {
-  add_floating(ops, "exp", "e^x.", make_math<MathOp::exp>);
-  add_floating<5, 25>(ops, "log", "Natural logarithm; -inf at 0, NaN below.",
-                      make_math<MathOp::log>);
-  add_floating<-5, 20>(ops, "log1p", "log(1 + x), accurate near 0.", make_math<MathOp::log1p>);
-  add_floating(ops, "expm1", "e^x - 1, accurate near 0.", make_math<MathOp::expm1>);
-  add_floating(ops, "sin", "Sine of x in radians.", make_math<MathOp::sin>);
-  add_floating(ops, "cos", "Cosine of x in radians.", make_math<MathOp::cos>);
-  add_floating(ops, "tanh", "Hyperbolic tangent.", make_math<MathOp::tanh>);
-  add_floating(ops, "erf", "Error function, 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.",
-               make_math<MathOp::erf>);
-  add_floating(ops, "sigmoid", "1 / (1 + exp(-x)).", make_activation<ActivationOp::sigmoid>);
-  add_floating(ops, "gelu_erf",
-               "x * Phi(x) with the normal distribution function Phi (Hendrycks and Gimpel 2016).",
-               make_activation<ActivationOp::gelu_erf>);
-  add_floating(ops, "gelu_tanh", "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).",
-               make_activation<ActivationOp::gelu_tanh>);
-  add_floating(ops, "silu", "x * sigmoid(x).", make_activation<ActivationOp::silu>);
-  add_floating(ops, "softplus", "log(1 + exp(x)), without overflow.",
-               make_activation<ActivationOp::softplus>);
+  add_floating<math<MathOp::exp>>(ops, "exp", "e^x.");
+  add_floating<math<MathOp::log>, 5, 25>(ops, "log", "Natural logarithm; -inf at 0, NaN below.");
+  add_floating<math<MathOp::log1p>, -5, 20>(ops, "log1p", "log(1 + x), accurate near 0.");
+  add_floating<math<MathOp::expm1>>(ops, "expm1", "e^x - 1, accurate near 0.");
+  add_floating<math<MathOp::sin>>(ops, "sin", "Sine of x in radians.");
+  add_floating<math<MathOp::cos>>(ops, "cos", "Cosine of x in radians.");
+  add_floating<math<MathOp::tanh>>(ops, "tanh", "Hyperbolic tangent.");
+  add_floating<math<MathOp::erf>>(
+      ops, "erf", "Error function, 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
+  add_floating<activation<ActivationOp::sigmoid>>(ops, "sigmoid", "1 / (1 + exp(-x)).");
+  add_floating<activation<ActivationOp::gelu_erf>>(
+      ops, "gelu_erf",
+      "x * Phi(x) with the normal distribution function Phi (Hendrycks and Gimpel 2016).");
+  add_floating<activation<ActivationOp::gelu_tanh>>(
+      ops, "gelu_tanh", "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).");
+  add_floating<activation<ActivationOp::silu>>(ops, "silu", "x * sigmoid(x).");
+  add_floating<activation<ActivationOp::softplus>>(ops, "softplus",
+                                                   "log(1 + exp(x)), without overflow.");
 }
 
 }  // namespace
@@ -250,32 +224,30 @@ void add_unary_ops(OpSet& ops) {
   add_exact(ops);
   add_transcendental(ops);
 
-  OpRecord logical_not = make_record("logical_not", "!x.", make_logical_not);
-  logical_not.infer = infer_logical_not;
-  logical_not.gradient = Gradient::none;
-  logical_not.no_gradient_reason = "booleans have no gradient";
-  logical_not.samples = logical_not_samples;
-  logical_not.error_samples = logical_errors;
-  ops.add(std::move(logical_not));
+  OpRecord negation = make_record<logical_not>("logical_not", "!x.");
+  negation.infer = infer_logical_not;
+  negation.gradient = Gradient::none;
+  negation.no_gradient_reason = "booleans have no gradient";
+  negation.samples = logical_not_samples;
+  negation.error_samples = logical_errors;
+  ops.add(std::move(negation));
 
-  OpRecord isfinite =
-      make_record("isfinite", "True where x is neither infinite nor NaN.", make_isfinite);
-  isfinite.infer = infer_isfinite;
-  isfinite.inplace = {};
-  isfinite.gradient = Gradient::none;
-  isfinite.no_gradient_reason = "booleans have no gradient";
-  isfinite.samples = isfinite_samples;
-  ops.add(std::move(isfinite));
+  OpRecord finite = make_record<isfinite>("isfinite", "True where x is neither infinite nor NaN.");
+  finite.infer = infer_isfinite;
+  finite.inplace = {};
+  finite.gradient = Gradient::none;
+  finite.no_gradient_reason = "booleans have no gradient";
+  finite.samples = isfinite_samples;
+  ops.add(std::move(finite));
 
-  OpRecord clamp = make_record(
-      "clamp", "min(max(x, lo), hi); NaN stays NaN. Gradient 1 from lo to hi, both included.",
-      make_clamp);
+  OpRecord limit = make_record<clamp>(
+      "clamp", "min(max(x, lo), hi); NaN stays NaN. Gradient 1 from lo to hi, both included.");
   const double inf = std::numeric_limits<double>::infinity();
-  clamp.attributes = {{"lo", -inf}, {"hi", inf}};
-  clamp.infer = infer_clamp;
-  clamp.samples = clamp_samples;
-  clamp.error_samples = clamp_errors;
-  ops.add(std::move(clamp));
+  limit.attributes = {{"lo", -inf}, {"hi", inf}};
+  limit.infer = infer_clamp;
+  limit.samples = clamp_samples;
+  limit.error_samples = clamp_errors;
+  ops.add(std::move(limit));
 }
 
 }  // namespace weft

@@ -154,6 +154,7 @@ Module clone_program(const Program& program, const CloneOptions& options) {
   // Leaves first and in order of declaration, so that copies list them alike.
   for (const Value& v : program.inputs()) cloner.copy(v);
   for (const Variable& v : program.variables()) cloner.copy(v.value());
+  if (options.copy_first) options.copy_first(cloner);
   for (const auto& [name, value] : program.outputs()) {
     module.program.output(name, cloner.copy(value), {});
   }

@@ -21,12 +21,17 @@ struct Module {
 using RewriteNode = std::function<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 
+class Cloner;
+
 struct CloneOptions {
   RewriteNode rewrite = {};                    // may be empty
   std::function<DType(DType)> map_dtype = {};  // may be empty: keeps dtypes
   /// What a symbol of the source becomes (the caller's dims, when a function body is put in place
   /// of a call); nullopt keeps it. May be empty.
   std::function<std::optional<Dim>(const SymbolPtr&)> map_symbol = {};
+  /// Called when a program's inputs and variables are copied and nothing else is: may copy nodes in
+  /// an order of its own and say what values become (Cloner::set). May be empty.
+  std::function<void(Cloner&)> copy_first = {};
 };
 
 /// Copies what `program` needs into a graph of its own: inputs, variables (with kinds,
@@ -44,6 +49,7 @@ class Cloner {
   Value copy(Value value);
   /// The copy of `value` if it was made already, else undefined.
   Value find(Value value) const;
+  Graph& target() const { return target_; }
 
  private:
   void copy_node(const Node& node);

@@ -81,26 +81,28 @@ bool dies_at(const Plan& plan, const Uses& uses, const Occupation& o, int s, int
 
 void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>& chains,
                     const std::vector<int>& reads, int break_at, Occupation& o) {
-  // What chains of updates want comes first; a head keeps its output for the variable's memory.
-  std::vector<std::pair<int, int>> wanted(plan.steps.size(), {-1, -1});
-  std::vector<int> held_output(plan.steps.size(), -1);
+  // What chains of updates want comes first; a head keeps its outputs for the variables' memory.
+  std::vector<std::vector<std::pair<int, int>>> wanted(plan.steps.size());
+  std::vector<std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
   for (const UpdateChain& chain : chains) {
     if (!head_comes_last(plan, uses, reads, chain, break_at)) continue;
     legal.push_back(&chain);
-    if (chain.input >= 0) held_output[static_cast<Index>(chain.head)] = chain.output;
+    if (chain.input >= 0) held_outputs[static_cast<Index>(chain.head)].push_back(chain.output);
     for (const auto& link : chain.links) {
-      wanted[static_cast<Index>(link.step)] = {link.output, link.input};
+      wanted[static_cast<Index>(link.step)].emplace_back(link.output, link.input);
     }
   }
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
     const PlanStep& step = plan.steps[static_cast<Index>(s)];
     if (step.node == nullptr) continue;
-    const auto [output, input] = wanted[static_cast<Index>(s)];
-    if (output >= 0 && dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
+    for (const auto& [output, input] : wanted[static_cast<Index>(s)]) {
+      if (dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
+    }
+    const std::vector<int>& held = held_outputs[static_cast<Index>(s)];
     for (const auto& [out, in] : step.node->op().inplace) {
-      if (out == held_output[static_cast<Index>(s)] || !may_overwrite(plan, step, out, in))
-        continue;
+      if (std::find(held.begin(), held.end(), out) != held.end()) continue;
+      if (!may_overwrite(plan, step, out, in)) continue;
       const auto done = [&, out = out](const auto& pair) { return pair.first == out; };
       if (std::any_of(step.inplace.begin(), step.inplace.end(), done)) continue;
       if (dies_at(plan, uses, o, s, in)) join(plan, o, s, out, in);

@@ -6,6 +6,7 @@
 #include "weft/graph/plan/offsets.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/plan/report_text.h"
+#include "weft/ops/tile_program.h"
 
 namespace weft {
 namespace {
@@ -14,6 +15,12 @@ using Index = std::size_t;
 
 std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
+}
+
+/// The op's name; for fused ops also what was fused.
+std::string op_text(const Node& node) {
+  if (node.op().name != "fused") return node.op().name;
+  return "fused " + summary(TileProgram::parse(node.attributes().text("program")));
 }
 
 }  // namespace
@@ -37,7 +44,7 @@ std::string Plan::step_name(int s) const {
   if (step.node == nullptr) return "copy";
   const Node& node = *step.node;
   const Graph& graph = node.graph();
-  const std::string op = (step.again ? "again " : "") + node.op().name;
+  const std::string op = (step.again ? "again " : "") + op_text(node);
   for (int o = 0; o < node.output_count(); ++o) {
     const std::string name = graph.name_of(Value(const_cast<Node*>(&node), o));
     if (!name.empty()) return fmt::format("{} '{}'", op, name);

@@ -54,13 +54,14 @@ std::vector<int> variable_reads(const Plan& plan) {
 
 bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input) {
   if (step.node == nullptr) return false;
+  // Existence first: records of many operands list many pairs, of which a node has few.
+  const auto o = static_cast<Index>(output), i = static_cast<Index>(input);
+  if (o >= step.outputs.size() || i >= step.inputs.size()) return false;
+  if (step.outputs[o] < 0 || step.inputs[i] < 0) return false;
   const auto& allowed = step.node->op().inplace;
   if (std::find(allowed.begin(), allowed.end(), std::pair(output, input)) == allowed.end()) {
     return false;
   }
-  const auto o = static_cast<Index>(output), i = static_cast<Index>(input);
-  if (o >= step.outputs.size() || i >= step.inputs.size()) return false;
-  if (step.outputs[o] < 0 || step.inputs[i] < 0) return false;
   const PlanValue& to = plan.values[static_cast<Index>(step.outputs[o])];
   const PlanValue& from = plan.values[static_cast<Index>(step.inputs[i])];
   if (to.sizes != from.sizes || dtype_size(to.dtype) != dtype_size(from.dtype)) return false;

@@ -49,23 +49,22 @@ struct Softplus {
 };
 
 template <class T>
-void apply(ActivationOp op, const T* in, T* out, int64_t n) {
+RowKernel::Function float_row(ActivationOp op) {
   switch (op) {
-    case ActivationOp::sigmoid: return map_row(Sigmoid(), in, out, n);
-    case ActivationOp::gelu_erf: return map_row(GeluErf(), in, out, n);
-    case ActivationOp::gelu_tanh: return map_row(GeluTanh(), in, out, n);
-    case ActivationOp::silu: return map_row(Silu(), in, out, n);
-    case ActivationOp::softplus: return map_row(Softplus(), in, out, n);
+    case ActivationOp::sigmoid: return map_rows<Sigmoid, T>;
+    case ActivationOp::gelu_erf: return map_rows<GeluErf, T>;
+    case ActivationOp::gelu_tanh: return map_rows<GeluTanh, T>;
+    case ActivationOp::silu: return map_rows<Silu, T>;
+    case ActivationOp::softplus: return map_rows<Softplus, T>;
   }
+  return nullptr;
 }
 
 }  // namespace
 
-void ActivationF32(ActivationOp op, const float* in, float* out, int64_t n) {
-  apply(op, in, out, n);
-}
-void ActivationF64(ActivationOp op, const double* in, double* out, int64_t n) {
-  apply(op, in, out, n);
+RowKernel::Function ActivationRow(ActivationOp op, DType dtype) {
+  if (dtype == DType::f32) return float_row<float>(op);
+  return dtype == DType::f64 ? float_row<double>(op) : nullptr;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -74,18 +73,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-HWY_EXPORT(ActivationF32);
-HWY_EXPORT(ActivationF64);
+HWY_EXPORT(ActivationRow);
 namespace kernels {
 
-void activation_row(ActivationOp op, DType dtype, const void* in, void* out, std::int64_t n) {
-  if (dtype == DType::f32) {
-    HWY_DYNAMIC_DISPATCH(ActivationF32)
-    (op, static_cast<const float*>(in), static_cast<float*>(out), n);
-  } else {
-    HWY_DYNAMIC_DISPATCH(ActivationF64)
-    (op, static_cast<const double*>(in), static_cast<double*>(out), n);
-  }
+RowKernel::Function activation_row(ActivationOp op, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(ActivationRow)(op, dtype);
 }
 
 }  // namespace kernels

@@ -11,7 +11,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 using kernels::BinaryOp;
-using kernels::RowOperand;
 
 struct Add {
   template <class D>
@@ -53,41 +52,31 @@ struct Minimum {
   }
 };
 
-template <class Op, class T>
-HWY_INLINE void float_row(const Op& op, RowOperand a, RowOperand b, T* out, int64_t n) {
-  const T* pa = elements<T>(a.data);
-  const T* pb = elements<T>(b.data);
-  if (a.step == 0) {
-    map_row2<true, false>(op, pa, pb, out, n);
-  } else if (b.step == 0) {
-    map_row2<false, true>(op, pa, pb, out, n);
-  } else {
-    map_row2<false, false>(op, pa, pb, out, n);
-  }
-}
-
 /// Through double, so that floats are right to the last bit (but for rare ties).
 template <class T>
-void pow_row(RowOperand a, RowOperand b, T* out, int64_t n) {
-  const T* pa = elements<T>(a.data);
-  const T* pb = elements<T>(b.data);
+void pow_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* a = elements<T>(in[0]);
+  const T* b = elements<T>(in[1]);
+  T* to = elements<T>(out);
+  const int64_t step_a = self.scalar(0) ? 0 : 1, step_b = self.scalar(1) ? 0 : 1;
   for (int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<T>(
-        ::pow(static_cast<double>(pa[i * a.step]), static_cast<double>(pb[i * b.step])));
+    to[i] = static_cast<T>(
+        ::pow(static_cast<double>(a[i * step_a]), static_cast<double>(b[i * step_b])));
   }
 }
 
 template <class T>
-void apply(BinaryOp op, RowOperand a, RowOperand b, T* out, int64_t n) {
+RowKernel::Function float_row(BinaryOp op) {
   switch (op) {
-    case BinaryOp::add: return float_row(Add(), a, b, out, n);
-    case BinaryOp::sub: return float_row(Sub(), a, b, out, n);
-    case BinaryOp::mul: return float_row(Mul(), a, b, out, n);
-    case BinaryOp::div: return float_row(Div(), a, b, out, n);
-    case BinaryOp::maximum: return float_row(Maximum(), a, b, out, n);
-    case BinaryOp::minimum: return float_row(Minimum(), a, b, out, n);
-    case BinaryOp::pow: return pow_row(a, b, out, n);
+    case BinaryOp::add: return map_rows2<Add, T>;
+    case BinaryOp::sub: return map_rows2<Sub, T>;
+    case BinaryOp::mul: return map_rows2<Mul, T>;
+    case BinaryOp::div: return map_rows2<Div, T>;
+    case BinaryOp::maximum: return map_rows2<Maximum, T>;
+    case BinaryOp::minimum: return map_rows2<Minimum, T>;
+    case BinaryOp::pow: return pow_rows<T>;
   }
+  return nullptr;
 }
 
 // Integers: plain loops, which the compiler turns into vector code of this target. Arithmetic is
@@ -116,46 +105,47 @@ struct IntegerOps {
 };
 
 template <class T, T (*op)(T, T)>
-void integer_loop(RowOperand a, RowOperand b, T* out, int64_t n) {
-  const T* pa = elements<T>(a.data);
-  const T* pb = elements<T>(b.data);
-  if (n == 0) return;
-  if (a.step == 0) {
-    const T first = pa[0];
-    for (int64_t i = 0; i < n; ++i) out[i] = op(first, pb[i]);
-  } else if (b.step == 0) {
-    const T second = pb[0];
-    for (int64_t i = 0; i < n; ++i) out[i] = op(pa[i], second);
+void integer_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* a = elements<T>(in[0]);
+  const T* b = elements<T>(in[1]);
+  T* to = elements<T>(out);
+  if (self.scalar(0)) {
+    const T first = a[0];
+    for (int64_t i = 0; i < n; ++i) to[i] = op(first, b[i]);
+  } else if (self.scalar(1)) {
+    const T second = b[0];
+    for (int64_t i = 0; i < n; ++i) to[i] = op(a[i], second);
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = op(pa[i], pb[i]);
+    for (int64_t i = 0; i < n; ++i) to[i] = op(a[i], b[i]);
   }
 }
 
 template <class T, class U>
-void apply_integer(BinaryOp op, RowOperand a, RowOperand b, T* out, int64_t n) {
+RowKernel::Function integer_row(BinaryOp op) {
   using Ops = IntegerOps<T, U>;
   switch (op) {
-    case BinaryOp::add: return integer_loop<T, Ops::add>(a, b, out, n);
-    case BinaryOp::sub: return integer_loop<T, Ops::sub>(a, b, out, n);
-    case BinaryOp::mul: return integer_loop<T, Ops::mul>(a, b, out, n);
-    case BinaryOp::div: return integer_loop<T, Ops::div>(a, b, out, n);
-    case BinaryOp::maximum: return integer_loop<T, Ops::maximum>(a, b, out, n);
-    case BinaryOp::minimum: return integer_loop<T, Ops::minimum>(a, b, out, n);
-    case BinaryOp::pow: return integer_loop<T, Ops::pow>(a, b, out, n);
+    case BinaryOp::add: return integer_rows<T, Ops::add>;
+    case BinaryOp::sub: return integer_rows<T, Ops::sub>;
+    case BinaryOp::mul: return integer_rows<T, Ops::mul>;
+    case BinaryOp::div: return integer_rows<T, Ops::div>;
+    case BinaryOp::maximum: return integer_rows<T, Ops::maximum>;
+    case BinaryOp::minimum: return integer_rows<T, Ops::minimum>;
+    case BinaryOp::pow: return integer_rows<T, Ops::pow>;
   }
+  return nullptr;
 }
 
 }  // namespace
 
-void BinaryRow(BinaryOp op, DType dtype, RowOperand a, RowOperand b, void* out, int64_t n) {
+RowKernel::Function BinaryRow(BinaryOp op, DType dtype) {
   switch (dtype) {
-    case DType::f32: return apply(op, a, b, elements<float>(out), n);
-    case DType::f64: return apply(op, a, b, elements<double>(out), n);
-    case DType::i64: return apply_integer<int64_t, uint64_t>(op, a, b, elements<int64_t>(out), n);
-    case DType::i32: return apply_integer<int32_t, uint32_t>(op, a, b, elements<int32_t>(out), n);
-    case DType::i8: return apply_integer<int8_t, uint32_t>(op, a, b, elements<int8_t>(out), n);
-    case DType::u8: return apply_integer<uint8_t, uint32_t>(op, a, b, elements<uint8_t>(out), n);
-    default: return;  // the shape rule admits no other dtype
+    case DType::f32: return float_row<float>(op);
+    case DType::f64: return float_row<double>(op);
+    case DType::i64: return integer_row<int64_t, uint64_t>(op);
+    case DType::i32: return integer_row<int32_t, uint32_t>(op);
+    case DType::i8: return integer_row<int8_t, uint32_t>(op);
+    case DType::u8: return integer_row<uint8_t, uint32_t>(op);
+    default: return nullptr;
   }
 }
 
@@ -168,8 +158,8 @@ namespace weft {
 HWY_EXPORT(BinaryRow);
 namespace kernels {
 
-void binary_row(BinaryOp op, DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BinaryRow)(op, dtype, a, b, out, n);
+RowKernel::Function binary_row(BinaryOp op, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(BinaryRow)(op, dtype);
 }
 
 }  // namespace kernels

@@ -14,7 +14,6 @@ namespace {
 
 using kernels::CompareOp;
 using kernels::LogicalOp;
-using kernels::RowOperand;
 
 /// How elements of a dtype are compared: storage-only floats as float, bools as bytes.
 template <class T>
@@ -70,32 +69,34 @@ struct ExclusiveOr {
   HWY_INLINE uint8_t operator()(uint8_t a, uint8_t b) const { return a ^ b; }
 };
 
-template <class T, class Op>
-void loop(const Op& op, RowOperand a, RowOperand b, uint8_t* out, int64_t n) {
-  const T* pa = elements<T>(a.data);
-  const T* pb = elements<T>(b.data);
-  if (n == 0) return;
-  if (a.step == 0) {
-    const auto first = comparable(pa[0]);
-    for (int64_t i = 0; i < n; ++i) out[i] = op(first, comparable(pb[i]));
-  } else if (b.step == 0) {
-    const auto second = comparable(pb[0]);
-    for (int64_t i = 0; i < n; ++i) out[i] = op(comparable(pa[i]), second);
+template <class Op, class T>
+void bool_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* a = elements<T>(in[0]);
+  const T* b = elements<T>(in[1]);
+  uint8_t* to = elements<uint8_t>(out);
+  const Op op;
+  if (self.scalar(0)) {
+    const auto first = comparable(a[0]);
+    for (int64_t i = 0; i < n; ++i) to[i] = op(first, comparable(b[i]));
+  } else if (self.scalar(1)) {
+    const auto second = comparable(b[0]);
+    for (int64_t i = 0; i < n; ++i) to[i] = op(comparable(a[i]), second);
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = op(comparable(pa[i]), comparable(pb[i]));
+    for (int64_t i = 0; i < n; ++i) to[i] = op(comparable(a[i]), comparable(b[i]));
   }
 }
 
 template <class T>
-void compare(CompareOp op, RowOperand a, RowOperand b, uint8_t* out, int64_t n) {
+RowKernel::Function compare(CompareOp op) {
   switch (op) {
-    case CompareOp::equal: return loop<T>(Equal(), a, b, out, n);
-    case CompareOp::not_equal: return loop<T>(NotEqual(), a, b, out, n);
-    case CompareOp::less: return loop<T>(Less(), a, b, out, n);
-    case CompareOp::less_equal: return loop<T>(LessEqual(), a, b, out, n);
-    case CompareOp::greater: return loop<T>(Greater(), a, b, out, n);
-    case CompareOp::greater_equal: return loop<T>(GreaterEqual(), a, b, out, n);
+    case CompareOp::equal: return bool_rows<Equal, T>;
+    case CompareOp::not_equal: return bool_rows<NotEqual, T>;
+    case CompareOp::less: return bool_rows<Less, T>;
+    case CompareOp::less_equal: return bool_rows<LessEqual, T>;
+    case CompareOp::greater: return bool_rows<Greater, T>;
+    case CompareOp::greater_equal: return bool_rows<GreaterEqual, T>;
   }
+  return nullptr;
 }
 
 /// Bits of T are copied, so that NaNs keep their payload.
@@ -108,54 +109,55 @@ HWY_INLINE void select(const uint8_t* c, const T* a, const T* b, T* out, int64_t
 }
 
 template <class T>
-void where(RowOperand c, RowOperand a, RowOperand b, T* out, int64_t n) {
-  const uint8_t* pc = elements<uint8_t>(c.data);
-  const T* pa = elements<T>(a.data);
-  const T* pb = elements<T>(b.data);
-  if (n == 0) return;
-  if (c.step == 0) {
-    const RowOperand chosen = pc[0] != 0 ? a : b;
-    const T* from = elements<T>(chosen.data);
-    for (int64_t i = 0; i < n; ++i) out[i] = from[i * chosen.step];
-  } else if (a.step != 0) {
-    b.step != 0 ? select<T, true, true>(pc, pa, pb, out, n)
-                : select<T, true, false>(pc, pa, pb, out, n);
+void where_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  const uint8_t* c = elements<uint8_t>(in[0]);
+  const T* a = elements<T>(in[1]);
+  const T* b = elements<T>(in[2]);
+  T* to = elements<T>(out);
+  const bool one_a = self.scalar(1), one_b = self.scalar(2);
+  if (self.scalar(0)) {
+    const T* from = c[0] != 0 ? a : b;
+    const int64_t step = (c[0] != 0 ? one_a : one_b) ? 0 : 1;
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+  } else if (!one_a) {
+    one_b ? select<T, true, false>(c, a, b, to, n) : select<T, true, true>(c, a, b, to, n);
   } else {
-    b.step != 0 ? select<T, false, true>(pc, pa, pb, out, n)
-                : select<T, false, false>(pc, pa, pb, out, n);
+    one_b ? select<T, false, false>(c, a, b, to, n) : select<T, false, true>(c, a, b, to, n);
   }
 }
 
 }  // namespace
 
-void CompareRow(CompareOp op, DType dtype, RowOperand a, RowOperand b, uint8_t* out, int64_t n) {
+RowKernel::Function CompareRow(CompareOp op, DType dtype) {
   switch (dtype) {
-    case DType::f32: return compare<float>(op, a, b, out, n);
-    case DType::f64: return compare<double>(op, a, b, out, n);
-    case DType::bf16: return compare<BFloat16>(op, a, b, out, n);
-    case DType::f16: return compare<Float16>(op, a, b, out, n);
-    case DType::i64: return compare<int64_t>(op, a, b, out, n);
-    case DType::i32: return compare<int32_t>(op, a, b, out, n);
-    case DType::i8: return compare<int8_t>(op, a, b, out, n);
+    case DType::f32: return compare<float>(op);
+    case DType::f64: return compare<double>(op);
+    case DType::bf16: return compare<BFloat16>(op);
+    case DType::f16: return compare<Float16>(op);
+    case DType::i64: return compare<int64_t>(op);
+    case DType::i32: return compare<int32_t>(op);
+    case DType::i8: return compare<int8_t>(op);
     case DType::u8:
-    case DType::boolean: return compare<uint8_t>(op, a, b, out, n);
+    case DType::boolean: return compare<uint8_t>(op);
   }
+  return nullptr;
 }
 
-void LogicalRow(LogicalOp op, RowOperand a, RowOperand b, uint8_t* out, int64_t n) {
+RowKernel::Function LogicalRow(LogicalOp op) {
   switch (op) {
-    case LogicalOp::logical_and: return loop<uint8_t>(And(), a, b, out, n);
-    case LogicalOp::logical_or: return loop<uint8_t>(Or(), a, b, out, n);
-    case LogicalOp::logical_xor: return loop<uint8_t>(ExclusiveOr(), a, b, out, n);
+    case LogicalOp::logical_and: return bool_rows<And, uint8_t>;
+    case LogicalOp::logical_or: return bool_rows<Or, uint8_t>;
+    case LogicalOp::logical_xor: return bool_rows<ExclusiveOr, uint8_t>;
   }
+  return nullptr;
 }
 
-void WhereRow(size_t element_size, RowOperand c, RowOperand a, RowOperand b, void* out, int64_t n) {
+RowKernel::Function WhereRow(size_t element_size) {
   switch (element_size) {
-    case 1: return where(c, a, b, elements<uint8_t>(out), n);
-    case 2: return where(c, a, b, elements<uint16_t>(out), n);
-    case 4: return where(c, a, b, elements<uint32_t>(out), n);
-    default: return where(c, a, b, elements<uint64_t>(out), n);
+    case 1: return where_rows<uint8_t>;
+    case 2: return where_rows<uint16_t>;
+    case 4: return where_rows<uint32_t>;
+    default: return where_rows<uint64_t>;
   }
 }
 
@@ -170,17 +172,14 @@ HWY_EXPORT(LogicalRow);
 HWY_EXPORT(WhereRow);
 namespace kernels {
 
-void compare_row(CompareOp op, DType dtype, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CompareRow)(op, dtype, a, b, static_cast<std::uint8_t*>(out), n);
+RowKernel::Function compare_row(CompareOp op, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(CompareRow)(op, dtype);
 }
 
-void logical_row(LogicalOp op, RowOperand a, RowOperand b, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(LogicalRow)(op, a, b, static_cast<std::uint8_t*>(out), n);
-}
+RowKernel::Function logical_row(LogicalOp op) { return HWY_DYNAMIC_DISPATCH(LogicalRow)(op); }
 
-void where_row(std::size_t element_size, RowOperand c, RowOperand a, RowOperand b, void* out,
-               std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(WhereRow)(element_size, c, a, b, out, n);
+RowKernel::Function where_row(std::size_t element_size) {
+  return HWY_DYNAMIC_DISPATCH(WhereRow)(element_size);
 }
 
 }  // namespace kernels

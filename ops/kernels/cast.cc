@@ -111,43 +111,59 @@ struct Convert<Float16> {
 };
 
 template <class From, class To>
-void convert(const void* in, void* out, int64_t n) {
+void convert(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
   using Input = typename StorageOf<From>::type;
   using Output = typename StorageOf<To>::type;
-  const Input* HWY_RESTRICT from = elements<Input>(in);
+  const Input* HWY_RESTRICT from = elements<Input>(in[0]);
   Output* HWY_RESTRICT to = elements<Output>(out);
   for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(widen(from[i]));
 }
 
-template <class From>
-void convert_from(DType to, const void* in, void* out, int64_t n) {
-  switch (to) {
-    case DType::f32: return convert<From, float>(in, out, n);
-    case DType::f64: return convert<From, double>(in, out, n);
-    case DType::bf16: return convert<From, BFloat16>(in, out, n);
-    case DType::f16: return convert<From, Float16>(in, out, n);
-    case DType::i64: return convert<From, int64_t>(in, out, n);
-    case DType::i32: return convert<From, int32_t>(in, out, n);
-    case DType::i8: return convert<From, int8_t>(in, out, n);
-    case DType::u8: return convert<From, uint8_t>(in, out, n);
-    case DType::boolean: return convert<From, Bool>(in, out, n);
+template <class T>
+void copy(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
+  memcpy(out, in[0], static_cast<size_t>(n) * sizeof(T));
+}
+RowKernel::Function copy_elements(size_t size) {
+  switch (size) {
+    case 1: return copy<uint8_t>;
+    case 2: return copy<uint16_t>;
+    case 4: return copy<uint32_t>;
+    default: return copy<uint64_t>;
   }
+}
+
+template <class From>
+RowKernel::Function convert_from(DType to) {
+  switch (to) {
+    case DType::f32: return convert<From, float>;
+    case DType::f64: return convert<From, double>;
+    case DType::bf16: return convert<From, BFloat16>;
+    case DType::f16: return convert<From, Float16>;
+    case DType::i64: return convert<From, int64_t>;
+    case DType::i32: return convert<From, int32_t>;
+    case DType::i8: return convert<From, int8_t>;
+    case DType::u8: return convert<From, uint8_t>;
+    case DType::boolean: return convert<From, Bool>;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
-void CastRow(DType from, DType to, const void* in, void* out, int64_t n) {
+RowKernel::Function CastRow(DType from, DType to) {
+  if (from == to) return copy_elements(dtype_size(from));
   switch (from) {
-    case DType::f32: return convert_from<float>(to, in, out, n);
-    case DType::f64: return convert_from<double>(to, in, out, n);
-    case DType::bf16: return convert_from<BFloat16>(to, in, out, n);
-    case DType::f16: return convert_from<Float16>(to, in, out, n);
-    case DType::i64: return convert_from<int64_t>(to, in, out, n);
-    case DType::i32: return convert_from<int32_t>(to, in, out, n);
-    case DType::i8: return convert_from<int8_t>(to, in, out, n);
-    case DType::u8: return convert_from<uint8_t>(to, in, out, n);
-    case DType::boolean: return convert_from<Bool>(to, in, out, n);
+    case DType::f32: return convert_from<float>(to);
+    case DType::f64: return convert_from<double>(to);
+    case DType::bf16: return convert_from<BFloat16>(to);
+    case DType::f16: return convert_from<Float16>(to);
+    case DType::i64: return convert_from<int64_t>(to);
+    case DType::i32: return convert_from<int32_t>(to);
+    case DType::i8: return convert_from<int8_t>(to);
+    case DType::u8: return convert_from<uint8_t>(to);
+    case DType::boolean: return convert_from<Bool>(to);
   }
+  return nullptr;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -159,13 +175,8 @@ namespace weft {
 HWY_EXPORT(CastRow);
 namespace kernels {
 
-void cast_row(DType from, DType to, const void* in, void* out, std::int64_t n) {
-  if (n == 0) return;
-  if (from == to) {
-    memcpy(out, in, static_cast<size_t>(n) * dtype_size(from));
-    return;
-  }
-  HWY_DYNAMIC_DISPATCH(CastRow)(from, to, in, out, n);
+RowKernel::Function cast_row(DType from, DType to) {
+  return HWY_DYNAMIC_DISPATCH(CastRow)(from, to);
 }
 
 }  // namespace kernels

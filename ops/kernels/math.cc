@@ -62,23 +62,26 @@ struct Erf {
 };
 
 template <class T>
-void apply(MathOp op, const T* in, T* out, int64_t n) {
+RowKernel::Function float_row(MathOp op) {
   switch (op) {
-    case MathOp::exp: return map_row(Exp(), in, out, n);
-    case MathOp::log: return map_row(Log(), in, out, n);
-    case MathOp::log1p: return map_row(Log1p(), in, out, n);
-    case MathOp::expm1: return map_row(Expm1(), in, out, n);
-    case MathOp::sin: return map_row(Sin(), in, out, n);
-    case MathOp::cos: return map_row(Cos(), in, out, n);
-    case MathOp::tanh: return map_row(Tanh(), in, out, n);
-    case MathOp::erf: return map_row(Erf(), in, out, n);
+    case MathOp::exp: return map_rows<Exp, T>;
+    case MathOp::log: return map_rows<Log, T>;
+    case MathOp::log1p: return map_rows<Log1p, T>;
+    case MathOp::expm1: return map_rows<Expm1, T>;
+    case MathOp::sin: return map_rows<Sin, T>;
+    case MathOp::cos: return map_rows<Cos, T>;
+    case MathOp::tanh: return map_rows<Tanh, T>;
+    case MathOp::erf: return map_rows<Erf, T>;
   }
+  return nullptr;
 }
 
 }  // namespace
 
-void MathF32(MathOp op, const float* in, float* out, int64_t n) { apply(op, in, out, n); }
-void MathF64(MathOp op, const double* in, double* out, int64_t n) { apply(op, in, out, n); }
+RowKernel::Function MathRow(MathOp op, DType dtype) {
+  if (dtype == DType::f32) return float_row<float>(op);
+  return dtype == DType::f64 ? float_row<double>(op) : nullptr;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
@@ -86,16 +89,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-HWY_EXPORT(MathF32);
-HWY_EXPORT(MathF64);
+HWY_EXPORT(MathRow);
 namespace kernels {
 
-void math_row(MathOp op, DType dtype, const void* in, void* out, std::int64_t n) {
-  if (dtype == DType::f32) {
-    HWY_DYNAMIC_DISPATCH(MathF32)(op, static_cast<const float*>(in), static_cast<float*>(out), n);
-  } else {
-    HWY_DYNAMIC_DISPATCH(MathF64)(op, static_cast<const double*>(in), static_cast<double*>(out), n);
-  }
+RowKernel::Function math_row(MathOp op, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(MathRow)(op, dtype);
 }
 
 }  // namespace kernels

@@ -132,28 +132,37 @@ void Bernoulli(const RandomStream& stream, std::uint32_t limit, std::int64_t beg
 }
 
 template <class T>
-struct DropoutRow {
-  std::uint32_t limit;
-  T scale;
-  const T* x;
-  T* out;
-  HWY_INLINE void operator()(const std::uint32_t* HWY_RESTRICT words, std::int64_t offset,
-                             std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T scaled = x[offset + i] * scale;
-      out[offset + i] = words[i] >= limit ? scaled : T{0};
+void DropoutRows(const RowKernel& self, const void* const* in, void* out, std::int64_t n,
+                 std::int64_t position) {
+  const T* x = static_cast<const T*>(in[0]);
+  T* to = static_cast<T*>(out);
+  const auto* key = static_cast<const std::int64_t*>(in[1]);
+  const RandomStream stream{static_cast<std::uint64_t>(key[0]),
+                            static_cast<std::uint32_t>(self.integers[0]),
+                            static_cast<std::uint32_t>(key[1])};
+  const T scale = static_cast<T>(self.reals[0]);
+  const std::uint32_t limit = static_cast<std::uint32_t>(self.integers[1]);
+  if (self.integers[1] > 0xFFFFFFFF) {  // a rate so near 1 that no word is above
+    for (std::int64_t i = 0; i < n; ++i) to[i] = T{0};
+    return;
+  }
+  HWY_ALIGN std::uint32_t words[kWords + 4];
+  const std::int64_t skip = position % 4;
+  for (std::int64_t i = 0; i < n; i += kWords) {
+    const std::int64_t count = n - i < kWords ? n - i : kWords;
+    RandomWords(stream, static_cast<std::uint64_t>((position + i - skip) / 4),
+                (skip + count + 3) / 4, words);
+    const std::uint32_t* word = words + skip;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const T scaled = x[i + k] * scale;
+      to[i + k] = word[k] >= limit ? scaled : T{0};
     }
   }
-};
-
-void DropoutF32(const RandomStream& stream, std::uint32_t limit, float scale, std::int64_t begin,
-                std::int64_t end, const float* x, float* out) {
-  ForWords(stream, begin, end, DropoutRow<float>{limit, scale, x, out});
 }
 
-void DropoutF64(const RandomStream& stream, std::uint32_t limit, double scale, std::int64_t begin,
-                std::int64_t end, const double* x, double* out) {
-  ForWords(stream, begin, end, DropoutRow<double>{limit, scale, x, out});
+RowKernel::Function DropoutRow(DType dtype) {
+  if (dtype == DType::f32) return DropoutRows<float>;
+  return dtype == DType::f64 ? DropoutRows<double> : nullptr;
 }
 
 }  // namespace
@@ -168,8 +177,7 @@ HWY_EXPORT(RandomWords);
 HWY_EXPORT(UniformF32);
 HWY_EXPORT(UniformF64);
 HWY_EXPORT(Bernoulli);
-HWY_EXPORT(DropoutF32);
-HWY_EXPORT(DropoutF64);
+HWY_EXPORT(DropoutRow);
 
 namespace {
 
@@ -191,17 +199,6 @@ void normals(const RandomStream& stream, std::int64_t begin, std::int64_t end, T
       if (q + 1 < count) out[i - begin + q + 1] = static_cast<T>(pair[1]);
     }
   }
-}
-
-template <class T, class Row>
-void dropout(Row row, const RandomStream& stream, double rate, std::int64_t begin, std::int64_t end,
-             const T* x, T* out) {
-  const Threshold t = threshold(rate);
-  if (t.all) {
-    for (std::int64_t i = 0; i < end - begin; ++i) out[i] = T{0};
-    return;
-  }
-  row(stream, t.limit, static_cast<T>(1 / (1 - rate)), begin, end, x, out);
 }
 
 }  // namespace
@@ -235,13 +232,13 @@ void bernoulli_row(const RandomStream& stream, double probability, std::int64_t 
   HWY_DYNAMIC_DISPATCH(Bernoulli)(stream, t.limit, begin, end, out);
 }
 
-void dropout_row(const RandomStream& stream, double rate, std::int64_t begin, std::int64_t end,
-                 const float* x, float* out) {
-  dropout(HWY_DYNAMIC_DISPATCH(DropoutF32), stream, rate, begin, end, x, out);
-}
-void dropout_row(const RandomStream& stream, double rate, std::int64_t begin, std::int64_t end,
-                 const double* x, double* out) {
-  dropout(HWY_DYNAMIC_DISPATCH(DropoutF64), stream, rate, begin, end, x, out);
+RowKernel dropout_row(DType dtype, double rate, std::int64_t stream) {
+  const Threshold t = threshold(rate);
+  RowKernel kernel;
+  kernel.function = HWY_DYNAMIC_DISPATCH(DropoutRow)(dtype);
+  kernel.reals[0] = 1 / (1 - rate);
+  kernel.integers = {stream, t.all ? std::int64_t{1} << 32 : std::int64_t{t.limit}};
+  return kernel;
 }
 
 }  // namespace weft::kernels

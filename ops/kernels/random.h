@@ -1,10 +1,11 @@
-// Rows of random numbers. Every element is a function of (stream, its index) alone; `begin` is a
-// multiple of 4, so that rows begin with a block of Philox.
+// Rows of random numbers. Every element is a function of (stream, its index) alone. Where a row is
+// [begin, end), `begin` is a multiple of 4: it begins with a block of Philox.
 #pragma once
 
 #include <cstdint>
 
 #include "weft/core/random.h"
+#include "weft/ops/row_kernel.h"
 
 namespace weft::kernels {
 
@@ -27,11 +28,8 @@ void normal_row(const RandomStream& stream, std::int64_t begin, std::int64_t end
 void bernoulli_row(const RandomStream& stream, double probability, std::int64_t begin,
                    std::int64_t end, std::uint8_t* out);
 
-/// out[i] = x[i] / (1 - rate) where word i >= rate * 2^32, else 0. x and out are the row [begin,
-/// end) itself and may be the same.
-void dropout_row(const RandomStream& stream, double rate, std::int64_t begin, std::int64_t end,
-                 const float* x, float* out);
-void dropout_row(const RandomStream& stream, double rate, std::int64_t begin, std::int64_t end,
-                 const double* x, double* out);
+/// Dropout of f32 or f64: out[i] = x[i] / (1 - rate) where word `position + i` >= rate * 2^32, else
+/// 0. Operand 1 is the key {seed, runs} (i64[2], whole). Null for other dtypes.
+RowKernel dropout_row(DType dtype, double rate, std::int64_t stream);
 
 }  // namespace weft::kernels

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "hwy/highway.h"
+#include "weft/ops/row_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -165,6 +166,26 @@ HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n
     if constexpr (!ScalarA) va = load_part_or(T(1), d, a + i, rest);
     if constexpr (!ScalarB) vb = load_part_or(T(1), d, b + i, rest);
     store_part(op(d, va, vb), d, out + i, rest);
+  }
+}
+
+// The same as functions of row kernels (ops/row_kernel.h), for ops without attributes.
+
+template <class Op, class T>
+void map_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
+  map_row(Op(), elements<T>(in[0]), elements<T>(out), n);
+}
+
+template <class Op, class T>
+void map_rows2(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* a = elements<T>(in[0]);
+  const T* b = elements<T>(in[1]);
+  if (self.scalar(0)) {
+    map_row2<true, false>(Op(), a, b, elements<T>(out), n);
+  } else if (self.scalar(1)) {
+    map_row2<false, true>(Op(), a, b, elements<T>(out), n);
+  } else {
+    map_row2<false, false>(Op(), a, b, elements<T>(out), n);
   }
 }
 

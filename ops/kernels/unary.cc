@@ -91,116 +91,121 @@ struct Clamp {
 };
 
 template <class T>
-void float_row(UnaryOp op, const T* in, T* out, int64_t n) {
+RowKernel::Function float_row(UnaryOp op) {
   switch (op) {
-    case UnaryOp::neg: return map_row(Neg(), in, out, n);
-    case UnaryOp::abs: return map_row(Abs(), in, out, n);
-    case UnaryOp::sign: return map_row(Sign(), in, out, n);
-    case UnaryOp::square: return map_row(Square(), in, out, n);
-    case UnaryOp::sqrt: return map_row(Sqrt(), in, out, n);
-    case UnaryOp::rsqrt: return map_row(Rsqrt(), in, out, n);
-    case UnaryOp::reciprocal: return map_row(Reciprocal(), in, out, n);
-    case UnaryOp::floor: return map_row(Floor(), in, out, n);
-    case UnaryOp::ceil: return map_row(Ceil(), in, out, n);
-    case UnaryOp::round: return map_row(Round(), in, out, n);
-    case UnaryOp::relu: return map_row(Relu(), in, out, n);
+    case UnaryOp::neg: return map_rows<Neg, T>;
+    case UnaryOp::abs: return map_rows<Abs, T>;
+    case UnaryOp::sign: return map_rows<Sign, T>;
+    case UnaryOp::square: return map_rows<Square, T>;
+    case UnaryOp::sqrt: return map_rows<Sqrt, T>;
+    case UnaryOp::rsqrt: return map_rows<Rsqrt, T>;
+    case UnaryOp::reciprocal: return map_rows<Reciprocal, T>;
+    case UnaryOp::floor: return map_rows<Floor, T>;
+    case UnaryOp::ceil: return map_rows<Ceil, T>;
+    case UnaryOp::round: return map_rows<Round, T>;
+    case UnaryOp::relu: return map_rows<Relu, T>;
   }
+  return nullptr;
 }
 
-/// Integers wrap around; plain loops, which the compiler turns into vector code of this target.
+// Integers wrap around; plain loops, which the compiler turns into vector code of this target.
+// Arithmetic is done in the unsigned type U (at least 32 bits wide).
+
 template <class T, class U>
-void integer_row(UnaryOp op, const T* in, T* out, int64_t n) {
+struct IntegerOps {
+  static HWY_INLINE T neg(T x) { return static_cast<T>(U(0) - static_cast<U>(x)); }
+  static HWY_INLINE T abs(T x) {
+    const U u = static_cast<U>(x);
+    return static_cast<T>(x < T(0) ? U(0) - u : u);
+  }
+  static HWY_INLINE T sign(T x) { return static_cast<T>((x > T(0)) - (x < T(0))); }
+  static HWY_INLINE T square(T x) {
+    const U u = static_cast<U>(x);
+    return static_cast<T>(u * u);
+  }
+};
+
+template <class T, T (*op)(T)>
+void integer_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* x = elements<T>(in[0]);
+  T* y = elements<T>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = op(x[i]);
+}
+
+template <class T, class U>
+RowKernel::Function integer_row(UnaryOp op) {
+  using Ops = IntegerOps<T, U>;
   switch (op) {
-    case UnaryOp::neg:
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(U(0) - static_cast<U>(in[i]));
-      return;
-    case UnaryOp::abs:
-      for (int64_t i = 0; i < n; ++i) {
-        const U u = static_cast<U>(in[i]);
-        out[i] = static_cast<T>(in[i] < T(0) ? U(0) - u : u);
-      }
-      return;
-    case UnaryOp::sign:
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((in[i] > T(0)) - (in[i] < T(0)));
-      return;
-    case UnaryOp::square:
-      for (int64_t i = 0; i < n; ++i) {
-        const U u = static_cast<U>(in[i]);
-        out[i] = static_cast<T>(u * u);
-      }
-      return;
-    default: return;  // the shape rule admits no other op for integers
+    case UnaryOp::neg: return integer_rows<T, Ops::neg>;
+    case UnaryOp::abs: return integer_rows<T, Ops::abs>;
+    case UnaryOp::sign: return integer_rows<T, Ops::sign>;
+    case UnaryOp::square: return integer_rows<T, Ops::square>;
+    default: return nullptr;
   }
 }
 
 template <class T>
-void finite_row(const T* in, uint8_t* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = in[i] - in[i] == T(0);  // inf - inf and NaN - NaN are NaN
+void finite_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
+  const T* x = elements<T>(in[0]);
+  uint8_t* y = elements<uint8_t>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - x[i] == T(0);  // inf - inf and NaN - NaN are NaN
+}
+
+void not_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
+  const uint8_t* x = elements<uint8_t>(in[0]);
+  uint8_t* y = elements<uint8_t>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] == 0;
 }
 
 template <class T>
-void clamp_integers(T lo, T hi, const T* in, T* out, int64_t n) {
+void clamp_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
+  map_row(Clamp{self.reals[0], self.reals[1]}, elements<T>(in[0]), elements<T>(out), n);
+}
+
+template <class T>
+void clamp_integer_rows(const RowKernel& self, const void* const* in, void* out, int64_t n,
+                        int64_t) {
+  const T lo = static_cast<T>(self.integers[0]), hi = static_cast<T>(self.integers[1]);
+  const T* from = elements<T>(in[0]);
+  T* to = elements<T>(out);
   for (int64_t i = 0; i < n; ++i) {
-    const T x = in[i] < lo ? lo : in[i];
-    out[i] = x > hi ? hi : x;
+    const T x = from[i] < lo ? lo : from[i];
+    to[i] = x > hi ? hi : x;
   }
 }
 
 }  // namespace
 
-void UnaryRow(UnaryOp op, DType dtype, const void* in, void* out, int64_t n) {
+RowKernel::Function UnaryRow(UnaryOp op, DType dtype) {
   switch (dtype) {
-    case DType::f32: return float_row(op, elements<float>(in), elements<float>(out), n);
-    case DType::f64: return float_row(op, elements<double>(in), elements<double>(out), n);
-    case DType::i64:
-      return integer_row<int64_t, uint64_t>(op, elements<int64_t>(in), elements<int64_t>(out), n);
-    case DType::i32:
-      return integer_row<int32_t, uint32_t>(op, elements<int32_t>(in), elements<int32_t>(out), n);
-    case DType::i8:
-      return integer_row<int8_t, uint32_t>(op, elements<int8_t>(in), elements<int8_t>(out), n);
-    case DType::u8:
-      return integer_row<uint8_t, uint32_t>(op, elements<uint8_t>(in), elements<uint8_t>(out), n);
-    default: return;
+    case DType::f32: return float_row<float>(op);
+    case DType::f64: return float_row<double>(op);
+    case DType::i64: return integer_row<int64_t, uint64_t>(op);
+    case DType::i32: return integer_row<int32_t, uint32_t>(op);
+    case DType::i8: return integer_row<int8_t, uint32_t>(op);
+    case DType::u8: return integer_row<uint8_t, uint32_t>(op);
+    default: return nullptr;
   }
 }
 
-void ClampFloatRow(DType dtype, double lo, double hi, const void* in, void* out, int64_t n) {
-  if (dtype == DType::f32) {
-    map_row(Clamp{lo, hi}, elements<float>(in), elements<float>(out), n);
-  } else {
-    map_row(Clamp{lo, hi}, elements<double>(in), elements<double>(out), n);
-  }
-}
-
-void ClampIntegerRow(DType dtype, int64_t lo, int64_t hi, const void* in, void* out, int64_t n) {
+RowKernel::Function ClampRow(DType dtype) {
   switch (dtype) {
-    case DType::i64:
-      return clamp_integers(lo, hi, elements<int64_t>(in), elements<int64_t>(out), n);
-    case DType::i32:
-      return clamp_integers(static_cast<int32_t>(lo), static_cast<int32_t>(hi),
-                            elements<int32_t>(in), elements<int32_t>(out), n);
-    case DType::i8:
-      return clamp_integers(static_cast<int8_t>(lo), static_cast<int8_t>(hi), elements<int8_t>(in),
-                            elements<int8_t>(out), n);
-    case DType::u8:
-      return clamp_integers(static_cast<uint8_t>(lo), static_cast<uint8_t>(hi),
-                            elements<uint8_t>(in), elements<uint8_t>(out), n);
-    default: return;
+    case DType::f32: return clamp_rows<float>;
+    case DType::f64: return clamp_rows<double>;
+    case DType::i64: return clamp_integer_rows<int64_t>;
+    case DType::i32: return clamp_integer_rows<int32_t>;
+    case DType::i8: return clamp_integer_rows<int8_t>;
+    case DType::u8: return clamp_integer_rows<uint8_t>;
+    default: return nullptr;
   }
 }
 
-void IsFiniteRow(DType dtype, const void* in, uint8_t* out, int64_t n) {
-  if (dtype == DType::f32) {
-    finite_row(elements<float>(in), out, n);
-  } else {
-    finite_row(elements<double>(in), out, n);
-  }
+RowKernel::Function IsFiniteRow(DType dtype) {
+  if (dtype == DType::f32) return finite_rows<float>;
+  return dtype == DType::f64 ? finite_rows<double> : nullptr;
 }
 
-void NotRow(const uint8_t* in, uint8_t* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = in[i] == 0;
-}
+RowKernel::Function NotRow() { return not_rows; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
@@ -209,8 +214,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft {
 HWY_EXPORT(UnaryRow);
-HWY_EXPORT(ClampFloatRow);
-HWY_EXPORT(ClampIntegerRow);
+HWY_EXPORT(ClampRow);
 HWY_EXPORT(IsFiniteRow);
 HWY_EXPORT(NotRow);
 namespace kernels {
@@ -238,29 +242,25 @@ std::int64_t integer_bound(double bound, IntegerRange range) {
 
 }  // namespace
 
-void unary_row(UnaryOp op, DType dtype, const void* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(UnaryRow)(op, dtype, in, out, n);
+RowKernel::Function unary_row(UnaryOp op, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(UnaryRow)(op, dtype);
 }
 
-void clamp_row(DType dtype, double lo, double hi, const void* in, void* out, std::int64_t n) {
+RowKernel clamp_row(DType dtype, double lo, double hi) {
+  RowKernel kernel;
+  kernel.function = HWY_DYNAMIC_DISPATCH(ClampRow)(dtype);
   if (is_floating(dtype)) {
-    HWY_DYNAMIC_DISPATCH(ClampFloatRow)(dtype, lo, hi, in, out, n);
-    return;
+    kernel.reals = {lo, hi};
+  } else {
+    const IntegerRange range = integer_range(dtype);
+    kernel.integers = {integer_bound(::ceil(lo), range), integer_bound(::floor(hi), range)};
   }
-  const IntegerRange range = integer_range(dtype);
-  const std::int64_t low = integer_bound(::ceil(lo), range),
-                     high = integer_bound(::floor(hi), range);
-  HWY_DYNAMIC_DISPATCH(ClampIntegerRow)(dtype, low, high, in, out, n);
+  return kernel;
 }
 
-void isfinite_row(DType dtype, const void* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(IsFiniteRow)(dtype, in, static_cast<std::uint8_t*>(out), n);
-}
+RowKernel::Function isfinite_row(DType dtype) { return HWY_DYNAMIC_DISPATCH(IsFiniteRow)(dtype); }
 
-void logical_not_row(const void* in, void* out, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(NotRow)
-  (static_cast<const std::uint8_t*>(in), static_cast<std::uint8_t*>(out), n);
-}
+RowKernel::Function logical_not_row() { return HWY_DYNAMIC_DISPATCH(NotRow)(); }
 
 }  // namespace kernels
 }  // namespace weft

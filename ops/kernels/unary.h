@@ -1,23 +1,21 @@
-// Exact elementwise functions of one operand over rows. `out` may be `in` where the element sizes
-// agree.
+// Exact elementwise functions of one operand. A function is null for dtypes that the op does not
+// take.
 #pragma once
 
-#include <cstdint>
-
-#include "weft/core/dtype.h"
+#include "weft/ops/row_kernel.h"
 
 namespace weft::kernels {
 
 /// For f32 and f64; neg, abs, sign and square also for integers, which wrap around.
 enum class UnaryOp { neg, abs, sign, square, sqrt, rsqrt, reciprocal, floor, ceil, round, relu };
 
-/// out[i] = op(in[i]) for i in [0, n).
-void unary_row(UnaryOp op, DType dtype, const void* in, void* out, std::int64_t n);
+/// out[i] = op(in[i]).
+RowKernel::Function unary_row(UnaryOp op, DType dtype);
 /// min(max(x, lo), hi) for f32, f64 and integers; NaN stays NaN. lo <= hi, infinite for no bound.
-void clamp_row(DType dtype, double lo, double hi, const void* in, void* out, std::int64_t n);
+RowKernel clamp_row(DType dtype, double lo, double hi);
 /// f32 or f64 -> bool.
-void isfinite_row(DType dtype, const void* in, void* out, std::int64_t n);
+RowKernel::Function isfinite_row(DType dtype);
 /// bool -> bool.
-void logical_not_row(const void* in, void* out, std::int64_t n);
+RowKernel::Function logical_not_row();
 
 }  // namespace weft::kernels

@@ -188,6 +188,7 @@ BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
       const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
       for (const auto& [output, input] : op->inplace) {
         const auto in = static_cast<std::size_t>(input), out = static_cast<std::size_t>(output);
+        if (out >= expected.size()) continue;  // a record may list more than a sample has
         if (in >= sample.inputs.size() || !sample.inputs[in].defined()) continue;
         const Tensor& source = sample.inputs[in];
         if (source.sizes() != expected[out].sizes() ||

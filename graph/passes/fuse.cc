@@ -1,0 +1,255 @@
+// Gathers elementwise ops of one shape into nodes `fused`, which run in one pass over memory.
+//
+// Groups grow over edges between a producer and its user: a merge saves reading what lies between,
+// and writing it too where nobody else wants it; what others want becomes a result of the group.
+// Groups keep a topological order of their own. Merging a producer's group into a user's would
+// close a cycle exactly if another way leads from the one to the other; the search for such a way
+// ends at the user's place in the order, so that it stays short. After a merge, groups in between
+// that depend on the producer move behind the merged one.
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "weft/core/error.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/ops/tile_program.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+bool fusable(const Node& node) {
+  // Recomputed clones are there for memory's sake.
+  if (node.instance() != 0 || !can_be_step(node.op(), node.attributes())) return false;
+  RowRequest row{{}, node.type(0).dtype, 0, node.attributes()};
+  for (const Value& v : node.inputs()) {
+    if (!v.defined()) return false;
+    row.inputs.push_back(v.dtype());
+  }
+  return static_cast<bool>(node.op().row(row));
+}
+
+class Groups {
+ public:
+  explicit Groups(const Program& program) : nodes_(program.nodes()) {
+    const Index n = nodes_.size();
+    for (Index i = 0; i < n; ++i) index_.emplace(nodes_[i], static_cast<int>(i));
+    users_.resize(n);
+    fusable_.resize(n);
+    is_root_.assign(n, 0);
+    for (Index i = 0; i < n; ++i) {
+      fusable_[i] = fusable(*nodes_[i]);
+      for (const Value& v : nodes_[i]->inputs()) {
+        if (!v.defined()) continue;
+        std::vector<int>& users = users_[static_cast<Index>(index_.at(v.node_pointer()))];
+        if (users.empty() || users.back() != static_cast<int>(i)) {
+          users.push_back(static_cast<int>(i));
+        }
+      }
+    }
+    for (const Value& v : program.roots()) {
+      is_root_[static_cast<Index>(index_.at(v.node_pointer()))] = 1;
+    }
+    group_of_.resize(n);
+    std::iota(group_of_.begin(), group_of_.end(), 0);
+    order_ = position_ = group_of_;
+    members_.resize(n);
+    for (Index i = 0; i < n; ++i) members_[i] = {static_cast<int>(i)};
+    seen_.assign(n, 0);
+    grow();
+  }
+
+  /// Groups in topological order: their members, in the order of the program.
+  template <class Fn>
+  void for_each(Fn&& fn) const {
+    for (const int group : order_) {
+      const std::vector<int>& members = members_[static_cast<Index>(group)];
+      if (!members.empty()) fn(members);
+    }
+  }
+  Node& node(int i) const { return *nodes_[static_cast<Index>(i)]; }
+  /// Values that the members read and do not make, in order of first use.
+  std::vector<Value> inputs(const std::vector<int>& members) const {
+    std::vector<Value> result;
+    for (const int m : members) {
+      for (const Value& v : node(m).inputs()) {
+        if (contains(members, index_.at(v.node_pointer()))) continue;
+        if (std::find(result.begin(), result.end(), v) == result.end()) result.push_back(v);
+      }
+    }
+    return result;
+  }
+  /// Members that others read.
+  std::vector<int> results(const std::vector<int>& members) const {
+    std::vector<int> result;
+    for (const int m : members) {
+      const auto i = static_cast<Index>(m);
+      const auto outside = [&](int user) { return !contains(members, user); };
+      if (is_root_[i] || std::any_of(users_[i].begin(), users_[i].end(), outside)) {
+        result.push_back(m);
+      }
+    }
+    return result;
+  }
+
+ private:
+  static bool contains(const std::vector<int>& members, int i) {
+    return std::binary_search(members.begin(), members.end(), i);
+  }
+
+  void grow() {
+    for (Index i = 0; i < nodes_.size(); ++i) {
+      if (!fusable_[i]) continue;
+      for (const Value& v : nodes_[i]->inputs()) {
+        const auto p = static_cast<Index>(index_.at(v.node_pointer()));
+        if (fusable_[p] && v.shape() == nodes_[i]->type(0).shape) {
+          try_merge(group_of_[p], group_of_[i]);
+        }
+      }
+    }
+  }
+
+  void try_merge(int producer, int user) {
+    if (producer == user) return;
+    const std::vector<int>& from = members_[static_cast<Index>(producer)];
+    const std::vector<int>& to = members_[static_cast<Index>(user)];
+    if (from.size() + to.size() > TileProgram::kMaxSteps) return;
+    std::vector<int> both(from.size() + to.size());
+    std::merge(from.begin(), from.end(), to.begin(), to.end(), both.begin());
+    if (inputs(both).size() > TileProgram::kMaxInputs) return;
+    if (results(both).size() > TileProgram::kMaxResults) return;
+    std::vector<int> followers;
+    if (!find_followers(producer, user, followers)) return;
+
+    // In order: what does not depend on the producer, the merged group, what does.
+    const Index begin = static_cast<Index>(position_[static_cast<Index>(producer)]);
+    const Index end = static_cast<Index>(position_[static_cast<Index>(user)]);
+    std::vector<int> window;
+    for (Index k = begin + 1; k < end; ++k) {
+      if (seen_[static_cast<Index>(order_[k])] != stamp_) window.push_back(order_[k]);
+    }
+    window.push_back(producer);  // an empty group from now on
+    window.push_back(user);
+    for (Index k = begin + 1; k < end; ++k) {
+      if (seen_[static_cast<Index>(order_[k])] == stamp_) window.push_back(order_[k]);
+    }
+    for (Index k = begin; k <= end; ++k) {
+      order_[k] = window[k - begin];
+      position_[static_cast<Index>(order_[k])] = static_cast<int>(k);
+    }
+    for (const int m : from) group_of_[static_cast<Index>(m)] = user;
+    members_[static_cast<Index>(user)] = std::move(both);
+    members_[static_cast<Index>(producer)].clear();
+  }
+
+  /// Marks (seen_ == stamp_) the groups between the two that depend on `producer`; false if one of
+  /// them leads to `user`.
+  bool find_followers(int producer, int user, std::vector<int>& stack) {
+    ++stamp_;
+    const int limit = position_[static_cast<Index>(user)];
+    bool cycle = false;
+    const auto visit = [&](int group, bool direct) {
+      for (const int m : members_[static_cast<Index>(group)]) {
+        for (const int u : users_[static_cast<Index>(m)]) {
+          const int next = group_of_[static_cast<Index>(u)];
+          if (next == user) cycle = cycle || !direct;
+          if (next == user || next == group) continue;
+          if (position_[static_cast<Index>(next)] > limit) continue;
+          if (seen_[static_cast<Index>(next)] == stamp_) continue;
+          seen_[static_cast<Index>(next)] = stamp_;
+          stack.push_back(next);
+        }
+      }
+    };
+    visit(producer, true);
+    while (!stack.empty() && !cycle) {
+      const int group = stack.back();
+      stack.pop_back();
+      visit(group, false);
+    }
+    return !cycle;
+  }
+
+  std::vector<Node*> nodes_;
+  std::unordered_map<const Node*, int> index_;
+  std::vector<std::vector<int>> users_;  // by node
+  std::vector<char> fusable_, is_root_;
+  std::vector<int> group_of_;              // by node
+  std::vector<int> order_, position_;      // groups in order, and its inverse
+  std::vector<std::vector<int>> members_;  // by group, increasing
+  std::vector<int> seen_;
+  int stamp_ = 0;
+};
+
+/// The group as a tile program on `inputs`.
+TileProgram make_program(const Groups& groups, const std::vector<int>& members,
+                         const std::vector<Value>& inputs, const std::vector<int>& results) {
+  TileProgram program;
+  program.inputs = static_cast<int>(inputs.size());
+  const auto value_of = [&](const Value& v) {
+    const auto input = std::find(inputs.begin(), inputs.end(), v);
+    if (input != inputs.end()) return static_cast<int>(input - inputs.begin());
+    const auto member = std::find_if(members.begin(), members.end(),
+                                     [&](int m) { return &groups.node(m) == v.node_pointer(); });
+    return program.inputs + static_cast<int>(member - members.begin());
+  };
+  for (const int m : members) {
+    const Node& node = groups.node(m);
+    TileStep step{&node.op(), node.attributes(), {}};
+    for (const Value& v : node.inputs()) step.operands.push_back(value_of(v));
+    program.steps.push_back(std::move(step));
+  }
+  for (const int r : results) program.results.push_back(value_of(groups.node(r).output(0)));
+  return program;
+}
+
+/// Puts one node in place of the members; false if their types do not come out as they were.
+bool copy_fused(const Groups& groups, const std::vector<int>& members, Cloner& cloner) {
+  const std::vector<Value> inputs = groups.inputs(members);
+  const std::vector<int> results = groups.results(members);
+  const TileProgram program = make_program(groups, members, inputs, results);
+  Graph& target = cloner.target();
+  std::vector<Value> operands;
+  std::vector<const ValueType*> types;
+  for (const Value& v : inputs) {
+    operands.push_back(cloner.copy(v));
+    types.push_back(&operands.back().type());
+  }
+  try {
+    const std::vector<ValueType> made = infer_values(program, types, target.facts());
+    for (Index r = 0; r < results.size(); ++r) {
+      if (!(made[static_cast<Index>(program.results[r])] == groups.node(results[r]).type(0))) {
+        return false;
+      }
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  const Node& last = groups.node(members.back());
+  const Index before = target.node_count();
+  Node& fused = target.apply("fused", std::move(operands), {{"program", program.str()}},
+                             last.graph().location(last));
+  if (target.node_count() != before) target.copy_place(last, fused);
+  for (Index r = 0; r < results.size(); ++r) {
+    cloner.set(groups.node(results[r]).output(0), fused.output(static_cast<int>(r)));
+  }
+  return true;
+}
+
+}  // namespace
+
+Module fuse(Module module, const PassOptions&) {
+  if (module.graph->ops().find("fused") == nullptr) return module;
+  CloneOptions options;
+  options.copy_first = [&](Cloner& cloner) {
+    const Groups groups(module.program);
+    groups.for_each([&](const std::vector<int>& members) {
+      if (members.size() > 1 && copy_fused(groups, members, cloner)) return;
+      for (const int m : members) cloner.copy(groups.node(m).output(0));
+    });
+  };
+  return clone_program(module.program, options);
+}
+
+}  // namespace weft

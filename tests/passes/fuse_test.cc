@@ -1,0 +1,224 @@
+// Fusing never changes a bit, never closes a cycle, and gathers what it should.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/graph/passes/verify.h"
+#include "weft/graph/run/session.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> programs_of(const Program& program) {
+  std::vector<std::string> result;
+  for (const Node* n : program.nodes()) {
+    if (n->op().name == "fused") result.push_back(n->attributes().text("program"));
+  }
+  return result;
+}
+
+Module fused(const Program& program) {
+  return run_passes(clone_program(program), {.verify = true});
+}
+
+void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  BOOST_REQUIRE_EQUAL(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    BOOST_TEST(bitwise_equal(a[i], b[i]), "tensor " << i << " differs");
+  }
+}
+
+// A random graph over values of several shapes: elementwise ops, sums that feed back, a matrix
+// product, dropout, variables that are updated in place.
+struct RandomGraph {
+  Graph g;
+  Program program{"random"};
+  std::vector<std::string> names;
+
+  RandomGraph(std::uint64_t seed, std::int64_t rows, std::int64_t columns) {
+    const RandomStream random{seed, 0, 0};
+    std::uint64_t drawn = 0;
+    const auto below = [&](std::size_t n) {
+      return static_cast<std::size_t>(random.word(drawn++) % n);
+    };
+    const std::vector<Shape> shapes = {{rows, columns}, {columns}, {rows, 1}, {}};
+    std::vector<Value> full, any;
+    std::vector<Variable> variables;
+    for (std::size_t s = 0; s < shapes.size(); ++s) {
+      for (int k = 0; k < (s == 0 ? 3 : 1); ++k) {
+        variables.push_back(g.variable("v" + std::to_string(s) + std::to_string(k),
+                                       {DType::f32, shapes[s]},
+                                       {.initializer = Initializer::normal(1)}));
+        any.push_back(variables.back());
+        if (s == 0) full.push_back(any.back());
+      }
+    }
+    const Value square = g.variable("square", DType::f32, {columns, columns},
+                                    {.initializer = Initializer::normal(0.1)});
+    for (int i = 0; i < 50; ++i) {
+      const Value a = any[below(any.size())], b = any[below(any.size())];
+      const Value f = full[below(full.size())];
+      Value v;
+      switch (below(14)) {
+        case 0: v = a + b; break;
+        case 1: v = a * b; break;
+        case 2: v = f - a; break;
+        case 3: v = tanh(a); break;
+        case 4: v = where(a < b, f, a); break;
+        case 5: v = maximum(f, b); break;
+        case 6: v = gelu(f); break;
+        case 7: v = sum(f, {1}, true); break;
+        case 8: v = mean(f, {0}); break;
+        case 9: v = dropout(f, 0.25, g.key("dropout")); break;
+        case 10: v = cast(cast(f, DType::bf16), DType::f32); break;
+        case 11: v = matmul(f, square); break;
+        case 12: v = a / (abs(b) + 1.0); break;
+        default: v = clamp(a, -0.5, 2); break;
+      }
+      if (v.rank() == 2 && v.size(1) == Dim(columns)) full.push_back(v);
+      any.push_back(v);
+    }
+    for (int i = 0; i < 5; ++i) program.output("y" + std::to_string(i), any[below(any.size())]);
+    for (const Variable& v : variables) {
+      std::vector<Value> fitting;
+      for (const Value& x : any) {
+        if (x.shape() == v.shape()) fitting.push_back(x);
+      }
+      if (below(4) > 0) program.update(v, fitting[below(fitting.size())]);
+    }
+  }
+
+  std::vector<Tensor> run(const SessionOptions& options) {
+    Session session(g, options);
+    std::vector<Tensor> all;
+    for (int i = 0; i < 2; ++i) {
+      for (const auto& [name, tensor] : session.run(program)) all.push_back(tensor);
+    }
+    for (const std::string& name : session.store()->names()) all.push_back(session.value(name));
+    return all;
+  }
+};
+
+BOOST_AUTO_TEST_SUITE(fuse_pass)
+
+BOOST_AUTO_TEST_CASE(random_graphs_keep_their_bits) {
+  std::size_t groups = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    // Short rows are spread out, long ones are tiles of their own.
+    const std::int64_t rows = seed % 3 == 0 ? 3 : 37, columns = seed % 3 == 0 ? 1500 : 5 + seed % 2;
+    if (seed % 3 == 0 && seed > 18) continue;  // their matrix products take a while
+    RandomGraph graph(seed, rows, columns);
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      const auto plain = graph.run({.threads = 1, .passes = false});
+      check_equal(plain, graph.run({.threads = 2, .verify = true, .shuffle_seed = seed}));
+      check_equal(plain, graph.run({.threads = 1, .verify = true, .poison = true}));
+      groups += programs_of(fused(graph.program).program).size();
+    }
+  }
+  BOOST_TEST(groups > 100u);
+}
+
+struct Leaves {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"n", 4});
+  Value y = g.input("y", DType::f32, {"n", 4});
+  Value row = g.input("row", DType::f32, {4});
+};
+
+BOOST_FIXTURE_TEST_CASE(a_chain_is_one_node, Leaves) {
+  const Module m = fused(Program("p").output("z", tanh(x * row + y)));
+  const auto programs = programs_of(m.program);
+  BOOST_REQUIRE_EQUAL(programs.size(), 1u);
+  BOOST_TEST(programs[0] == "%3 = mul(%0, %1); %4 = add(%3, %2); %5 = tanh(%4); return %5");
+  BOOST_TEST(m.program.nodes().size() == 4u);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_op_alone_stays, Leaves) {
+  BOOST_TEST(programs_of(fused(Program("p").output("z", x + y)).program).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_others_want_is_a_result, Leaves) {
+  const Value a = x * y, b = tanh(a);
+  const Module m = fused(Program("p").output("b", b).output("a", a).output("s", sum(a)));
+  const auto programs = programs_of(m.program);
+  BOOST_REQUIRE_EQUAL(programs.size(), 1u);
+  BOOST_TEST(programs[0] == "%2 = mul(%0, %1); %3 = tanh(%2); return %2, %3");
+}
+
+BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
+  // a and b would make a group with c, but c needs a sum of a.
+  const Value a = x * y;
+  const Value b = a - sum(a, {1}, true);
+  const Value c = exp(b) * a;
+  const Module m = fused(Program("p").output("c", c));
+  const auto programs = programs_of(m.program);
+  BOOST_REQUIRE_EQUAL(programs.size(), 1u);
+  BOOST_TEST(programs[0] == "%2 = sub(%0, %1); %3 = exp(%2); %4 = mul(%3, %0); return %4");
+}
+
+BOOST_FIXTURE_TEST_CASE(shapes_are_not_mixed, Leaves) {
+  // row + 1 is small: it is made once and broadcast.
+  const Module m = fused(Program("p").output("z", relu(x * tanh(row + 1.0))));
+  const auto programs = programs_of(m.program);
+  BOOST_REQUIRE_EQUAL(programs.size(), 2u);
+  BOOST_TEST(programs[0] == "%2 = add(%0, %1); %3 = tanh(%2); return %3");
+  BOOST_TEST(programs[1] == "%2 = mul(%0, %1); %3 = relu(%2); return %3");
+}
+
+BOOST_FIXTURE_TEST_CASE(integer_division_keeps_its_check, Leaves) {
+  const Value i = g.input("i", DType::i32, {"n", 4});
+  const Module m = fused(Program("p").output("z", (i + 1) / (i * i)));
+  for (const std::string& text : programs_of(m.program)) {
+    BOOST_TEST((text.find("div") == std::string::npos), text);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(places_and_reports_survive, Leaves) {
+  Graph::Frame frame(g, "layer", SourceLocation::current(), "net.layer");
+  const Program p = Program("p").output("z", sum(tanh(x * row + y)));
+  Session session(g, {.threads = 1});
+  const auto plan = session.plan(p, {{"x", {3, 4}}, {"y", {3, 4}}, {"row", {4}}});
+  BOOST_TEST((plan->text().find("fused mul+add+tanh (net.layer)") != std::string::npos),
+             plan->text());
+  for (const PlanStep& step : plan->steps) {
+    if (step.node->op().name != "fused") continue;
+    BOOST_TEST((step.node->graph().where(*step.node).find("fuse_test.cc") != std::string::npos));
+  }
+}
+
+// AdamW: parameter and both moments are written in place by one node per parameter.
+BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {8, 100});
+  const Variable w =
+      g.variable("w", DType::f32, {100, 100}, {.initializer = Initializer::normal(0.1)});
+  const Value loss = mean(square(matmul(x, w)));
+  const Program p = Program("train").output("loss", loss).update(adamw(loss, g.parameters(), {}));
+  Session session(g, {.threads = 1, .verify = true});
+  const auto plan = session.plan(p, {{"x", {8, 100}}});
+  int writers = 0;
+  for (const PlanStep& step : plan->steps) {
+    int variables = 0;
+    for (const int id : step.outputs) {
+      if (id >= 0 && plan->buffer_of(id).space == Space::variable &&
+          plan->values[static_cast<std::size_t>(id)].sizes == Sizes{100, 100}) {
+        ++variables;
+      }
+    }
+    if (variables == 0) continue;
+    ++writers;
+    BOOST_TEST(variables == 3);
+    BOOST_TEST(step.node->op().name == "fused");
+  }
+  BOOST_TEST(writers == 1);
+  for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
