@@ -125,14 +125,14 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
     return session.plan(run.programs.train, {{"tokens", {8, 48}}, {"targets", {8, 48}}});
   };
   const std::size_t whole = plan_with(0)->arena_bytes;
-  double flops = 0;
+  std::size_t again = 0;
   for (const double part : {0.95, 0.85, 0.75}) {
     const auto budget = static_cast<std::size_t>(part * static_cast<double>(whole));
     const MemoryReport memory = plan_with(budget)->memory();
     BOOST_TEST_CONTEXT(memory.text(0)) {
       BOOST_TEST(memory.arena <= budget);
-      BOOST_TEST(memory.recomputed_flops > flops);
-      flops = memory.recomputed_flops;
+      BOOST_TEST(memory.recomputed_bytes > again);  // not FLOPs: what is only moved has none
+      again = memory.recomputed_bytes;
       for (const int threads : {1, 2, 5}) {
         check_same_bits(trained_with({.seed = 3, .threads = threads, .memory_budget = budget}),
                         expected);
