@@ -1,6 +1,9 @@
 // The record of `fused`: several elementwise ops in one pass over memory. Made by the pass `fuse`,
 // after differentiation; users need not build it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
@@ -32,6 +35,39 @@ std::vector<ValueType> infer_fused(const InferContext& context) {
   std::vector<ValueType> results;
   for (const int v : program.results) results.push_back(types[static_cast<std::size_t>(v)]);
   return results;
+}
+
+constexpr const char* kReductions[] = {"sum", "mean", "max", "min"};
+
+std::vector<ValueType> infer_fused_reduce(const InferContext& context) {
+  const Attributes& attributes = context.attributes();
+  const std::string& reduction = attributes.text("reduction");
+  if (std::find(std::begin(kReductions), std::end(kReductions), reduction) ==
+      std::end(kReductions)) {
+    throw ArgumentError(
+        fmt::format("reduction must be sum, mean, max or min, but is '{}'", reduction));
+  }
+  const std::vector<ValueType> rows = infer_fused(context);
+  if (rows.size() != 1) {
+    throw ArgumentError(fmt::format("the program must have 1 result, but has {}", rows.size()));
+  }
+  const DType dtype = rows[0].dtype;
+  if (dtype != DType::f32 && dtype != DType::f64) {
+    throw DTypeError(
+        fmt::format("reductions are fused for f32 and f64, but the result is {}", rows[0].str()));
+  }
+  const ContextFacts facts(context);
+  const Attributes over{{"axes", attributes.integers("axes")},
+                        {"keepdims", attributes.flag("keepdims")}};
+  const auto result =
+      builtin_ops()->at(reduction).infer(InferContext(reduction, {&rows[0]}, over, facts));
+  const auto& axes = attributes.integers("axes");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[axes.size() - 1 - i] != rows[0].shape.rank() - 1 - static_cast<std::int64_t>(i)) {
+      throw ArgumentError(fmt::format("axes [{}] must be the last ones", fmt::join(axes, ", ")));
+    }
+  }
+  return result;
 }
 
 Attributes program(const char* text) { return {{"program", std::string(text)}}; }
@@ -94,17 +130,82 @@ std::vector<OpErrorSample> error_samples() {
            "%3 = add: has shape [2, 3], but the steps before it have [3]"}};
 }
 
+Attributes reduction(const char* text, std::string kind, std::vector<std::int64_t> axes,
+                     bool keepdims = false) {
+  return {{"program", std::string(text)},
+          {"reduction", std::move(kind)},
+          {"axes", std::move(axes)},
+          {"keepdims", keepdims}};
+}
+
+std::vector<OpSample> reduce_samples() {
+  const char* chain = "%2 = mul(%0, %1); %3 = tanh(%2); return %3";
+  const auto x = [](Sizes sizes, std::uint32_t seed) {
+    return sample_values(std::move(sizes), -2, 2, seed);
+  };
+  return {{{x({7}, 1), x({}, 2)}, reduction(chain, "sum", {0})},
+          {{x({3, 5}, 3), x({5}, 4)}, reduction(chain, "mean", {1})},
+          {{x({3, 5}, 5), x({3, 1}, 6)}, reduction(chain, "max", {1}, true)},
+          {{x({2, 3, 5}, 7), x({3, 1}, 8)}, reduction(chain, "min", {1, 2})},
+          {{x({2, 2500}, 9), x({2500}, 10)}, reduction(chain, "sum", {1})},
+          {{x({3, 1100}, 11), x({3, 1}, 12)}, reduction(chain, "max", {1})},
+          {{x({500, 400}, 13), x({400}, 14)}, reduction(chain, "mean", {0, 1})},
+          {{x({0, 3}, 15), x({3}, 16)}, reduction(chain, "sum", {0, 1})},
+          {{x({4, 3}, 17), x({3}, 18)}, reduction(chain, "sum", {})}};
+}
+
+std::vector<OpErrorSample> reduce_errors() {
+  const ValueType x{DType::f32, {2, 3}};
+  const char* square = "%1 = square(%0); return %1";
+  return {{{x},
+           reduction(square, "median", {1}),
+           "reduction must be sum, mean, max or min, but is 'median'"},
+          {{x}, reduction(square, "sum", {0}), "axes [0] must be the last ones"},
+          {{x}, reduction(square, "sum", {2}), "axis 2 is out of range"},
+          {{x},
+           reduction("%1 = square(%0); %2 = neg(%1); return %1, %2", "sum", {1}),
+           "the program must have 1 result, but has 2"},
+          {{x},
+           reduction("%1 = isfinite(%0); return %1", "sum", {1}),
+           "reductions are fused for f32 and f64, but the result is bool[2, 3]"}};
+}
+
+void add_program_inputs(OpRecord& r) {
+  for (int i = 0; i < TileProgram::kMaxInputs; ++i) {
+    r.inputs.push_back({fmt::format("in{}", i), i == 0 ? Arity::required : Arity::optional});
+  }
+}
+
 }  // namespace
 
 void add_fused_ops(OpSet& ops) {
+  OpRecord reduce;
+  reduce.name = "fused_reduce";
+  reduce.doc =
+      "A tile program as in fused, whose one result is reduced over its last axes and never "
+      "stored. "
+      "The same bits as the steps and the reduction one by one.";
+  add_program_inputs(reduce);
+  reduce.attributes = {{"program", std::string(), true},
+                       {"reduction", std::string(), true},
+                       {"axes", std::vector<std::int64_t>(), true},
+                       {"keepdims", false}};
+  reduce.infer = infer_fused_reduce;
+  reduce.kernel = make_fused_reduce_kernel;
+  reduce.cost = fused_reduce_cost;
+  reduce.gradient = Gradient::none;
+  reduce.no_gradient_reason =
+      "made after differentiation; differentiate the ops that it stands for";
+  reduce.samples = reduce_samples;
+  reduce.error_samples = reduce_errors;
+  ops.add(std::move(reduce));
+
   OpRecord r;
   r.name = "fused";
   r.doc =
       "Elementwise ops in one pass over memory: a tile program (ops/tile_program.h) on inputs that "
       "broadcast to its results. The same bits as its steps one by one.";
-  for (int i = 0; i < TileProgram::kMaxInputs; ++i) {
-    r.inputs.push_back({fmt::format("in{}", i), i == 0 ? Arity::required : Arity::optional});
-  }
+  add_program_inputs(r);
   r.outputs.clear();
   for (int o = 0; o < TileProgram::kMaxResults; ++o) {
     r.outputs.push_back(fmt::format("out{}", o));

@@ -1,6 +1,7 @@
 #include "weft/ops/reduce_kernel.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace weft {
 namespace {
@@ -23,6 +24,7 @@ struct Stage {
   std::int64_t outer, length, inner;
   double divisor;
   Place from, to;
+  std::shared_ptr<const ElementSource> source = nullptr;
 };
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
@@ -34,6 +36,35 @@ Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
   const auto bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
   kernel.shared_scratch += (bytes + 63) / 64 * 64;
   return place;
+}
+
+/// `rows` rows of `length` elements that the source makes, from element `begin` on; `out` gets the
+/// results.
+void reduce_made_rows(const Stage& stage, const KernelRun& run, std::int64_t begin,
+                      std::int64_t rows, std::int64_t length, std::byte* out) {
+  constexpr std::int64_t kBlock = kernels::kReduceBlock;
+  std::byte* made = run.slot_scratch + stage.source->scratch;
+  const std::size_t size = dtype_size(stage.dtype);
+  if (length <= kBlock) {
+    const std::int64_t at_once =
+        std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(length, 1));
+    for (std::int64_t r = 0; r < rows; r += at_once) {
+      const std::int64_t n = std::min(at_once, rows - r);
+      if (length > 0) stage.source->make(run, begin + r * length, n * length, made);
+      kernels::reduce_rows(stage.kind, stage.dtype, made, n, length, length, stage.divisor,
+                           out + static_cast<std::size_t>(r) * size);
+    }
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    kernels::BlockReduction reduction(stage.kind, stage.dtype);
+    for (std::int64_t i = 0; i < length; i += kBlock) {
+      const std::int64_t n = std::min(kBlock, length - i);
+      stage.source->make(run, begin + r * length + i, n, made);
+      reduction.add(made, n);
+    }
+    reduction.finish(stage.divisor, out + static_cast<std::size_t>(r) * size);
+  }
 }
 
 /// One phase: [outer, length, inner] -> [outer, splits, inner].
@@ -52,6 +83,7 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
   const double elements = static_cast<double>(stage.outer) * static_cast<double>(stage.inner) *
                           static_cast<double>(stage.length);
   phase.cost_ns = elements * (stage.kind == kernels::Reduction::logsumexp ? 2.0 : 0.3);
+  if (stage.source != nullptr) phase.cost_ns += elements * stage.source->ns_per_element;
   phase.body = [stage, splits, columns, blocks, units, chunks = phase.chunks](const KernelRun& run,
                                                                               std::int64_t chunk) {
     const auto [begin, end] = chunk_range(units, chunks, chunk);
@@ -62,6 +94,11 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
     const auto at = [&](std::int64_t index) { return static_cast<std::size_t>(index) * size; };
     if (stage.inner == 1 && splits == 1) {
       if (begin == end) return;
+      if (stage.source != nullptr) {
+        reduce_made_rows(stage, run, begin * stage.length, end - begin, stage.length,
+                         to + at(begin));
+        return;
+      }
       kernels::reduce_rows(stage.kind, stage.dtype, from + at(begin * stage.length), end - begin,
                            stage.length, stage.length, stage.divisor, to + at(begin));
       return;
@@ -73,9 +110,13 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
       const auto range = chunk_range(stage.length, splits, split);
       const std::int64_t column = block * columns;
       const std::int64_t width = std::min(columns, stage.inner - column);
-      const std::byte* x = from + at((o * stage.length + range.begin) * stage.inner + column);
       std::byte* out = to + at((o * splits + split) * stage.inner + column);
       const std::int64_t length = range.end - range.begin;
+      if (stage.source != nullptr) {
+        reduce_made_rows(stage, run, o * stage.length + range.begin, 1, length, out);
+        continue;
+      }
+      const std::byte* x = from + at((o * stage.length + range.begin) * stage.inner + column);
       if (stage.inner == 1) {
         kernels::reduce_rows(stage.kind, stage.dtype, x, 1, length, length, stage.divisor, out);
       } else {
@@ -104,6 +145,7 @@ void add_stage(Kernel& kernel, const Stage& stage) {
   first.to = second.from = reserve(kernel, stage.outer * splits * stage.inner, stage.dtype);
   first.divisor = 1;
   second.length = splits;
+  second.source = nullptr;
   add_phase(kernel, first, splits);
   add_phase(kernel, second, 1);
 }
@@ -111,7 +153,8 @@ void add_stage(Kernel& kernel, const Stage& stage) {
 }  // namespace
 
 Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
-                          const std::vector<std::int64_t>& axes, bool mean) {
+                          const std::vector<std::int64_t>& axes, bool mean,
+                          const ElementSource* source) {
   const OperandSpec& x = request.inputs[0];
   struct Group {
     std::int64_t size;
@@ -138,6 +181,12 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
   }
 
   Kernel kernel;
+  std::shared_ptr<const ElementSource> made;
+  if (source != nullptr) {
+    made = std::make_shared<const ElementSource>(*source);
+    kernel.slot_scratch =
+        source->scratch + static_cast<std::size_t>(kernels::kReduceBlock) * dtype_size(x.dtype);
+  }
   Place from;
   std::int64_t inner = 1;
   for (std::size_t i = groups.size(); i-- > 0;) {
@@ -149,9 +198,10 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
     for (std::size_t k = 0; k < i; ++k) outer *= groups[k].size;
     const bool last = --stages_left == 0;
     const Place to = last ? Place{} : reserve(kernel, outer * inner, x.dtype);
-    add_stage(kernel,
-              {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0, from, to});
+    add_stage(kernel, {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0,
+                       from, to, made});
     from = to;
+    made = nullptr;
   }
   return kernel;
 }

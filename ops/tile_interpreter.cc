@@ -13,6 +13,30 @@ constexpr std::size_t kTileBytes = 4096;  // of one row
 constexpr std::size_t kPadding = 192;
 constexpr std::uint8_t kNowhere = 255;
 
+/// Spreads prefetches evenly over the steps of a tile, so that they never fill the queue of misses.
+class Fetcher {
+ public:
+  Fetcher(const TileInterpreter::Ahead& ahead, std::size_t steps) : ahead_(ahead) {
+    std::size_t lines = 0;
+    for (std::size_t r = 0; r < ahead.rows; ++r) lines += (ahead.row[r].bytes + 63) / 64;
+    lines_per_step_ = (lines + steps - 1) / std::max<std::size_t>(steps, 1);
+  }
+  void next() {
+    for (std::size_t k = 0; k < lines_per_step_ && row_ < ahead_.rows; ++k) {
+      __builtin_prefetch(ahead_.row[row_].at + offset_);
+      offset_ += 64;
+      if (offset_ >= ahead_.row[row_].bytes) {
+        offset_ = 0;
+        ++row_;
+      }
+    }
+  }
+
+ private:
+  const TileInterpreter::Ahead& ahead_;
+  std::size_t lines_per_step_ = 0, row_ = 0, offset_ = 0;
+};
+
 }  // namespace
 
 // Assigns registers by last use and records where a result over an input would be read too late.
@@ -179,7 +203,7 @@ std::uint32_t TileInterpreter::kept_back(const void* const* in, void* const* out
 
 void TileInterpreter::run(const void* const* in, void* const* out, std::int64_t n,
                           std::int64_t position, std::uint32_t late, bool stream,
-                          std::byte* scratch) const {
+                          std::byte* scratch, const Ahead& ahead) const {
   std::array<void*, kMaxPointers> at;
   for (std::size_t i = 0; i < inputs_; ++i) at[i] = const_cast<void*>(in[i]);
   std::byte* row = scratch;
@@ -188,7 +212,9 @@ void TileInterpreter::run(const void* const* in, void* const* out, std::int64_t 
   for (std::size_t r = 0; r < results_; ++r) {
     at[inputs_ + r] = (late >> r & 1) != 0 ? at[late_register_[r]] : out[r];
   }
+  Fetcher fetcher(ahead, instructions_.size());
   for (const Instruction& instruction : instructions_) {
+    fetcher.next();
     const void* const operands[3] = {at[instruction.operands[0]], at[instruction.operands[1]],
                                      at[instruction.operands[2]]};
     instruction.kernel(operands, at[instruction.to], n, position);
@@ -220,7 +246,7 @@ void TileInterpreter::run_block(const Block& block, std::byte* scratch) const {
       }
       run(in.data(), out.data(), std::min(tile_, block.columns - c),
           block.position + r * block.position_stride + c, kept_back(in.data(), out.data()), false,
-          scratch);
+          scratch, {});
     }
   }
 }

@@ -24,6 +24,19 @@ class TileInterpreter {
   TileInterpreter(const TileProgram& program, const std::vector<DType>& dtypes,
                   std::uint32_t scalars, const std::vector<char>& needed);
 
+  /// Rows to fetch into the first-level cache while a row is worked on: those of the next one.
+  struct Ahead {
+    struct Row {
+      const std::byte* at;
+      std::size_t bytes;
+    };
+    std::array<Row, TileProgram::kMaxInputs> row;
+    std::size_t rows = 0;
+    void add(const void* at, std::size_t bytes) {
+      row[rows++] = {static_cast<const std::byte*>(at), bytes};
+    }
+  };
+
   /// Most elements of a row; a multiple of 64.
   std::int64_t tile() const { return tile_; }
   /// Bytes that every worker needs, 64-byte aligned; contents do not matter.
@@ -39,7 +52,7 @@ class TileInterpreter {
   /// is the index of the first element in the whole result. `stream` writes late results past the
   /// caches: call kernels::stream_fence() after the last row.
   void run(const void* const* in, void* const* out, std::int64_t n, std::int64_t position,
-           std::uint32_t late, bool stream, std::byte* scratch) const;
+           std::uint32_t late, bool stream, std::byte* scratch, const Ahead& ahead) const;
 
   /// A block of `rows` rows of `columns` elements (any number): row r of input i begins at
   /// in[i] + r * in_stride[i] bytes, of result k at out[k] + r * out_stride[k] bytes, and at

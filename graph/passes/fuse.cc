@@ -30,6 +30,18 @@ bool fusable(const Node& node) {
   return static_cast<bool>(node.op().row(row));
 }
 
+/// A sum, mean, maximum or minimum of floats over last axes.
+bool is_trailing_reduction(const Node& node) {
+  const std::string& name = node.op().name;
+  if (name != "sum" && name != "mean" && name != "max" && name != "min") return false;
+  if (node.instance() != 0 || builtin_ops()->find(name) != &node.op()) return false;
+  const DType dtype = node.input(0).dtype();
+  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  const auto& axes = node.attributes().integers("axes");
+  const int rank = node.input(0).rank();
+  return !axes.empty() && axes.front() + static_cast<std::int64_t>(axes.size()) == rank;
+}
+
 class Groups {
  public:
   explicit Groups(const Program& program) : nodes_(program.nodes()) {
@@ -58,14 +70,22 @@ class Groups {
     for (Index i = 0; i < n; ++i) members_[i] = {static_cast<int>(i)};
     seen_.assign(n, 0);
     grow();
+    end_in_reductions();
   }
 
-  /// Groups in topological order: their members, in the order of the program.
+  /// Groups in topological order: fn(members in the order of the program, the reduction in which
+  /// they end or -1).
   template <class Fn>
   void for_each(Fn&& fn) const {
     for (const int group : order_) {
-      const std::vector<int>& members = members_[static_cast<Index>(group)];
-      if (!members.empty()) fn(members);
+      const auto g = static_cast<Index>(group);
+      if (members_[g].empty() || ends_in_reduction_[g]) continue;
+      const auto reduced = reduced_group_.find(group);
+      if (reduced == reduced_group_.end()) {
+        fn(members_[g], -1);
+      } else {  // a reduction is a group of its own, called as itself
+        fn(members_[static_cast<Index>(reduced->second)], group);
+      }
     }
   }
   Node& node(int i) const { return *nodes_[static_cast<Index>(i)]; }
@@ -107,6 +127,20 @@ class Groups {
           try_merge(group_of_[p], group_of_[i]);
         }
       }
+    }
+  }
+
+  /// A group of which only a reduction wants anything ends in it: its result is never stored.
+  void end_in_reductions() {
+    ends_in_reduction_.assign(nodes_.size(), 0);
+    for (Index i = 0; i < nodes_.size(); ++i) {
+      if (!is_trailing_reduction(*nodes_[i])) continue;
+      const auto p = static_cast<Index>(index_.at(nodes_[i]->input(0).node_pointer()));
+      if (!fusable_[p] || is_root_[p] || users_[p].size() != 1) continue;
+      const int group = group_of_[p];
+      if (results(members_[static_cast<Index>(group)]).size() != 1) continue;
+      ends_in_reduction_[static_cast<Index>(group)] = 1;
+      reduced_group_.emplace(static_cast<int>(i), group);
     }
   }
 
@@ -175,9 +209,11 @@ class Groups {
   std::unordered_map<const Node*, int> index_;
   std::vector<std::vector<int>> users_;  // by node
   std::vector<char> fusable_, is_root_;
-  std::vector<int> group_of_;              // by node
-  std::vector<int> order_, position_;      // groups in order, and its inverse
-  std::vector<std::vector<int>> members_;  // by group, increasing
+  std::vector<int> group_of_;                   // by node
+  std::vector<int> order_, position_;           // groups in order, and its inverse
+  std::vector<std::vector<int>> members_;       // by group, increasing
+  std::vector<char> ends_in_reduction_;         // by group
+  std::unordered_map<int, int> reduced_group_;  // by reduction: the group that ends in it
   std::vector<int> seen_;
   int stamp_ = 0;
 };
@@ -204,11 +240,14 @@ TileProgram make_program(const Groups& groups, const std::vector<int>& members,
   return program;
 }
 
-/// Puts one node in place of the members; false if their types do not come out as they were.
-bool copy_fused(const Groups& groups, const std::vector<int>& members, Cloner& cloner) {
+/// Puts one node in place of the members, and of the reduction in which they end if that is not -1;
+/// false if types do not come out as they were.
+bool copy_fused(const Groups& groups, const std::vector<int>& members, int reduction,
+                Cloner& cloner) {
   const std::vector<Value> inputs = groups.inputs(members);
-  const std::vector<int> results = groups.results(members);
+  std::vector<int> results = groups.results(members);
   const TileProgram program = make_program(groups, members, inputs, results);
+  if (program.inputs > TileProgram::kMaxInputs) return false;
   Graph& target = cloner.target();
   std::vector<Value> operands;
   std::vector<const ValueType*> types;
@@ -226,10 +265,17 @@ bool copy_fused(const Groups& groups, const std::vector<int>& members, Cloner& c
   } catch (const Error&) {
     return false;
   }
-  const Node& last = groups.node(members.back());
+  Attributes attributes{{"program", program.str()}};
+  const Node& last = groups.node(reduction >= 0 ? reduction : members.back());
+  if (reduction >= 0) {
+    results = {reduction};
+    attributes.set("reduction", last.op().name);
+    attributes.set("axes", last.attributes().integers("axes"));
+    attributes.set("keepdims", last.attributes().flag("keepdims"));
+  }
   const Index before = target.node_count();
-  Node& fused = target.apply("fused", std::move(operands), {{"program", program.str()}},
-                             last.graph().location(last));
+  Node& fused = target.apply(reduction >= 0 ? "fused_reduce" : "fused", std::move(operands),
+                             std::move(attributes), last.graph().location(last));
   if (target.node_count() != before) target.copy_place(last, fused);
   for (Index r = 0; r < results.size(); ++r) {
     cloner.set(groups.node(results[r]).output(0), fused.output(static_cast<int>(r)));
@@ -244,9 +290,11 @@ Module fuse(Module module, const PassOptions&) {
   CloneOptions options;
   options.copy_first = [&](Cloner& cloner) {
     const Groups groups(module.program);
-    groups.for_each([&](const std::vector<int>& members) {
-      if (members.size() > 1 && copy_fused(groups, members, cloner)) return;
+    groups.for_each([&](const std::vector<int>& members, int reduction) {
+      const bool several = members.size() > 1 || reduction >= 0;
+      if (several && copy_fused(groups, members, reduction, cloner)) return;
       for (const int m : members) cloner.copy(groups.node(m).output(0));
+      if (reduction >= 0) cloner.copy(groups.node(reduction).output(0));
     });
   };
   return clone_program(module.program, options);

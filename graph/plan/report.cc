@@ -19,8 +19,11 @@ std::string type_text(const PlanValue& v) {
 
 /// The op's name; for fused ops also what was fused.
 std::string op_text(const Node& node) {
-  if (node.op().name != "fused") return node.op().name;
-  return "fused " + summary(TileProgram::parse(node.attributes().text("program")));
+  const Attribute* program = node.attributes().find("program");
+  if (program == nullptr || !node.op().name.starts_with("fused")) return node.op().name;
+  const Attribute* reduction = node.attributes().find("reduction");
+  return "fused " + summary(TileProgram::parse(std::get<std::string>(*program))) +
+         (reduction == nullptr ? "" : "+" + std::get<std::string>(*reduction));
 }
 
 }  // namespace

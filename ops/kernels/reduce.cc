@@ -135,14 +135,24 @@ HWY_INLINE hn::TFromD<D> reduce_run(D d, const hn::TFromD<D>* x, std::int64_t n,
   return fold_lanes<Op>(d, Op::combine(d, Op::combine(d, a0, a1), Op::combine(d, a2, a3)));
 }
 
-constexpr std::int64_t kSumBlock = 2048;
-
 template <class D, class Transform>
 HWY_INLINE double sum_run(D d, const hn::TFromD<D>* x, std::int64_t n, const Transform& transform) {
   double total = 0;
-  for (std::int64_t i = 0; i < n; i += kSumBlock) {
-    const std::int64_t size = n - i < kSumBlock ? n - i : kSumBlock;
+  for (std::int64_t i = 0; i < n; i += kReduceBlock) {
+    const std::int64_t size = n - i < kReduceBlock ? n - i : kReduceBlock;
     total += static_cast<double>(reduce_run<SumOp>(d, x + i, size, transform));
+  }
+  return total;
+}
+
+// Block by block, in the element type.
+template <class Op, class D>
+HWY_INLINE hn::TFromD<D> block_run(D d, const hn::TFromD<D>* x, std::int64_t n) {
+  using T = hn::TFromD<D>;
+  T total = reduce_run<Op>(d, x, n < kReduceBlock ? n : kReduceBlock, Plain());
+  for (std::int64_t i = kReduceBlock; i < n; i += kReduceBlock) {
+    const std::int64_t size = n - i < kReduceBlock ? n - i : kReduceBlock;
+    total = Op::template combine1<T>(total, reduce_run<Op>(d, x + i, size, Plain()));
   }
   return total;
 }
@@ -153,9 +163,9 @@ HWY_INLINE void rows_impl(Reduction kind, const T* x, std::int64_t rows, std::in
   const hn::ScalableTag<T> d;
   for (std::int64_t r = 0; r < rows; ++r, x += row_stride) {
     switch (kind) {
-      case Reduction::max: out[r] = reduce_run<MaxOp>(d, x, n, Plain()); break;
-      case Reduction::min: out[r] = reduce_run<MinOp>(d, x, n, Plain()); break;
-      case Reduction::prod: out[r] = reduce_run<ProdOp>(d, x, n, Plain()); break;
+      case Reduction::max: out[r] = block_run<MaxOp>(d, x, n); break;
+      case Reduction::min: out[r] = block_run<MinOp>(d, x, n); break;
+      case Reduction::prod: out[r] = block_run<ProdOp>(d, x, n); break;
       case Reduction::logsumexp: {
         const T top = reduce_run<MaxOp>(d, x, n, Plain());
         if (!std::isfinite(top)) {
@@ -350,6 +360,43 @@ void reduce_columns(Reduction kind, DType dtype, const void* x, std::int64_t row
      static_cast<double*>(out));
   } else {
     reduce_integers(kind, dtype, x, width, 1, length, row_stride, out);
+  }
+}
+
+void BlockReduction::add(const void* block, std::int64_t length) {
+  // What a block gives is a value of the element type, which double holds exactly.
+  double result = 0;
+  if (dtype_ == DType::f32) {
+    float value = 0;
+    reduce_rows(kind_, dtype_, block, 1, length, length, 1, &value);
+    result = static_cast<double>(value);
+  } else {
+    reduce_rows(kind_, dtype_, block, 1, length, length, 1, &result);
+  }
+  const double before = total_;
+  bool keep = false;
+  switch (kind_) {
+    case Reduction::max: keep = before > result || std::isnan(before); break;
+    case Reduction::min: keep = before < result || std::isnan(before); break;
+    case Reduction::prod:
+      if (empty_) break;
+      result = dtype_ == DType::f32
+                   ? static_cast<double>(static_cast<float>(before) * static_cast<float>(result))
+                   : before * result;
+      break;
+    default: result = before + result; break;
+  }
+  if (empty_ || !keep) total_ = result;
+  empty_ = false;
+}
+
+void BlockReduction::finish(double divisor, void* out) const {
+  const double result = kind_ == Reduction::sum ? total_ / divisor : total_;
+  if (dtype_ == DType::f32) {
+    const auto value = static_cast<float>(result);
+    std::memcpy(out, &value, sizeof(value));
+  } else {
+    std::memcpy(out, &result, sizeof(result));
   }
 }
 

@@ -9,6 +9,8 @@ void add_matmul_benchmarks();
 void add_precision_benchmarks();
 /// add, gelu and their like at sizes in and out of cache.
 void add_elementwise_benchmarks();
+/// A fused chain beside a streaming copy of the same bytes.
+void add_fused_benchmarks();
 /// softmax, norms, cross-entropy, attention.
 void add_network_benchmarks();
 

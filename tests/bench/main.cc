@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   weft::bench::add_matmul_benchmarks();
   weft::bench::add_precision_benchmarks();
   weft::bench::add_elementwise_benchmarks();
+  weft::bench::add_fused_benchmarks();
   weft::bench::add_network_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -1,5 +1,6 @@
 // Fusing never changes a bit, never closes a cycle, and gathers what it should.
 #include <boost/test/unit_test.hpp>
+#include <map>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
@@ -16,7 +17,7 @@ namespace {
 std::vector<std::string> programs_of(const Program& program) {
   std::vector<std::string> result;
   for (const Node* n : program.nodes()) {
-    if (n->op().name == "fused") result.push_back(n->attributes().text("program"));
+    if (n->op().name.starts_with("fused")) result.push_back(n->attributes().text("program"));
   }
   return result;
 }
@@ -72,7 +73,7 @@ struct RandomGraph {
         case 5: v = maximum(f, b); break;
         case 6: v = gelu(f); break;
         case 7: v = sum(f, {1}, true); break;
-        case 8: v = mean(f, {0}); break;
+        case 8: v = below(2) == 0 ? mean(f, {0}) : max(f * b); break;
         case 9: v = dropout(f, 0.25, g.key("dropout")); break;
         case 10: v = cast(cast(f, DType::bf16), DType::f32); break;
         case 11: v = matmul(f, square); break;
@@ -182,12 +183,103 @@ BOOST_FIXTURE_TEST_CASE(places_and_reports_survive, Leaves) {
   const Program p = Program("p").output("z", sum(tanh(x * row + y)));
   Session session(g, {.threads = 1});
   const auto plan = session.plan(p, {{"x", {3, 4}}, {"y", {3, 4}}, {"row", {4}}});
-  BOOST_TEST((plan->text().find("fused mul+add+tanh (net.layer)") != std::string::npos),
+  BOOST_TEST((plan->text().find("fused mul+add+tanh+sum (net.layer)") != std::string::npos),
              plan->text());
   for (const PlanStep& step : plan->steps) {
-    if (step.node->op().name != "fused") continue;
+    if (step.node->op().name != "fused_reduce") continue;
     BOOST_TEST((step.node->graph().where(*step.node).find("fuse_test.cc") != std::string::npos));
   }
+}
+
+// A chain that only a sum over last axes reads is never stored.
+BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
+  const auto ops_of = [](const Program& p) {
+    std::vector<std::string> names;
+    const Module m = fused(p);
+    for (const Node* n : m.program.nodes()) {
+      if (!n->op().has(Trait::leaf)) names.push_back(n->op().name);
+    }
+    return names;
+  };
+  const std::vector<std::string> one = {"fused_reduce"};
+  BOOST_TEST(ops_of(Program("p").output("s", sum(square(x)))) == one,
+             boost::test_tools::per_element());
+  BOOST_TEST(ops_of(Program("p").output("s", mean(abs(x * row - y), {1}, true))) == one,
+             boost::test_tools::per_element());
+  // Over a leading axis, or where somebody else reads the chain too, the sum stays.
+  const std::vector<std::string> two = {"square", "sum"};
+  BOOST_TEST(ops_of(Program("p").output("s", sum(square(x), {0}))) == two,
+             boost::test_tools::per_element());
+  const Value shared = square(x);
+  BOOST_TEST(ops_of(Program("p").output("s", sum(shared)).output("x2", shared)) == two,
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(reductions_keep_their_bits) {
+  // Rows shorter and longer than a block, whole tensors that are split, special values.
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1, 1}, {7, 3}, {5, 1000}, {3, 1024}, {3, 1025}, {2, 5000}, {300, 700}, {1, 400000}}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"rows", "columns"});
+    const Value a = g.input("a", DType::f32, {"columns"});
+    const auto chain = [&] { return x * a - 0.25; };
+    Program p("p");
+    p.output("sum", sum(tanh(chain()))).output("mean", mean(square(chain()), {1}));
+    p.output("max", max(sin(chain()), {1}, true)).output("min", min(chain() / 3.0));
+    std::vector<float> values(static_cast<std::size_t>(rows * columns));
+    const RandomStream random{7, 0, 0};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = 2 * uniform_float(random.word(i)) - 1;
+      if (i % 1999 == 77) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
+    }
+    const NamedTensors feeds = {{"x", Tensor::of<float>({rows, columns}, values)},
+                                {"a", Tensor::full(DType::f32, {columns}, 0.5)}};
+    std::vector<std::vector<Tensor>> results;
+    for (const bool passes : {false, true}) {
+      for (const int threads : {1, 2}) {
+        Session session(g, {.threads = threads, .passes = passes, .verify = true});
+        results.emplace_back();
+        for (const auto& [name, tensor] : session.run(p, feeds)) results.back().push_back(tensor);
+      }
+    }
+    BOOST_TEST_CONTEXT(rows << " x " << columns) {
+      for (std::size_t i = 1; i < results.size(); ++i) check_equal(results[0], results[i]);
+    }
+    BOOST_TEST(programs_of(fused(p).program).size() == 4u);
+  }
+}
+
+// Clipping by the norm of all gradients reads every gradient once.
+BOOST_AUTO_TEST_CASE(a_global_norm_stores_no_squares) {
+  Graph g;
+  std::vector<Value> gradients;
+  for (int i = 0; i < 30; ++i) {
+    gradients.push_back(g.input("g" + std::to_string(i), DType::f32, {100 + i, 8}));
+  }
+  const Module m = fused(Program("p").output("norm", global_norm(gradients)));
+  int reductions = 0;
+  for (const Node* n : m.program.nodes()) {
+    BOOST_TEST((n->op().name != "square" && n->op().name != "sum"));
+    reductions += n->op().name == "fused_reduce";
+  }
+  BOOST_TEST(reductions == 30);
+}
+
+// Equal nodes are one, also those that rules of gradients make.
+BOOST_AUTO_TEST_CASE(common_subexpressions_are_one_after_differentiation) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {5, 4});
+  const Variable w = g.variable("w", DType::f32, {4, 4}, {.initializer = Initializer::normal(1)});
+  const Value h = matmul(x, w);
+  const Value loss = sum(tanh(h) * tanh(h) + sigmoid(h) * sigmoid(h));
+  const Value dw = gradients(loss, {w})[0];
+  const Module m = run_passes(clone_program(Program("p").output("loss", loss).output("dw", dw)),
+                              {.disabled = {"fuse"}, .verify = true});
+  std::map<std::string, int> count;
+  for (const Node* n : m.program.nodes()) ++count[n->op().name];
+  BOOST_TEST(count["tanh"] == 1);
+  BOOST_TEST(count["sigmoid"] == 1);
+  BOOST_TEST(count["matmul"] == 2);
 }
 
 // AdamW: parameter and both moments are written in place by one node per parameter.
