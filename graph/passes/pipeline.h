@@ -53,13 +53,12 @@ Module simplify(Module module, const PassOptions& options = {});
 /// Makes products with quantised weights, and rows taken from them, read them as they are: see
 /// quantized.cc.
 Module fold_quantized(Module module, const PassOptions& options = {});
-/// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs last: other passes do
-/// not look into them. Their names (Graph::names) vanish where nobody asks for the values.
-Module fuse(Module module, const PassOptions& options = {});
-
 /// Joins a linear layer with the cross-entropy of its outputs, forward and backward: join_head.cc.
 Module join_head(Module module, const PassOptions& options = {});
 /// Lets index_add add to what its result is added to: accumulate.cc.
 Module accumulate(Module module, const PassOptions& options = {});
+/// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs last: other passes do
+/// not look into them. Their names (Graph::names) vanish where nobody asks for the values.
+Module fuse(Module module, const PassOptions& options = {});
 
 }  // namespace weft
