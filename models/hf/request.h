@@ -41,6 +41,7 @@ class Request {
 void put_hidden(Model& model, const std::string& prefix, const std::vector<Value>& hidden);
 
 using Builder = Model (*)(Request&);
+Model build_bart(Request&);
 Model build_bert(Request&);
 Model build_roberta(Request&);
 Model build_distilbert(Request&);
@@ -49,5 +50,9 @@ Model build_electra(Request&);
 Model build_deberta(Request&);
 Model build_deberta_v2(Request&);
 Model build_gpt(Request&);
+Model build_marian(Request&);
+Model build_mbart(Request&);
+Model build_pegasus(Request&);
+Model build_t5(Request&);
 
 }  // namespace weft::hf

@@ -5,9 +5,13 @@
 
 namespace weft {
 
+Value FeedForward::hidden(Value x) const {
+  return gate ? activate(activation, (*gate)(x)) * up(x) : activate(activation, up(x));
+}
+
 Value FeedForward::operator()(Value x, SourceLocation loc) const {
   Graph::Frame frame(scope.graph(), "feed_forward", loc, scope.path());
-  return down(gate ? activate(activation, (*gate)(x)) * up(x) : activate(activation, up(x)));
+  return down(hidden(x));
 }
 
 FeedForward make_feed_forward(const Scope& scope, DType dtype, std::int64_t width,

@@ -28,6 +28,8 @@ struct FeedForward {
   Activation activation;
   std::optional<Linear> gate = {};
 
+  /// What `down` reads: x [..., width] -> [..., inner].
+  Value hidden(Value x) const;
   /// x [..., width] -> [..., width].
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };

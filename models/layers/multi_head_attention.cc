@@ -10,6 +10,51 @@
 
 namespace weft {
 
+KeysValuesCache make_keys_values_cache(const Scope& scope, DType dtype, const Dim& batch,
+                                       std::int64_t kv_heads, const Dim& capacity,
+                                       std::int64_t head_size) {
+  const ValueType type{dtype, Shape{batch, kv_heads, capacity, head_size}};
+  return {scope.variable("keys", type, {.kind = VariableKind::cache}),
+          scope.variable("values", type, {.kind = VariableKind::cache})};
+}
+
+KeysValues MultiHeadAttention::keys_values(Value memory) const {
+  return {split_heads(key(memory), kv_heads), split_heads(value(memory), kv_heads)};
+}
+
+Value MultiHeadAttention::attend(Value x, const KeysValues& memory, AttentionOptions options,
+                                 SourceLocation loc) const {
+  Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
+  options.scale = scale;
+  const Value q = split_heads(query(x), heads);
+  return out(join_heads(attention(q, memory.keys, memory.values, options)));
+}
+
+Value MultiHeadAttention::decode(Value x, const KeysValuesCache& cache, Value position,
+                                 Value parents, Updates* updates, AttentionOptions options,
+                                 SourceLocation loc) const {
+  Graph& graph = scope.graph();
+  Graph::Frame frame(graph, "multi_head_attention", loc, scope.path());
+  if (relative_keys != RelativeKeys::none) {
+    graph.fail(ArgumentError("relative keys cannot be decoded over a cache"),
+               "multi_head_attention", {x}, loc);
+  }
+  const KeysValues added = keys_values(x);
+  const Value zero = graph.scalar(DType::i64, 0);
+  const Value start = stack({zero, zero, position, zero}, 0);
+  const auto extend = [&](Variable before, Value more) {
+    const Value rows = parents.defined() ? take(before, parents, 0) : before.value();
+    const Value after = dynamic_update_slice(rows, more, start);
+    updates->add(before, after);
+    return after;
+  };
+  const KeysValues all{extend(cache.keys, added.keys), extend(cache.values, added.values)};
+  options.causal = true;
+  options.q_start = broadcast_to(position, {x.size(0)});
+  options.lengths = broadcast_to(position + dim_value(graph, x.size(1), DType::i64), {x.size(0)});
+  return attend(x, all, options, loc);
+}
+
 Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions options,
                                      SourceLocation loc) const {
   Graph& graph = scope.graph();
@@ -19,8 +64,7 @@ Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions opt
                {x, memory}, loc);
   }
   const Value q = split_heads(query(x), heads);
-  const Value k = split_heads(key(memory), kv_heads);
-  const Value v = split_heads(value(memory), kv_heads);
+  const auto [k, v] = keys_values(memory);
   options.scale = scale;
   if (relative_keys != RelativeKeys::none) {
     const Value index = position_differences(graph, x.size(1)) + (context - 1);
@@ -37,6 +81,8 @@ Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions opt
 MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, std::int64_t width,
                                              const MultiHeadAttentionOptions& options,
                                              SourceLocation loc) {
+  LinearOptions of_query = options.in;
+  if (options.query_initializer) of_query.initializer = options.query_initializer;
   Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
   const auto refuse = [&](const std::string& what) {
     scope.graph().fail(ArgumentError(what), "multi_head_attention", {}, loc);
@@ -53,7 +99,7 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
   const std::int64_t size = options.head_size == 0 ? width / heads : options.head_size;
   MultiHeadAttention layer{
       scope,
-      make_linear(scope / "query", dtype, width, heads * size, options.in),
+      make_linear(scope / "query", dtype, width, heads * size, of_query),
       make_linear(scope / "key", dtype, width, kv_heads * size, options.in),
       make_linear(scope / "value", dtype, width, kv_heads * size, options.in),
       make_linear(scope / "out", dtype, heads * size, width, options.out),

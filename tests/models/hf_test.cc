@@ -179,5 +179,38 @@ BOOST_AUTO_TEST_CASE(a_folder_written_is_the_folder_read) {
   fs::remove_all(path);
 }
 
+BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_refuse_every_key) {
+  const hf::InputTypes both = {{"input_ids", {DType::i64, {2, 5}}},
+                               {"decoder_input_ids", {DType::i64, {2, 4}}}};
+  const auto refuses = [&](const char* folder, const char* key, const json& value,
+                           const std::string& message) {
+    json config = config_of(folder);
+    config[key] = value;
+    BOOST_CHECK_EXCEPTION(build(config, both), ArgumentError, says(message));
+  };
+  refuses("t5-v1.1-default", "feed_forward_proj", "wide-gelu", "feed_forward_proj \"wide-gelu\"");
+  refuses("t5-v1.1-default", "is_encoder_decoder", false, "is_encoder_decoder is false");
+  refuses("t5-v1.1-default", "d_sparse", 3, "d_sparse = 3 is not known for model_type \"t5\"");
+  refuses("mbart-default", "normalize_before", false, "mBART normalises before its blocks");
+  refuses("marian-default", "normalize_embedding", true, "Marian does not normalise");
+  json config = config_of("t5-v1.1-default");
+  BOOST_CHECK_EXCEPTION(build(config), ArgumentError, says("needs the input decoder_input_ids"));
+  config["architectures"] = {"T5EncoderModel"};
+  BOOST_TEST(build(config).outputs.contains("hidden.2"));
+  config["architectures"] = {"T5ForSequenceClassification"};
+  BOOST_CHECK_EXCEPTION(build(config, both), ArgumentError,
+                        says("the class T5ForSequenceClassification"));
+  config = config_of("mbart-default");
+  config["architectures"] = {"MBartModel"};
+  BOOST_TEST(build(config, both).names.theirs("tokens.weight") == "shared.weight");
+  BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));  // input ids, shifted
+  config = config_of("marian-default");
+  config["share_encoder_decoder_embeddings"] = false;
+  config["decoder_vocab_size"] = 107;
+  const hf::Model marian = build(config, both);
+  BOOST_TEST(marian.names.theirs("decoder.tokens.weight") == "model.decoder.embed_tokens.weight");
+  BOOST_TEST(marian.names.theirs("head.bias") == "final_logits_bias");
+}
+
 }  // namespace
 }  // namespace weft
