@@ -120,17 +120,6 @@ class Task {
     if (labels.defined()) model_.outputs["loss"] = label_loss(logits, labels);
   }
 
-  Problem problem(std::int64_t labels) const {
-    const std::string stated = request_.config.text("problem_type");
-    if (stated == "regression") return Problem::regression;
-    if (stated == "single_label_classification") return Problem::single_label;
-    if (stated == "multi_label_classification") return Problem::multi_label;
-    if (!stated.empty())
-      throw ArgumentError(fmt::format("config.json: unknown problem_type \"{}\"", stated));
-    if (labels == 1) return Problem::regression;
-    return is_floating(request_.dtype("labels")) ? Problem::multi_label : Problem::single_label;
-  }
-
   void sequence_classification() {
     const std::int64_t classes = request_.config.labels();
     const Value logits = head(
@@ -147,7 +136,7 @@ class Task {
                     : -mean(sum(log_softmax(logits, -1) * cast(labels, logits.dtype()), -1));
       return;
     }
-    const Problem kind = problem(classes);
+    const Problem kind = label_problem(request_, classes);
     const bool column = kind == Problem::single_label && rank == 2;
     model_.outputs["loss"] =
         sequence_loss(kind, logits, column ? select(labels, 1, Dim(0)) : labels);
@@ -196,6 +185,17 @@ void add_layer(ModuleNames& names, std::int64_t index, const std::string& prefix
                const ModuleNames& parts) {
   for (const auto& [ours, theirs] : parts)
     names.emplace_back(fmt::format("layers.{}.{}", index, ours), prefix + "." + theirs);
+}
+
+Problem label_problem(const Request& request, std::int64_t labels) {
+  const std::string stated = request.config.text("problem_type");
+  if (stated == "regression") return Problem::regression;
+  if (stated == "single_label_classification") return Problem::single_label;
+  if (stated == "multi_label_classification") return Problem::multi_label;
+  if (!stated.empty())
+    throw ArgumentError(fmt::format("config.json: unknown problem_type \"{}\"", stated));
+  if (labels == 1) return Problem::regression;
+  return is_floating(request.dtype("labels")) ? Problem::multi_label : Problem::single_label;
 }
 
 Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style) {

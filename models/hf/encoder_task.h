@@ -45,6 +45,10 @@ struct EncoderStyle {
 void add_layer(ModuleNames& names, std::int64_t index, const std::string& prefix,
                const ModuleNames& parts);
 
+/// What the input "labels" is to a classifier: as the config's problem_type says, else by their
+/// number and dtype. Throws ArgumentError for an unknown problem_type.
+Problem label_problem(const Request& request, std::int64_t labels);
+
 /// Builds encoder, head and loss for the request's class.
 Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style);
 

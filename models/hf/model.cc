@@ -9,26 +9,18 @@ namespace weft::hf {
 namespace {
 
 const std::map<std::string, Builder>& builders() {
-  static const std::map<std::string, Builder> table = {{"albert", build_albert},
-                                                       {"bart", build_bart},
-                                                       {"bert", build_bert},
-                                                       {"camembert", build_roberta},
-                                                       {"deberta", build_deberta},
-                                                       {"deberta-v2", build_deberta_v2},
-                                                       {"distilbert", build_distilbert},
-                                                       {"electra", build_electra},
-                                                       {"gpt2", build_gpt},
-                                                       {"gpt_neox", build_gpt},
-                                                       {"llama", build_gpt},
-                                                       {"marian", build_marian},
-                                                       {"mbart", build_mbart},
-                                                       {"mistral", build_gpt},
-                                                       {"mt5", build_t5},
-                                                       {"openai-gpt", build_gpt},
-                                                       {"pegasus", build_pegasus},
-                                                       {"roberta", build_roberta},
-                                                       {"t5", build_t5},
-                                                       {"xlm-roberta", build_roberta}};
+  static const std::map<std::string, Builder> table = {
+      {"albert", build_albert},   {"bart", build_bart},
+      {"bert", build_bert},       {"camembert", build_roberta},
+      {"deberta", build_deberta}, {"deberta-v2", build_deberta_v2},
+      {"deit", build_deit},       {"distilbert", build_distilbert},
+      {"electra", build_electra}, {"gpt2", build_gpt},
+      {"gpt_neox", build_gpt},    {"llama", build_gpt},
+      {"marian", build_marian},   {"mbart", build_mbart},
+      {"mistral", build_gpt},     {"mt5", build_t5},
+      {"openai-gpt", build_gpt},  {"pegasus", build_pegasus},
+      {"roberta", build_roberta}, {"t5", build_t5},
+      {"vit", build_vit},         {"xlm-roberta", build_roberta}};
   return table;
 }
 

@@ -49,10 +49,12 @@ Model build_albert(Request&);
 Model build_electra(Request&);
 Model build_deberta(Request&);
 Model build_deberta_v2(Request&);
+Model build_deit(Request&);
 Model build_gpt(Request&);
 Model build_marian(Request&);
 Model build_mbart(Request&);
 Model build_pegasus(Request&);
 Model build_t5(Request&);
+Model build_vit(Request&);
 
 }  // namespace weft::hf

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_key_is_read_or_refused_by_name) {
   BOOST_CHECK_EXCEPTION(build(config), FormatError, says("'hidden_size' must be an integer"));
   config = config_of("bert-qa-default");
   config["model_type"] = "birt";
-  check_refused(config, "model_type is \"birt\"; supported are albert, bert, ");
+  check_refused(config, "model_type is \"birt\"; supported are albert, bart, ");
   BOOST_CHECK_EXCEPTION(build(config_of("bert-qa-default"), ids(), "BertForMultipleChoice"),
                         ArgumentError,
                         says("the class BertForMultipleChoice of model_type "

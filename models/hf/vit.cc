@@ -1,0 +1,176 @@
+// ViT and DeiT.
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/families/vit.h"
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+namespace {
+
+/// A size is a number, or height and width.
+void read_size(ConfigReader& config, const char* key, std::int64_t& height, std::int64_t& width) {
+  const json* found = config.find(key);
+  if (found == nullptr) return;
+  if (found->is_array()) {
+    if (found->size() != 2)
+      throw FormatError(
+          fmt::format("'{}' must be a size or [height, width], not {}", key, found->dump()));
+    json_fields::read(found->at(0), key, height);
+    json_fields::read(found->at(1), key, width);
+    return;
+  }
+  json_fields::read(*found, key, height);
+  width = height;
+}
+
+/// One class being built.
+class Task {
+ public:
+  Task(Request& request, const VitConfig& config, const std::string& prefix,
+       const std::string& base)
+      : request_(request),
+        config_(config),
+        root_(request.graph),
+        task_(request.task(prefix)),
+        net_(root_, config, task_ == "ForMaskedImageModeling") {
+    const std::string in_base = task_ == "Model" ? "" : base + ".";
+    for (const auto& [ours, theirs] :
+         {std::pair{"patches", "embeddings.patch_embeddings.projection"},
+          {"class_token", "embeddings.cls_token"},
+          {"distillation_token", "embeddings.distillation_token"},
+          {"mask_token", "embeddings.mask_token"},
+          {"positions", "embeddings.position_embeddings"},
+          {"norm", "layernorm"},
+          {"pooler", "pooler.dense"}})
+      model_.names.add(ours, in_base + theirs);
+    ModuleNames layers;
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      add_layer(layers, i, fmt::format("{}encoder.layer.{}", in_base, i),
+                {{"attention.query", "attention.attention.query"},
+                 {"attention.key", "attention.attention.key"},
+                 {"attention.value", "attention.attention.value"},
+                 {"attention.out", "attention.output.dense"},
+                 {"attention_norm", "layernorm_before"},
+                 {"feed_forward.up", "intermediate.dense"},
+                 {"feed_forward.down", "output.dense"},
+                 {"feed_forward_norm", "layernorm_after"}});
+    }
+    for (const auto& [ours, theirs] : layers) model_.names.add(ours, theirs);
+    model_.names.add("pixels", "decoder.0");
+  }
+
+  Model build(std::int64_t stride) {
+    const std::int64_t classes = request_.config.labels();
+    images_ = request_.required("pixel_values", {"batch", "", "", ""});
+    const bool masked = task_ == "ForMaskedImageModeling";
+    const std::int64_t patches = config_.rows() * config_.columns();
+    if (masked) mask_ = request_.input("bool_masked_pos", {"batch", ""});
+    if (mask_.defined() && mask_.size(1) != Dim(patches)) {
+      throw ShapeError(
+          fmt::format("bool_masked_pos must be [batch, {}], a number per patch, not "
+                      "[batch, {}]",
+                      patches, mask_.size(1).str()));
+    }
+    const VitOutputs outputs = net_(images_, mask_);
+    h_ = outputs.last_hidden_state;
+    model_.outputs["last_hidden_state"] = h_;
+    put_hidden(model_, "hidden.", outputs.hidden);
+    if (task_ == "Model") {
+      model_.outputs["pooler_output"] = tanh(head("pooler", config_.width, 0));
+    } else if (masked) {
+      pixels(stride);
+    } else if (task_ == "ForImageClassification") {
+      model_.outputs["logits"] = head("classifier", classes, 0);
+      if (const Value labels = read_labels(); labels.defined())
+        model_.outputs["loss"] =
+            sequence_loss(label_problem(request_, classes), model_.outputs["logits"], labels);
+    } else if (task_ == "ForImageClassificationWithTeacher" && config_.distillation) {
+      with_teacher(classes);
+    } else {
+      request_.unsupported_architecture();
+    }
+    return std::move(model_);
+  }
+
+ private:
+  /// A linear layer over the token in front of the patches.
+  Value head(const std::string& name, std::int64_t outputs, std::int64_t token) const {
+    const LinearOptions options{.initializer = Initializer::normal(config_.initializer_range)};
+    return make_linear(root_ / name, DType::f32, config_.width, outputs,
+                       options)(select(h_, 1, Dim(token)));
+  }
+
+  Value read_labels() {
+    return request_.rank("labels") == 2 ? request_.input("labels", {"batch", ""})
+                                        : request_.input("labels", {"batch"});
+  }
+
+  void pixels(std::int64_t stride) {
+    if (config_.rows() != config_.columns())
+      throw ArgumentError("masked image modelling needs a square grid of patches");
+    if (stride != config_.patch_height || stride != config_.patch_width)
+      throw ArgumentError(
+          fmt::format("config.json: encoder_stride {} must be the patch_size, {} x {}", stride,
+                      config_.patch_height, config_.patch_width));
+    // DeiT's class leaves out the first and the last token, not both tokens in front: as published.
+    const std::int64_t end = config_.tokens() - (config_.distillation ? 1 : 0);
+    const Value h = slice(h_, 1, {.begin = Dim(1), .end = Dim(end)});
+    const Value pixels =
+        make_pixel_head(root_ / "pixels", config_, stride)(h, config_.rows(), config_.columns());
+    model_.outputs["logits"] = pixels;
+    if (mask_.defined())
+      model_.outputs["loss"] = masked_pixel_loss(config_, images_, pixels, mask_);
+  }
+
+  void with_teacher(std::int64_t classes) {
+    const Value of_class = head("cls_classifier", classes, 0);
+    const Value of_teacher = head("distillation_classifier", classes, 1);
+    model_.outputs["cls_logits"] = of_class;
+    model_.outputs["distillation_logits"] = of_teacher;
+    model_.outputs["logits"] = (of_class + of_teacher) / 2;
+    // The library's class computes none; this is the paper's with the labels as the hard teacher.
+    if (const Value labels = request_.input("labels", {"batch"}); labels.defined())
+      model_.outputs["loss"] =
+          0.5 * label_loss(of_class, labels) + 0.5 * label_loss(of_teacher, labels);
+  }
+
+  Request& request_;
+  VitConfig config_;
+  Scope root_;
+  std::string task_;
+  Vit net_;
+  Model model_;
+  Value images_, mask_, h_;
+};
+
+Model build(Request& request, bool distillation, const std::string& prefix,
+            const std::string& base) {
+  VitConfig c;
+  c.distillation = distillation;
+  ConfigReader& config = request.config;
+  std::int64_t stride = 16;
+  config.field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .field("num_channels", c.channels)
+      .field("qkv_bias", c.qkv_bias)
+      .field("encoder_stride", stride);
+  read_size(config, "image_size", c.image_height, c.image_width);
+  read_size(config, "patch_size", c.patch_height, c.patch_width);
+  return Task(request, c, prefix, base).build(stride);
+}
+
+}  // namespace
+
+Model build_vit(Request& request) { return build(request, false, "ViT", "vit"); }
+Model build_deit(Request& request) { return build(request, true, "DeiT", "deit"); }
+
+}  // namespace weft::hf
