@@ -13,7 +13,7 @@
 //   logits = h tokens^T
 //
 // Parameters, below the scope; matrices are [out, in]:
-//   tokens.weight [vocab, width] with aliases {encoder,decoder}.tokens.weight, or two of these names
+//   tokens.weight [vocab, width], alias {encoder,decoder}.tokens.weight; or two tables of that name
 //   {encoder,decoder}.positions.weight [position_offset + context, width]
 //   {encoder,decoder}.relative_bias.weight [relative_buckets, heads]
 //   {encoder,decoder}.{embedding_norm,norm}.{weight,bias}
