@@ -12,6 +12,7 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/split_table.h"
 #include "weft/ops/product_plan.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/simd_targets.h"
@@ -65,7 +66,8 @@ Tensor by_gemm(const Tensor& a, const Tensor& b) {
   g.b = {b.data<float>(), g.n, 1};
   g.c = c.mutable_data<float>();
   g.c_stride = g.n;
-  const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(4, g.m, g.n, g.k));
+  g.engine = kernels::choose_split_engine(Precision::highest, g.m, g.n, g.k);
+  const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(4, g.m, g.n, g.k, g.engine));
   kernels::gemm(g, scratch->data());
   return c;
 }
