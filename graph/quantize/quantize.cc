@@ -115,6 +115,21 @@ void check_not_trained(const std::vector<Program>& programs, const QuantizeOptio
   }
 }
 
+Tensor transposed(const Tensor& matrix) {
+  const std::int64_t rows = matrix.size(0), columns = matrix.size(1);
+  Tensor result = Tensor::empty(DType::f32, {columns, rows});
+  const float* from = matrix.data<float>();
+  float* to = result.mutable_data<float>();
+  constexpr std::int64_t kBlock = 16;  // lines of both matrices stay in cache
+  for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = j0; j < std::min(j0 + kBlock, columns); ++j)
+        to[j * rows + i] = from[i * columns + j];
+    }
+  }
+  return result;
+}
+
 struct Tensors {
   Tensor value, scale;  // scale is undefined for bf16
 };
@@ -129,7 +144,7 @@ std::vector<Tensors> convert(const std::vector<Candidate>& chosen, const Variabl
     const Tensor weights = store.tensor(name);
     try {
       if (format == WeightFormat::bf16) {
-        result[i].value = weights.to(DType::bf16);
+        result[i].value = (chosen[i].transposed ? weights : transposed(weights)).to(DType::bf16);
       } else {
         const QuantizedMatrix matrix = quantize_matrix(
             weights, format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4,
@@ -184,7 +199,10 @@ Value declare_converted(Graph& graph, const Candidate& c, const Tensors& tensors
   if (!tensors.scale.defined()) {
     const Variable v = declare(graph, info, "", tensors.value);
     store.insert(v.name(), info.kind, tensors.value);
-    return graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
+    const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
+    if (c.transposed) return wide;
+    const std::vector<std::int64_t> swapped = {1, 0};
+    return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
   }
   const Variable q = declare(graph, info, ".q", tensors.value);
   const Variable scale = declare(graph, info, ".scale", tensors.scale);

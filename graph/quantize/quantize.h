@@ -46,9 +46,10 @@ struct QuantizedModel {
 /// the same inputs wherever they are used. Everything else, norms and biases too, stays as it is
 /// and shares its memory.
 ///
-/// A matrix W becomes the frozen parameter W in bf16, or W.q and W.scale; aliases likewise. The
-/// programs read cast(W) or dequantize(W.q, W.scale); passes see to it that whole matrices of
-/// floats are never made.
+/// A matrix W becomes the frozen parameter W in bf16, [outputs, inputs] whatever W was (one row is
+/// multiplied twice as fast by that), or W.q and W.scale; aliases likewise. The programs read
+/// cast(W), its axes swapped back where need be, or dequantize(W.q, W.scale); passes see to it that
+/// whole matrices of floats are never made.
 ///
 /// Throws ArgumentError where a program updates a matrix to be converted (quantised weights cannot
 /// be trained), where a pattern names no matrix that can be converted (lists those that can), where

@@ -7,6 +7,9 @@ namespace weft::bench {
 void add_matmul_benchmarks();
 /// Products at each precision, beside fused multiply-adds.
 void add_precision_benchmarks();
+/// Products of one to eight rows with f32, bf16, int8 and int4 weights from memory, beside reading
+/// it.
+void add_weights_benchmarks();
 /// add, gelu and their like at sizes in and out of cache.
 void add_elementwise_benchmarks();
 /// A fused chain beside a streaming copy of the same bytes.

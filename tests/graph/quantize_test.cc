@@ -113,6 +113,22 @@ BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_as_they_are) {
+  Net net;
+  const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16});
+  for (const char* name : {"up.weight", "down.weight", "table"}) {
+    const Tensor before = net.store->tensor(name), after = model.store->tensor(name);
+    const bool swapped = std::string(name) == "up.weight";
+    BOOST_TEST((after.sizes() == (swapped ? Sizes{72, 32} : before.sizes())));
+    for (std::int64_t i = 0; i < after.numel(); ++i) {
+      const std::int64_t from = swapped ? i % 32 * 72 + i / 32 : i;
+      BOOST_REQUIRE_EQUAL(after.at(i), to_float(to_bfloat16(before.data<float>()[from])));
+    }
+  }
+  const auto ops = ops_after_passes(model.programs[0]);
+  BOOST_TEST(!ops.contains("permute"));
+}
+
 BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
   Net net;
   const QuantizedModel model =

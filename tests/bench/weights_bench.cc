@@ -1,0 +1,161 @@
+// Products of a few rows with weights that come from memory: what decoding a token lives on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "weft/ops/kernels/peak.h"
+#include "weft/ops/quantized.h"
+#include "weft/tests/bench/families.h"
+#include "weft/tests/bench/prepared_op.h"
+
+namespace weft::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Format { f32, bf16, int8, int4 };
+constexpr std::pair<Format, const char*> kFormats[] = {
+    {Format::f32, "f32"}, {Format::bf16, "bf16"}, {Format::int8, "int8"}, {Format::int4, "int4"}};
+
+struct Shape {
+  std::int64_t rows, outputs, inputs;
+};
+// GPT-2 small: attention's projection, the feed-forward layers, the tied head.
+constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
+                             {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
+
+// Matrices of one shape, together larger than any cache, in one block of memory; x is multiplied by
+// one after the other.
+class Stream {
+ public:
+  Stream(const Shape& shape, Format format, int threads) : workers_({.threads = threads}) {
+    const Tensor x = random_tensor({shape.rows, shape.inputs});
+    std::vector<Tensor> weights = {random_tensor({shape.inputs, shape.outputs})};
+    Attributes attributes;
+    const bool quantized = format == Format::int8 || format == Format::int4;
+    if (quantized) {
+      const QuantizedMatrix m = quantize_matrix(
+          weights[0], format == Format::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4,
+          false);
+      weights = {m.q, m.scale};
+      attributes.set("outputs", shape.outputs);
+    } else if (format == Format::bf16) {
+      weights[0] = weights[0].to(DType::bf16);
+    }
+    const OpRecord& op = builtin_ops()->at(quantized ? "quantized_matmul" : "matmul");
+    KernelRequest request;
+    request.attributes = op.complete(attributes);
+    request.inputs.push_back({x.dtype(), x.sizes()});
+    for (const Tensor& w : weights) request.inputs.push_back({w.dtype(), w.sizes()});
+    request.outputs.push_back({DType::f32, {shape.rows, shape.outputs}});
+    kernel_ = op.kernel(request);
+
+    std::size_t one = 0;
+    for (const Tensor& w : weights) one += w.bytes();
+    constexpr std::size_t kTotal = std::size_t{192} << 20;
+    const std::size_t copies = std::max<std::size_t>(1, kTotal / one);
+    block_ = Buffer::allocate(copies * (one + 2 * kTensorAlignment));
+    y_ = Tensor::empty(DType::f32, {shape.rows, shape.outputs});
+    x_ = x;
+    std::size_t offset = 0;
+    for (std::size_t c = 0; c < copies; ++c) {
+      std::vector<const void*> inputs = {x_.raw()};
+      for (const Tensor& w : weights) {
+        std::copy_n(w.raw(), w.bytes(), block_->data() + offset);
+        inputs.push_back(block_->data() + offset);
+        offset += (w.bytes() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+      }
+      inputs_.push_back(std::move(inputs));
+    }
+    bytes_ = static_cast<double>(one * copies);
+    shared_ = Buffer::allocate(kernel_.shared_scratch);
+    slots_ = Buffer::allocate(kernel_.slot_scratch * static_cast<std::size_t>(workers_.slots()));
+  }
+
+  // Multiplies by every matrix, and keeps the best time of each: programs beside this one disturb
+  // some runs, not all.
+  void run() {
+    void* out[] = {y_.mutable_raw()};
+    best_.resize(inputs_.size(), 1e9);
+    for (std::size_t c = 0; c < inputs_.size(); ++c) {
+      const auto begin = Clock::now();
+      for (const Phase& phase : kernel_.phases) {
+        const auto body = [&](std::int64_t chunk, int slot) {
+          phase.body({inputs_[c].data(), out, shared_->data(),
+                      slots_->data() + kernel_.slot_scratch * static_cast<std::size_t>(slot)},
+                     chunk);
+        };
+        if (phase.cost_ns < 20e3) {
+          workers_.for_chunks_serial(phase.chunks, body);
+        } else {
+          workers_.for_chunks(phase.chunks, body);
+        }
+      }
+      best_[c] = std::min(best_[c], std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+  }
+  double best_rate() const { return bytes_ / std::accumulate(best_.begin(), best_.end(), 0.0); }
+
+  // Reads the same memory and nothing else, all threads together; keeps the best rate of every MiB.
+  void read() {
+    constexpr std::size_t kPart = std::size_t{1} << 20;
+    const std::size_t parts = block_->bytes() / kPart;
+    read_.resize(parts, 0);
+    workers_.for_chunks(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
+      const auto i = static_cast<std::size_t>(part);
+      read_[i] =
+          std::max(read_[i], kernels::measure_read_rate(block_->data() + i * kPart, kPart, 1));
+    });
+  }
+  double read_rate() const {
+    double seconds_per_byte = 0;
+    for (const double rate : read_)
+      seconds_per_byte += 1 / rate / static_cast<double>(read_.size());
+    return workers_.slots() / seconds_per_byte;
+  }
+  double bytes() const { return bytes_; }
+
+ private:
+  Workers workers_;
+  Kernel kernel_;
+  std::shared_ptr<Buffer> block_, shared_, slots_;
+  std::vector<std::vector<const void*>> inputs_;
+  Tensor x_, y_;
+  double bytes_ = 0;
+  std::vector<double> best_, read_;
+};
+
+void product(benchmark::State& state, const Shape& shape, Format format, int threads) {
+  Stream stream(shape, format, threads);
+  stream.run();
+  for (auto _ : state) {
+    stream.run();
+    state.PauseTiming();
+    stream.read();
+    state.ResumeTiming();
+  }
+  state.counters["bytes"] =
+      benchmark::Counter(stream.bytes(), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["best"] = stream.best_rate();
+  state.counters["of_read"] = stream.best_rate() / stream.read_rate();
+}
+
+}  // namespace
+
+void add_weights_benchmarks() {
+  for (const int threads : thread_counts()) {
+    for (const Shape& s : kShapes) {
+      for (const auto& [format, name] : kFormats) {
+        const std::string title = fmt::format("weights/{}/{}x{}x{}/threads:{}", name, s.rows,
+                                              s.outputs, s.inputs, threads);
+        benchmark::RegisterBenchmark(title.c_str(), product, s, format, threads)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+      }
+    }
+  }
+}
+
+}  // namespace weft::bench
