@@ -23,7 +23,7 @@ constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 
 // Rows of B are added in groups, over so many columns of C at a time (which stay in the L1 cache),
 // while the next group is fetched: memory is read in runs, whatever the length of a row.
-constexpr int64_t kGroup = 16;
+constexpr int64_t kGroup = 4;
 constexpr int64_t kBlockColumns = kernels::kFewRowsBlock;
 // Where B has contiguous columns, this far ahead of them.
 constexpr int64_t kFetchBytes = 8192;
@@ -109,7 +109,10 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
   constexpr int64_t lanes = kLanes<T>;
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
     const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
-    for (int64_t i = 0; i < kRows * kBlockColumns; ++i) rows.sums[i] = T(0);
+    for (int r = 0; r < kRows; ++r) {
+      for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
+        rows.sums[r * kBlockColumns + j] = T(0);
+    }
     for (int64_t p = 0; p < k; p += kGroup) {
       const int64_t group = HWY_MIN(kGroup, k - p);
       const S* first = b + p * b_stride + j0;

@@ -13,7 +13,7 @@ namespace weft::kernels {
 inline constexpr std::int64_t kFewRows = 8;
 /// Columns of C that are worked on together where rows of B are contiguous; pieces of a product
 /// that are a multiple of it read memory in the longest runs.
-inline constexpr std::int64_t kFewRowsBlock = 512;
+inline constexpr std::int64_t kFewRowsBlock = 4096;
 
 /// C = A B, or C += A B where `accumulate`: m x k by k x n with m <= kFewRows. C has the dtype
 /// `result` (f32 or f64; operands have that or are bf16 or f16) and both strides, since products
