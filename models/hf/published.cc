@@ -30,6 +30,53 @@ PublishedModel encoder(const char* name, const char* architecture, const char* c
           .width = width};
 }
 
+PublishedModel t5(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads,
+                  std::int64_t head_size, std::int64_t inner, std::int64_t parameters) {
+  return {.name = name,
+          .architecture = "T5ForConditionalGeneration",
+          .config = fmt::format(R"({{"model_type": "t5", "num_layers": {}, "d_model": {},
+                                     "num_heads": {}, "d_kv": {}, "d_ff": {}}})",
+                                layers, width, heads, head_size, inner),
+          .parameters = parameters,
+          .modality = Modality::text_to_text,
+          .layers = layers,
+          .width = width};
+}
+
+PublishedModel bart(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads,
+                    std::int64_t parameters) {
+  return {.name = name,
+          .architecture = "BartModel",
+          .config = fmt::format(R"({{"model_type": "bart", "encoder_layers": {0},
+                                     "decoder_layers": {0}, "d_model": {1},
+                                     "encoder_attention_heads": {2}, "decoder_attention_heads": {2},
+                                     "encoder_ffn_dim": {3}, "decoder_ffn_dim": {3}}})",
+                                layers, width, heads, 4 * width),
+          .parameters = parameters,
+          .modality = Modality::text_to_text,
+          .layers = layers,
+          .width = width};
+}
+
+// On 224 x 224 images, with a head of 1000 classes.
+PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, std::int64_t width,
+                   std::int64_t heads, std::int64_t parameters) {
+  constexpr std::int64_t kSide = 224;
+  return {
+      .name = name,
+      .architecture = "ViTForImageClassification",
+      .config = fmt::format(
+          R"({{"model_type": "vit", "patch_size": {}, "num_hidden_layers": {}, "hidden_size": {},
+                   "num_attention_heads": {}, "intermediate_size": {}, "num_labels": 1000}})",
+          patch, layers, width, heads, 4 * width),
+      .parameters = parameters,
+      .modality = Modality::image,
+      .image_size = kSide,
+      .patches = (kSide / patch) * (kSide / patch),
+      .layers = layers,
+      .width = width};
+}
+
 std::vector<PublishedModel> make_models() {
   return {
       gpt("gpt2", 12, 12, 768, 1024, 124439808),
@@ -54,6 +101,16 @@ std::vector<PublishedModel> make_models() {
               R"({"model_type": "albert", "hidden_size": 768, "num_attention_heads": 12,
                   "intermediate_size": 3072})",
               12, 768, 11683584),
+      t5("t5-small", 6, 512, 8, 64, 2048, 60506624),
+      t5("t5-base", 12, 768, 12, 64, 3072, 222903552),
+      t5("t5-large", 24, 1024, 16, 64, 4096, 737668096),
+      t5("t5-3b", 24, 1024, 32, 128, 16384, 2851598336),
+      t5("t5-11b", 24, 1024, 128, 128, 65536, 11307321344),
+      bart("bart-base", 6, 768, 12, 139420416),
+      bart("bart-large", 12, 1024, 16, 406291456),
+      vit("vit-b16", 16, 12, 768, 12, 86567656),
+      vit("vit-l16", 16, 24, 1024, 16, 304326632),
+      vit("vit-h14", 14, 32, 1280, 16, 632045800),
   };
 }
 

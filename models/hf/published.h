@@ -26,7 +26,8 @@ struct PublishedModel {
   std::int64_t parameters = 0;  // the published number, shared ones counted once
   Modality modality = Modality::text;
   std::int64_t image_size = 0;  // pixels on a side
-  /// Of one stack, for the textbook's formulas.
+  std::int64_t patches = 0;     // of an image
+  /// Of one stack (the other has as many), for the textbook's formulas.
   std::int64_t layers = 0, width = 0;
 };
 

@@ -13,6 +13,19 @@
 namespace weft::program {
 namespace {
 
+/// The textbook's FLOPs of all layers. Per layer and token: 2 for each of 12 d^2 weights, and 4 n d
+/// for queries times keys and probabilities times values. A decoder that looks at an encoder has 4
+/// d^2 weights and as much attention more.
+double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspection) {
+  const auto layers = static_cast<double>(model.layers), d = static_cast<double>(model.width);
+  const auto n = static_cast<double>(model.modality == hf::Modality::image ? model.patches + 1
+                                                                           : inspection.seq);
+  const double tokens = static_cast<double>(inspection.batch) * n;
+  const double stack = tokens * layers * (24 * d * d + 4 * n * d);
+  const double cross = tokens * layers * (8 * d * d + 4 * n * d);
+  return model.modality == hf::Modality::text_to_text ? 2 * stack + cross : stack;
+}
+
 /// The plan of a program for inputs of these types: nothing runs, no variable gets memory.
 std::shared_ptr<const Plan> plan_of(const Program& program, const hf::InputTypes& inputs,
                                     const ModelInspection& inspection) {
@@ -49,21 +62,21 @@ int inspect_model(const ModelInspection& inspection) {
   const std::int64_t parameters = hf::count_parameters(graph);
   const auto layers = static_cast<double>(model->layers), d = static_cast<double>(model->width);
   const double matrices = 12 * d * d * layers;
+  const bool image = model->modality == hf::Modality::image;
   fmt::print("{}: {}\n", model->name, model->architecture);
   fmt::print("parameters         {} ({} in float32)\n", grouped(parameters),
              short_bytes(4 * static_cast<double>(parameters)));
   fmt::print("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
              short_number(12 * d * d), model->layers, model->width, short_number(matrices));
 
-  // Per layer and token: 2 FLOPs for each of 12 d^2 weights, and 4 n d for queries times keys and
-  // probabilities times values; then the products with the vocabulary, where there is a head.
-  const auto tokens = static_cast<double>(inspection.batch * inspection.seq);
-  const auto n = static_cast<double>(inspection.seq);
-  double textbook = tokens * (2 * matrices + layers * 4 * n * d);
+  double textbook = stack_flops(*model, inspection);
   const auto logits = built.outputs.find("logits");
   if (logits != built.outputs.end()) {
     const Shape& shape = logits->second.shape();
-    textbook += 2 * tokens * d * static_cast<double>(shape[shape.rank() - 1].evaluate({}));
+    // The head reads every token of a text, and one vector of an image.
+    const std::int64_t rows = inspection.batch * (image ? 1 : inspection.seq);
+    textbook += 2 * static_cast<double>(rows) * d *
+                static_cast<double>(shape[shape.rank() - 1].evaluate({}));
   }
   Program forward("forward");
   for (const char* name : {"logits", "last_hidden_state"}) {
@@ -72,12 +85,15 @@ int inspect_model(const ModelInspection& inspection) {
     forward.output(name, output->second);
     break;
   }
-  print_plan(fmt::format("forward pass of {} x {}", inspection.batch, inspection.seq),
-             *plan_of(forward, inputs, inspection), textbook);
+  const std::string size = image ? fmt::format("{} images of {} x {}", inspection.batch,
+                                               model->image_size, model->image_size)
+                                 : fmt::format("{} x {}", inspection.batch, inspection.seq);
+  print_plan("forward pass of " + size, *plan_of(forward, inputs, inspection), textbook);
 
   const hf::InputTypes labelled =
       hf::published_inputs(*model, inspection.batch, inspection.seq, true);
-  if (logits == built.outputs.end()) return 0;  // a model without a head has no loss
+  // A model without a head has no loss; that of an image needs labels of another shape.
+  if (logits == built.outputs.end() || image) return 0;
   Graph training;
   const hf::Model student = hf::build_model(training, model->config, labelled, model->architecture);
   const Value loss = student.outputs.at("loss");

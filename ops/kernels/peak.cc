@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/peak.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -19,23 +21,28 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Enough chains to hide the latency of every FMA unit so far; they fit the registers of AVX2.
 constexpr int kChains = 12;
 
-double FmaLoop(long rounds) {
-  const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
-  const V factor = hn::Set(d, 0.999F), addend = hn::Set(d, 0.001F);
+template <class T>
+double FmaChains(long rounds) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<hn::ScalableTag<T>>;
+  const V factor = hn::Set(d, static_cast<T>(0.999)), addend = hn::Set(d, static_cast<T>(0.001));
   V chain[kChains];
-  for (int i = 0; i < kChains; ++i) chain[i] = hn::Set(d, static_cast<float>(i));
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) chain[i] = hn::Set(d, static_cast<T>(i));
   for (long r = 0; r < rounds; ++r) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) chain[i] = hn::MulAdd(chain[i], factor, addend);
   }
   V sum = chain[0];
+#pragma GCC unroll 12
   for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chain[i]);
   // The result is looked at, so that the loop is not removed.
-  volatile float sink = hn::GetLane(hn::SumOfLanes(d, sum));
+  volatile T sink = hn::GetLane(hn::SumOfLanes(d, sum));
   static_cast<void>(sink);
   return static_cast<double>(rounds) * kChains * 2 * static_cast<double>(hn::Lanes(d));
 }
+double FmaChainsF32(long rounds) { return FmaChains<float>(rounds); }
+double FmaChainsF64(long rounds) { return FmaChains<double>(rounds); }
 
 void ReadAll(const float* HWY_RESTRICT data, size_t count) {
   const hn::ScalableTag<float> d;
@@ -61,7 +68,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft::kernels {
 
-HWY_EXPORT(FmaLoop);
+HWY_EXPORT(FmaChainsF32);
+HWY_EXPORT(FmaChainsF64);
 HWY_EXPORT(ReadAll);
 
 namespace {
@@ -70,18 +78,25 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double thread_seconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 }  // namespace
 
-double measure_fma_rate(double seconds) {
+FmaRun run_fma_chains(DType dtype, double seconds) {
   constexpr long kRounds = 200'000;
-  double flops = 0;
-  const double begin = seconds_now();
-  double elapsed = 0;
-  while (elapsed < seconds) {
-    flops += HWY_DYNAMIC_DISPATCH(FmaLoop)(kRounds);
-    elapsed = seconds_now() - begin;
+  FmaRun run;
+  const double begin = seconds_now(), thread_begin = thread_seconds_now();
+  while (run.seconds < seconds) {
+    run.flop += dtype == DType::f64 ? HWY_DYNAMIC_DISPATCH(FmaChainsF64)(kRounds)
+                                    : HWY_DYNAMIC_DISPATCH(FmaChainsF32)(kRounds);
+    run.seconds = seconds_now() - begin;
   }
-  return elapsed > 0 ? flops / elapsed : 0;
+  run.thread_seconds = thread_seconds_now() - thread_begin;
+  return run;
 }
 
 double measure_read_rate(const void* data, std::size_t bytes, int times) {

@@ -3,11 +3,19 @@
 
 #include <cstddef>
 
+#include "weft/core/dtype.h"
+
 namespace weft::kernels {
 
-/// Runs independent chains of fused multiply-adds on the widest float vectors, on the calling
-/// thread, for about `seconds`; returns FLOP/s (a multiply-add counts as two).
-double measure_fma_rate(double seconds);
+/// What a run of fused multiply-adds did, and how long it took.
+struct FmaRun {
+  double flop = 0;            // a multiply-add counts as two
+  double seconds = 0;         // of wall time
+  double thread_seconds = 0;  // of the calling thread's processor time
+};
+/// Runs independent chains of fused multiply-adds on the widest vectors, on the calling thread, for
+/// about `seconds` of wall time. `dtype` is f32 or f64.
+FmaRun run_fma_chains(DType dtype, double seconds);
 
 /// Reads `bytes` bytes at `data` (aligned to 64) `times` times on the calling thread, one after the
 /// other; returns the bytes per second of the fastest pass.

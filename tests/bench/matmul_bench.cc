@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/ops/kernels/peak.h"
 #include "weft/tests/bench/families.h"
-#include "weft/tests/bench/fma_peak.h"
 #include "weft/tests/bench/prepared_op.h"
 #ifdef WEFT_OPENBLAS
 #include <cblas.h>
@@ -69,7 +69,15 @@ double median(std::vector<double> values) {
 
 // Measured once per process, before the first product.
 double fma_peak() {
-  static const double peak = measure_fma_peak(DType::f32);
+  // The best of several tries, in processor time: what other programs take does not count.
+  static const double peak = [] {
+    double best = 0;
+    for (int i = 0; i < 10; ++i) {
+      const kernels::FmaRun run = kernels::run_fma_chains(DType::f32, 0.01);
+      best = std::max(best, run.flop / run.thread_seconds);
+    }
+    return best;
+  }();
   return peak;
 }
 

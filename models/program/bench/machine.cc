@@ -36,7 +36,10 @@ double sum_over_threads(int threads, const std::function<double(int)>& measure) 
 
 double fma_peak(int threads) {
   constexpr double kSeconds = 0.1;
-  return sum_over_threads(threads, [](int) { return kernels::measure_fma_rate(kSeconds); });
+  return sum_over_threads(threads, [](int) {
+    const kernels::FmaRun run = kernels::run_fma_chains(DType::f32, kSeconds);
+    return run.flop / run.seconds;
+  });
 }
 
 double read_bandwidth(int threads, std::size_t bytes) {
