@@ -73,6 +73,7 @@ class EncoderDecoder {
                  Stacks stacks = Stacks::both, SourceLocation loc = SourceLocation::current());
 
   const EncoderDecoderConfig& config() const { return config_; }
+  Graph& graph() const { return scope_.graph(); }
 
   /// ids: i32 or i64 [batch, seq]; mask, which may be undefined: any dtype, 1 = token, 0 = padding.
   /// `training` applies the config's dropouts, drawn from the key "dropout".

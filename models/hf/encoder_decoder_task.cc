@@ -60,7 +60,9 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
     built.tied_head = true;
     built.head_bias = false;
   }
-  const EncoderDecoder net(Scope(request.graph), built);
+  const auto shared = std::make_shared<const EncoderDecoder>(Scope(request.graph), built);
+  const EncoderDecoder& net = *shared;
+  if (with_head) model.encoder_decoder = shared;
   const Value ids = request.required("input_ids", {"batch", "seq"});
   const Value mask = request.input("attention_mask", {"batch", "seq"});
   const Value labels = with_head ? request.input("labels", {"batch", "target"}) : Value();

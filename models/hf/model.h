@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
+
+namespace weft {
+class EncoderDecoder;
+}
 
 namespace weft::hf {
 
@@ -30,6 +35,8 @@ struct Model {
   /// Where rows of a causal model's outputs mean something (its attention_mask), or undefined: all.
   Value valid_rows;
   NameMap names;
+  /// What generates, where the class is an encoder-decoder with a head; else null.
+  std::shared_ptr<const EncoderDecoder> encoder_decoder;
   /// Ends of names of buffers that files may hold and that the model has no use for.
   std::set<std::string> unused_buffers;
 };
