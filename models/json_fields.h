@@ -1,5 +1,5 @@
-// Structs as JSON objects, strictly: every field is written, and reading refuses missing, unknown
-// and wrongly typed ones. Internal to models.
+// Structs as JSON objects, strictly: every field is written, and reading refuses missing (but see
+// Added), unknown and wrongly typed ones. Internal to models.
 #pragma once
 
 #include <fmt/format.h>
@@ -57,11 +57,15 @@ void read(const json& value, std::string_view key, T& field) {
   }
 }
 
+/// Third argument of a visitor for a field that the first version's files do not have: it keeps its
+/// default where it is missing.
+struct Added {};
+
 /// Writes every field that `visit_fields(object, visitor)` names.
 template <class Object, class Fields>
 nlohmann::ordered_json write_object(const Object& object, Fields&& visit_fields) {
   nlohmann::ordered_json out;
-  visit_fields(object, [&](const char* name, const auto& field) {
+  visit_fields(object, [&](const char* name, const auto& field, auto...) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (std::is_arithmetic_v<Field> || std::is_same_v<Field, std::string>) {
       out[name] = field;
@@ -77,11 +81,14 @@ template <class Object, class Fields>
 void read_object(const json& parsed, Object& object, Fields&& visit_fields, std::string_view what,
                  const std::string& ignore = {}) {
   std::set<std::string> known = {ignore};
-  visit_fields(object, [&](const char* name, auto& field) {
-    const auto it = parsed.find(name);
-    if (it == parsed.end()) throw FormatError(fmt::format("{} lacks '{}'", what, name));
-    read(*it, name, field);
+  visit_fields(object, [&](const char* name, auto& field, auto... added) {
     known.insert(name);
+    const auto it = parsed.find(name);
+    if (it != parsed.end()) {
+      read(*it, name, field);
+    } else if (sizeof...(added) == 0) {
+      throw FormatError(fmt::format("{} lacks '{}'", what, name));
+    }
   });
   for (const auto& [key, value] : parsed.items()) {
     if (!known.contains(key))

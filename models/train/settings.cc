@@ -23,7 +23,7 @@ const auto kFields = [](auto& s, auto&& visit) {
   visit("clip", s.clip);
   visit("validation_fraction", s.validation_fraction);
   visit("seed", s.seed);
-  visit("precision", s.precision);
+  visit("precision", s.precision, json_fields::Added{});
   visit("eval_every", s.eval_every);
   visit("eval_batches", s.eval_batches);
   visit("save_every", s.save_every);
@@ -85,9 +85,7 @@ std::string TrainSettings::to_json() const {
 }
 
 TrainSettings TrainSettings::from_json(std::string_view text) {
-  auto parsed = json_fields::parse_object(text, "the training settings");
-  // The first files did not say it.
-  if (!parsed.contains("precision")) parsed["precision"] = precision_name(Precision::highest);
+  const auto parsed = json_fields::parse_object(text, "the training settings");
   TrainSettings settings;
   json_fields::read_object(parsed, settings, kFields, "the training settings");
   settings.check();

@@ -50,6 +50,21 @@ BOOST_AUTO_TEST_CASE(config_round_trips_through_json) {
                         says("'vocab' must be an integer, not \"x\""));
 }
 
+BOOST_AUTO_TEST_CASE(a_config_of_the_first_files_is_still_read) {
+  const GptConfig config = GptConfig::from_json(R"({
+    "vocab": 65, "layers": 2, "heads": 2, "width": 8, "context": 16, "inner": 0,
+    "activation": "gelu_tanh", "bias": true, "tied_head": true, "layer_norm_eps": 1e-5,
+    "scale_attention": true, "scale_attention_by_inverse_layer": false, "embedding_dropout": 0.0,
+    "attention_dropout": 0.0, "residual_dropout": 0.0, "initializer_range": 0.02,
+    "family": "gpt"})");
+  GptConfig expected;
+  expected.vocab = 65;
+  expected.layers = expected.heads = 2;
+  expected.width = 8;
+  expected.context = 16;
+  BOOST_TEST((config == expected));
+}
+
 BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
   const auto check = [](auto change, const std::string& message) {
     GptConfig config;
