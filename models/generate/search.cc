@@ -44,6 +44,7 @@ void apply(const SearchOptions& options, const Ids& ids, std::size_t start,
         scores[static_cast<std::size_t>(at[tail])] = kNever;
     }
   }
+  for (const std::int64_t id : options.forbidden) scores[static_cast<std::size_t>(id)] = kNever;
   if (options.eos_id >= 0 && length < options.min_length)
     scores[static_cast<std::size_t>(options.eos_id)] = kNever;
   const auto force = [&](std::int64_t id) {
@@ -68,6 +69,7 @@ class Model {
       throw ShapeError(
           fmt::format("a step must give f32[{}, vocab], not {}", count, logits.type_str()));
     Ids ids = options_.never;
+    ids.insert(ids.end(), options_.forbidden.begin(), options_.forbidden.end());
     for (const std::int64_t id : {options_.eos_id, options_.forced_eos_id, options_.forced_bos_id})
       ids.push_back(std::max<std::int64_t>(id, 0));
     for (const std::int64_t id : ids) {

@@ -18,11 +18,12 @@ struct SearchOptions {
   /// The only possible id in the last place before max_length, or after the start; -1 = none.
   std::int64_t forced_eos_id = -1, forced_bos_id = -1;
   std::int64_t no_repeat_ngram = 0;  // n: no n adjacent ids occur twice in a sequence; 0 = may
+  std::vector<std::int64_t> forbidden = {};  // ids that are not taken; others are scored as ever
   // Beams only.
   double length_penalty = 1;             // scores are divided by length^length_penalty
   bool early_stopping = false;           // done as soon as there are `beams` finished sequences
   std::int64_t results = 1;              // best sequences per prompt, at most `beams`
-  std::vector<std::int64_t> never = {};  // ids that beams never take
+  std::vector<std::int64_t> never = {};  // ids that are not even scored (padding, in Marian)
 
   /// Throws ArgumentError naming the option, its value and what is allowed.
   void check() const;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "weft/models/data/text.h"
@@ -73,6 +74,36 @@ BOOST_AUTO_TEST_CASE(gradients_need_labels) {
   BOOST_TEST(run(arguments + " --gradients") == 2);
   BOOST_TEST(run.error().find("--gradients needs a loss") != std::string::npos);
   BOOST_TEST(run("nowhere --inputs a --outputs b") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
+  const RunFolder run;
+  const auto generate = [&](const std::string& arguments) {
+    const std::string folders =
+        arguments.front() == '/' ? "" : std::string(WEFT_FIXTURES) + "/goldens/";
+    const std::string command = std::string(WEFT_PROGRAM) + " generate " + folders + arguments +
+                                " >" + run.file("ids") + " 2>" + run.file("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const std::string prompt = "t5-v1.1-default --prompt-ids \"38 37 23 62 86 85 58\"";
+  BOOST_REQUIRE_EQUAL(generate(prompt + " --ids --max-length 11"), 0);
+  BOOST_TEST(read_text_file(run.file("ids")) == "0 9 21 54\n");
+  BOOST_REQUIRE_EQUAL(generate(prompt + " --ids --max-length 11 --beams 4 --length-penalty 1"), 0);
+  BOOST_TEST(read_text_file(run.file("ids")) == "0 67 42 21 9 100 81 100 100 100 9\n");
+  BOOST_TEST(generate(prompt) == 2);
+  BOOST_TEST(run.error().find("give --prompt-ids \"1 2 3\" and --ids") != std::string::npos);
+  BOOST_TEST(generate("t5-v1.1-default --prompt-ids \"1 x\" --ids") == 2);
+  BOOST_TEST(run.error().find("'x' is not an id") != std::string::npos);
+  const fs::path copy = run.file("penalised");
+  fs::copy(std::string(WEFT_FIXTURES) + "/goldens/t5-v1.1-default", copy);
+  std::ofstream(copy / "generation_config.json")
+      << R"({"decoder_start_token_id": 0, "repetition_penalty": 1.5})";
+  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
+  BOOST_TEST(run.error().find("repetition_penalty is 1.5: generation with it is not supported") !=
+             std::string::npos);
+  BOOST_TEST(generate("gpt2-default --prompt-ids \"1\" --ids") == 2);
+  BOOST_TEST(run.error().find("is no encoder-decoder") != std::string::npos);
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
   o = {.beams = 2, .max_length = 4, .eos_id = 0, .never = {2}};
+  BOOST_TEST((search(table(), kStart, {.max_length = 3, .eos_id = 0, .forbidden = {1}}).sequences ==
+              Sequences{{0, 2, 3}}));
   const SearchResult without = search(table(), kStart, o);
   for (const std::int64_t id : without.sequences.front()) BOOST_TEST(id != 2);
 }
