@@ -60,4 +60,15 @@ Schedule warmup_cosine(double base, double warmup, double total, const WarmupOpt
   });
 }
 
+Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options) {
+  if (warmup <= 0 || options.final != 0) {
+    throw ArgumentError(
+        fmt::format("schedule: an inverse square root needs a positive warm-up and ends at 0: "
+                    "warm-up is {}, final {}",
+                    warmup, options.final));
+  }
+  return with_warmup(base, warmup, options.shift,
+                     [=](Value k) { return base * sqrt(warmup / maximum(k, warmup)); });
+}
+
 }  // namespace weft

@@ -38,5 +38,8 @@ Schedule linear_schedule(double base, double warmup, double total,
 /// Warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) / (total - warmup))) / 2 until
 /// k = total, then constant (Loshchilov and Hutter 2017, without restarts).
 Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {});
+/// Warm-up to `base`, then base * sqrt(warmup / k), without end; options.final must be 0. Vaswani
+/// et al. (2017) have base = (width * warmup)^-0.5 and shift = 1. warmup must be positive.
+Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {});
 
 }  // namespace weft

@@ -192,6 +192,12 @@ BOOST_AUTO_TEST_CASE(schedules) {
               : 1e-4 + (3e-3 - 1e-4) * 0.5 * (1 + std::cos(std::numbers::pi * phase));
     BOOST_TEST(at(cosine, s) == expected, tt::tolerance(1e-12));
   }
+  const Schedule root = inverse_square_root(0.5, 4, {.shift = 1});
+  BOOST_TEST(at(root, 1) == 0.25, tt::tolerance(1e-14));
+  BOOST_TEST(at(root, 3) == 0.5, tt::tolerance(1e-14));
+  BOOST_TEST(at(root, 35) == 0.5 * std::sqrt(4.0 / 36), tt::tolerance(1e-14));
+  BOOST_CHECK_EXCEPTION(inverse_square_root(1, 0), ArgumentError,
+                        message_contains({"a positive warm-up", "warm-up is 0, final 0"}));
   BOOST_CHECK_EXCEPTION(warmup_cosine(1, 10, 10), ArgumentError,
                         message_contains({"warm-up 10", "before the total of 10 steps"}));
 }

@@ -331,7 +331,9 @@ BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse) {
   const Value training_loss = net.loss(logits(true), labels, true);
   Program train("train"), test("test");
   train.output("loss", training_loss)
-      .update(adamw(training_loss, g.parameters(), {.lr = 3e-3, .weight_decay = 0}));
+      .update(adamw(
+          training_loss, g.parameters(),
+          {.lr = inverse_square_root(5e-3, 50, {.shift = 1}), .beta2 = 0.98, .weight_decay = 0}));
   test.output("loss", net.loss(logits(false), labels));
   Session session(g, {.seed = 3});
   const auto feeds = [&](std::uint64_t seed) {
