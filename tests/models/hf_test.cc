@@ -212,5 +212,39 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_refuse_every_key) {
   BOOST_TEST(marian.names.theirs("head.bias") == "final_logits_bias");
 }
 
+BOOST_AUTO_TEST_CASE(vision_transformers_read_or_refuse_every_key) {
+  const auto images = [](std::int64_t height, std::int64_t width, std::int64_t patches) {
+    return hf::InputTypes{{"pixel_values", {DType::f32, {2, 3, height, width}}},
+                          {"bool_masked_pos", {DType::boolean, {2, patches}}}};
+  };
+  json config = config_of("vit-mim-default");
+  BOOST_TEST(build(config, images(12, 12, 9)).outputs.contains("loss"));
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 12, 8)), ShapeError,
+                        says("bool_masked_pos must be [batch, 9]"));
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 16, 9)), ShapeError,
+                        says("images must be [batch, 3, 12, 12]"));
+  config["encoder_stride"] = 2;
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 12, 9)), ArgumentError,
+                        says("encoder_stride 2 must be the patch_size, 4 x 4"));
+  config = config_of("vit-mim-default");
+  config["image_size"] = {12, 8};
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 8, 6)), ArgumentError, says("a square grid"));
+  config["image_size"] = {12, 8, 4};
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 8, 6)), FormatError,
+                        says("'image_size' must be a size or [height, width]"));
+  config = config_of("vit-mim-default");
+  config["qkv_norm"] = true;
+  BOOST_CHECK_EXCEPTION(build(config, images(12, 12, 9)), ArgumentError,
+                        says("qkv_norm = true is not known for model_type \"vit\""));
+  config = config_of("deit-teacher-default");
+  const hf::InputTypes plain = {{"pixel_values", {DType::f32, {2, 3, 12, 12}}}};
+  const hf::Model deit = build(config, plain);
+  BOOST_TEST(deit.names.theirs("distillation_token") == "deit.embeddings.distillation_token");
+  config["architectures"] = {"DeiTModel"};
+  BOOST_TEST(build(config, plain).outputs.contains("pooler_output"));
+  config["architectures"] = {"DeiTForSegmentation"};
+  BOOST_CHECK_EXCEPTION(build(config, plain), ArgumentError, says("the class DeiTForSegmentation"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -102,6 +102,13 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
   BOOST_TEST(run.error().find("repetition_penalty is 1.5: generation with it is not supported") !=
              std::string::npos);
+  std::ofstream(copy / "generation_config.json")
+      << R"({"decoder_start_token_id": 0, "bad_words_ids": [[3, 4]]})";
+  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
+  BOOST_TEST(run.error().find("only words of a single id are supported") != std::string::npos);
+  std::ofstream(copy / "generation_config.json") << "{}";
+  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
+  BOOST_TEST(run.error().find("states no decoder_start_token_id") != std::string::npos);
   BOOST_TEST(generate("gpt2-default --prompt-ids \"1\" --ids") == 2);
   BOOST_TEST(run.error().find("is no encoder-decoder") != std::string::npos);
 }
