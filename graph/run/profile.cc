@@ -50,20 +50,23 @@ void Profile::clear() {
   events_.clear();
 }
 
-std::vector<Profile::Entry> Profile::entries() const {
+std::vector<Profile::Entry> Profile::collect(bool nodes) const {
   std::map<std::pair<std::string, std::string>, Entry> by_name;
   for (const auto& [key, times] : plans_) {
     for (std::size_t s = 0; s < times.steps.size(); ++s) {
       if (times.steps[s].runs == 0) continue;
-      const std::string name = times.plan->step_name(static_cast<int>(s));
-      const std::string place = where(*times.plan, s);
+      const PlanStep& step = times.plan->steps[s];
+      const std::string name = nodes                  ? times.plan->step_name(static_cast<int>(s))
+                               : step.node == nullptr ? std::string("copy")
+                                                      : step.node->op().name;
+      const std::string place = nodes ? where(*times.plan, s) : std::string();
       Entry& e = by_name[{name, place}];
       e.name = name;
       e.where = place;
       e.runs += times.steps[s].runs;
       e.seconds += times.steps[s].seconds;
-      e.flops += times.plan->steps[s].flops * static_cast<double>(times.steps[s].runs);
-      e.bytes += times.plan->steps[s].bytes * static_cast<double>(times.steps[s].runs);
+      e.flops += step.flops * static_cast<double>(times.steps[s].runs);
+      e.bytes += step.bytes * static_cast<double>(times.steps[s].runs);
     }
   }
   std::vector<Entry> result;
@@ -73,21 +76,30 @@ std::vector<Profile::Entry> Profile::entries() const {
   return result;
 }
 
+std::vector<Profile::Entry> Profile::entries() const { return collect(true); }
+std::vector<Profile::Entry> Profile::op_entries() const { return collect(false); }
+
 std::string Profile::table(std::size_t rows) const {
-  const std::vector<Entry> all = entries();
-  double total = 0;
-  for (const Entry& e : all) total += e.seconds;
-  std::string text = fmt::format("{:>10} {:>6} {:>8} {:>10} {:>9}  {}\n", "ms", "%", "runs",
-                                 "GFLOP/s", "GB/s", "node");
-  for (std::size_t i = 0; i < all.size() && i < rows; ++i) {
-    const Entry& e = all[i];
-    text +=
-        fmt::format("{:>10.3f} {:>6.1f} {:>8} {:>10.2f} {:>9.2f}  {}{}\n", e.seconds * 1e3,
-                    total > 0 ? 100 * e.seconds / total : 0.0, e.runs, e.flops_per_second() * 1e-9,
-                    e.bytes_per_second() * 1e-9, e.name, e.where.empty() ? "" : "  " + e.where);
-  }
-  if (all.size() > rows) text += fmt::format("and {} more\n", all.size() - rows);
-  return text + fmt::format("{:>10.3f} ms in all\n", total * 1e3);
+  std::string text;
+  const auto add = [&](const std::vector<Entry>& all, std::string_view what) {
+    double total = 0;
+    for (const Entry& e : all) total += e.seconds;
+    text += fmt::format("{:>10} {:>6} {:>8} {:>10} {:>9}  {}\n", "ms", "%", "runs", "GFLOP/s",
+                        "GB/s", what);
+    for (std::size_t i = 0; i < all.size() && i < rows; ++i) {
+      const Entry& e = all[i];
+      text += fmt::format("{:>10.3f} {:>6.1f} {:>8} {:>10.2f} {:>9.2f}  {}{}\n", e.seconds * 1e3,
+                          total > 0 ? 100 * e.seconds / total : 0.0, e.runs,
+                          e.flops_per_second() * 1e-9, e.bytes_per_second() * 1e-9, e.name,
+                          e.where.empty() ? "" : "  " + e.where);
+    }
+    if (all.size() > rows) text += fmt::format("and {} more\n", all.size() - rows);
+    text += fmt::format("{:>10.3f} ms in all\n", total * 1e3);
+  };
+  add(op_entries(), "op");
+  text += "\n";
+  add(entries(), "node");
+  return text;
 }
 
 std::string Profile::trace_json() const {

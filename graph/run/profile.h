@@ -25,9 +25,10 @@ class Profile {
     double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
     double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
   };
-  /// By time, the longest first.
+  /// By time, the longest first: of nodes, and of all nodes of an op together.
   std::vector<Entry> entries() const;
-  /// A table for the terminal.
+  std::vector<Entry> op_entries() const;
+  /// Two tables for the terminal: all ops, and the nodes that took longest.
   std::string table(std::size_t rows = 30) const;
   /// Trace events for ui.perfetto.dev or chrome://tracing.
   std::string trace_json() const;
@@ -54,6 +55,9 @@ class Profile {
     Clock::time_point begin;
     double microseconds;
   };
+  /// Times of nodes, or of ops.
+  std::vector<Entry> collect(bool nodes) const;
+
   std::map<const Plan*, PlanTimes> plans_;
   std::vector<Event> events_;  // of the first steps only, so that memory is bounded
 };

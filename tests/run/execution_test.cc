@@ -164,6 +164,13 @@ BOOST_AUTO_TEST_CASE(profiles_nodes) {
   }
   BOOST_TEST(found);
   BOOST_TEST(s.profile().table().find("GFLOP/s") != std::string::npos);
+  std::int64_t runs = 0, op_runs = 0;
+  for (const auto& e : entries) runs += e.runs;
+  for (const auto& e : s.profile().op_entries()) {
+    op_runs += e.runs;
+    BOOST_TEST(e.where == "");
+  }
+  BOOST_TEST(op_runs == runs);
   const auto trace = nlohmann::json::parse(s.profile().trace_json());
   BOOST_TEST(trace["traceEvents"].size() == 6u);
   BOOST_TEST(trace["traceEvents"][0]["ph"] == "X");
