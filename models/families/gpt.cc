@@ -153,11 +153,15 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   return outputs;
 }
 
-GptDecoding Gpt::decode(Value tokens, Value position, const Dim& capacity,
+GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                         SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
-  Value h = embed(tokens, iota(graph, {tokens.size(1)}, 0, DType::i64) + position);
+  const Value tokens = inputs.tokens;
+  Value positions = inputs.position_ids;
+  if (!positions.defined())
+    positions = iota(graph, {tokens.size(1)}, 0, DType::i64) + inputs.position;
+  Value h = embed(tokens, positions);
   const ValueType cache_type{
       h.dtype(), Shape{tokens.size(0), config_.key_heads(), capacity, config_.head_size()}};
   GptDecoding result;
@@ -165,8 +169,10 @@ GptDecoding Gpt::decode(Value tokens, Value position, const Dim& capacity,
     const Scope scope = scope_ / "cache" / "h" / i;
     AttentionCache cache{scope.variable("keys", cache_type, {.kind = VariableKind::cache}),
                          scope.variable("values", cache_type, {.kind = VariableKind::cache}),
-                         position};
-    h = apply(blocks_[i], h, {.cache = &cache}, false, &result.updates);
+                         inputs.position};
+    const AttentionInputs attention{
+        .position_ids = positions, .cache = &cache, .cache_mask = inputs.mask};
+    h = apply(blocks_[i], h, attention, false, &result.updates);
   }
   const Value last = select(h, 1, h.size(1) - 1);
   result.logits = logits(ln_f_ ? (*ln_f_)(last) : last);

@@ -45,6 +45,16 @@ struct GptOutputs {
   std::vector<Value> hidden;
 };
 
+/// What a step of incremental decoding reads.
+struct GptDecodeInputs {
+  Value tokens;    // i32 or i64 [batch, new]
+  Value position;  // i64 scalar: entries of the caches that are filled, the same in every row
+  /// Optional, i32 or i64 [batch, new]; position, position + 1, ... if absent.
+  Value position_ids = {};
+  /// Optional, bool [batch, capacity]: false for entries of the caches that are padding.
+  Value mask = {};
+};
+
 /// One step of incremental decoding.
 struct GptDecoding {
   Value logits;     // [batch, vocab]: of the last new token
@@ -72,8 +82,12 @@ class Gpt {
   /// number in every row, whose keys and values are in the variables "cache.h.<i>.{keys,values}"
   /// [batch, kv_heads, capacity, head_size]; declares those. Position 0 starts afresh. Tokens
   /// beyond `capacity` are a DataError of the run. May be called once per graph.
-  GptDecoding decode(Value tokens, Value position, const Dim& capacity,
+  GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
+  GptDecoding decode(Value tokens, Value position, const Dim& capacity,
+                     SourceLocation loc = SourceLocation::current()) const {
+    return decode({.tokens = tokens, .position = position}, capacity, loc);
+  }
   GptDecoding decode(Value tokens, Value position,
                      SourceLocation loc = SourceLocation::current()) const {
     return decode(tokens, position, Dim(config_.context), loc);

@@ -166,35 +166,6 @@ void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::st
   }
 }
 
-/// What differs between the families besides their configs.
-struct Style {
-  std::string language_model;  // class
-  bool takes_position_ids = true, takes_token_types = false;
-  PaddedCausality padded = {};
-};
-
-Model build_decoder(Request& request, const GptConfig& config, const Style& style) {
-  if (request.architecture != style.language_model) request.unsupported_architecture();
-  Gpt gpt(Scope(request.graph), config);
-  gpt.set_padded_causality(style.padded);
-  GptInputs inputs{.ids = request.required("input_ids", {"batch", "seq"})};
-  inputs.attention_mask = request.input("attention_mask", {"batch", "seq"});
-  if (style.takes_position_ids)
-    inputs.position_ids = request.input("position_ids", {"batch", "seq"});
-  if (style.takes_token_types)
-    inputs.token_type_ids = request.input("token_type_ids", {"batch", "seq"});
-  const GptOutputs out = gpt(inputs);
-  Model model;
-  model.outputs = {{"logits", out.logits}, {"last_hidden_state", out.last_hidden_state}};
-  put_hidden(model, "hidden.", out.hidden);
-  if (const Value labels = request.input("labels", {"batch", "seq"}); labels.defined())
-    model.outputs["loss"] = next_token_loss(out.logits, labels);
-  model.valid_rows = inputs.attention_mask;
-  model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "transformer.position_ids",
-                          "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
-  return model;
-}
-
 /// GPT-1 and GPT-2 may carry a summary, which their language models have no use for.
 void ignore_summary(ConfigReader& config) {
   config.labels();
@@ -226,22 +197,30 @@ GptConfig gpt_config(const std::string& config_json) {
   return c;
 }
 
-Model build_gpt(Request& request) {
-  const GptConfig c = gpt_config(request.config.object().dump());
-  for (const auto& [key, value] : request.config.object().items()) request.config.find(key.c_str());
-  const std::string type = request.config.model_type();
-  Style style{.language_model = "GPT2LMHeadModel", .takes_token_types = true};
-  if (type == "gpt2") return build_decoder(request, c, style);
-  NameMap names;
-  if (type == "openai-gpt") {
-    style = {.language_model = "OpenAIGPTLMHeadModel",
-             .takes_token_types = true,
-             .padded = {.score = -1e4}};
-    names.add("transformer.wte", "transformer.tokens_embed");
-    names.add("transformer.wpe", "transformer.positions_embed");
-  } else if (type == "gpt_neox") {
-    style = {.language_model = "GPTNeoXForCausalLM", .takes_position_ids = false};
-    add_names(names, c,
+bool is_gpt(const std::string& config_json) {
+  const std::string type = ConfigReader(config_json).model_type();
+  return type == "gpt2" || type == "openai-gpt" || type == "gpt_neox" || type == "llama" ||
+         type == "mistral";
+}
+
+GptModel build_gpt_model(Graph& graph, const std::string& config_json) {
+  const GptConfig c = gpt_config(config_json);
+  GptModel result{Gpt(Scope(graph), c), {}};
+  Model& model = result.model;
+  model.model_type = ConfigReader(config_json).model_type();
+  model.config = config_json;
+  model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "transformer.position_ids",
+                          "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
+  if (model.model_type == "gpt2") {
+    model.architecture = "GPT2LMHeadModel";
+  } else if (model.model_type == "openai-gpt") {
+    model.architecture = "OpenAIGPTLMHeadModel";
+    result.gpt.set_padded_causality({.score = -1e4});
+    model.names.add("transformer.wte", "transformer.tokens_embed");
+    model.names.add("transformer.wpe", "transformer.positions_embed");
+  } else if (model.model_type == "gpt_neox") {
+    model.architecture = "GPTNeoXForCausalLM";
+    add_names(model.names, c,
               {{"transformer.wte", "gpt_neox.embed_in"},
                {"transformer.ln_f", "gpt_neox.final_layer_norm"},
                {"lm_head", "embed_out"}},
@@ -253,11 +232,12 @@ Model build_gpt(Request& request) {
                {"mlp.c_fc", "mlp.dense_h_to_4h"},
                {"mlp.c_proj", "mlp.dense_4h_to_h"}});
   } else {
-    const bool mistral = type == "mistral";
-    style = {.language_model = mistral ? "MistralForCausalLM" : "LlamaForCausalLM",
-             .padded = mistral ? PaddedCausality{.score = -std::numeric_limits<double>::infinity()}
-                               : PaddedCausality{.added = true}};
-    add_names(names, c,
+    const bool mistral = model.model_type == "mistral";
+    model.architecture = mistral ? "MistralForCausalLM" : "LlamaForCausalLM";
+    result.gpt.set_padded_causality(
+        mistral ? PaddedCausality{.score = -std::numeric_limits<double>::infinity()}
+                : PaddedCausality{.added = true});
+    add_names(model.names, c,
               {{"transformer.wte", "model.embed_tokens"}, {"transformer.ln_f", "model.norm"}},
               "model.layers",
               {{"ln_1", "input_layernorm"},
@@ -270,9 +250,27 @@ Model build_gpt(Request& request) {
                {"mlp.c_fc", "mlp.up_proj"},
                {"mlp.c_proj", "mlp.down_proj"}});
   }
-  Model model = build_decoder(request, c, style);
-  model.names = std::move(names);
-  return model;
+  return result;
+}
+
+Model build_gpt(Request& request) {
+  auto [gpt, model] = build_gpt_model(request.graph, request.config.object().dump());
+  // That reads the whole config, and refuses what it does not know.
+  for (const auto& [key, value] : request.config.object().items()) request.config.find(key.c_str());
+  if (request.architecture != model.architecture) request.unsupported_architecture();
+  const std::string& type = model.model_type;
+  GptInputs inputs{.ids = request.required("input_ids", {"batch", "seq"})};
+  inputs.attention_mask = request.input("attention_mask", {"batch", "seq"});
+  if (type != "gpt_neox") inputs.position_ids = request.input("position_ids", {"batch", "seq"});
+  if (type == "gpt2" || type == "openai-gpt")
+    inputs.token_type_ids = request.input("token_type_ids", {"batch", "seq"});
+  const GptOutputs out = gpt(inputs);
+  model.outputs = {{"logits", out.logits}, {"last_hidden_state", out.last_hidden_state}};
+  put_hidden(model, "hidden.", out.hidden);
+  if (const Value labels = request.input("labels", {"batch", "seq"}); labels.defined())
+    model.outputs["loss"] = next_token_loss(out.logits, labels);
+  model.valid_rows = inputs.attention_mask;
+  return std::move(model);
 }
 
 }  // namespace weft::hf

@@ -140,6 +140,8 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
     const Value q_start = broadcast_to(cache->position, {x.size(0)});
     attend.lengths = q_start + dim_value(graph, x.size(1), DType::i64);
     attend.q_start = q_start;
+    if (inputs.cache_mask.defined())
+      attend.mask = reshape(inputs.cache_mask, {x.size(0), 1, 1, k.size(2)});
     if (options.linear_bias) {
       const Dim capacity = k.size(2);
       attend.offset_bias =

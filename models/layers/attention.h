@@ -64,6 +64,8 @@ struct AttentionInputs {
   Value position_ids = {};
   /// Decode: x holds new tokens; they are appended to the cache and see all that came before.
   AttentionCache* cache = nullptr;
+  /// With a cache, optional: bool [batch, capacity], false for entries that are padding.
+  Value cache_mask = {};
 };
 
 /// The variables of self-attention.

@@ -8,9 +8,11 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/text.h"
+#include "weft/models/generate/gpt_search.h"
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/hf/gpt.h"
 #include "weft/models/program/commands.h"
 
 namespace weft::program {
@@ -77,45 +79,60 @@ Settings read_settings(const hf::Folder& folder) {
       o.forbidden.push_back(word.at(0).get<std::int64_t>());
     }
   }
+  return settings;
+}
+
+SearchResult continue_prompt(const hf::Folder& folder, const Tensor& prompt,
+                             const SearchOptions& options, int threads) {
+  Graph graph;
+  const hf::GptModel model = hf::build_gpt_model(graph, folder.config);
+  const GptSearch search(graph, model.gpt);
+  Session session(graph, hf::load_weights(model.model, graph, folder), {.threads = threads});
+  return search.run(session, prompt, {}, options);
+}
+
+SearchResult translate_prompt(const hf::Folder& folder, const Tensor& prompt, Settings settings,
+                              int threads) {
+  Graph graph;
+  const hf::InputTypes inputs = {{"input_ids", {DType::i64, {1, 1}}},
+                                 {"decoder_input_ids", {DType::i64, {1, 1}}}};
+  const hf::Model model = hf::build_model(graph, folder.config, inputs);
+  if (!model.encoder_decoder)
+    throw UsageError(fmt::format("{} has no head that predicts ids", model.architecture));
   if (settings.start_id < 0)
     throw ArgumentError(
         fmt::format("{} states no decoder_start_token_id: nothing to begin with", folder.path));
-  return settings;
+  // Marian's beams do not score padding; its greedy search does, as the library's.
+  if (model.model_type == "marian") settings.search.never.push_back(settings.search.pad_id);
+  const Seq2SeqPrograms programs = make_seq2seq_programs(*model.encoder_decoder);
+  Session session(graph, hf::load_weights(model, graph, folder), {.threads = threads});
+  return generate(session, programs, prompt, Tensor::full(DType::i64, prompt.sizes(), 1),
+                  settings.start_id, settings.search);
 }
 
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> generate_ids(const FolderGeneration& request) {
   const std::vector<std::int64_t> ids = parse_ids(request.prompt_ids);
+  const Tensor prompt = Tensor::of<std::int64_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
   const hf::Folder folder = hf::read_folder(request.folder);
-  Graph graph;
-  const hf::InputTypes inputs = {{"input_ids", {DType::i64, {1, 1}}}};
-  hf::InputTypes both = inputs;
-  both["decoder_input_ids"] = inputs.at("input_ids");
+  const bool decoder = hf::is_gpt(folder.config);
   const bool encoder_decoder =
       hf::json::parse(folder.config, nullptr, false).value("is_encoder_decoder", false);
-  if (!encoder_decoder) {
+  if (!decoder && !encoder_decoder) {
     throw UsageError(
-        fmt::format("{} is no encoder-decoder: --prompt-ids needs one", request.folder));
+        fmt::format("{} is neither a decoder nor an encoder-decoder: --prompt-ids "
+                    "needs one",
+                    request.folder));
   }
-  const hf::Model model = hf::build_model(graph, folder.config, both);
-  if (!model.encoder_decoder)
-    throw UsageError(fmt::format("{} has no head that predicts ids", model.architecture));
-
   Settings settings = read_settings(folder);
   SearchOptions& search = settings.search;
-  // Marian's beams do not score padding; its greedy search does, as the library's.
-  if (model.model_type == "marian") search.never.push_back(search.pad_id);
   if (request.beams) search.beams = *request.beams;
   if (request.results) search.results = *request.results;
   if (request.max_length) search.max_length = *request.max_length;
   if (request.length_penalty) search.length_penalty = *request.length_penalty;
-
-  const Seq2SeqPrograms programs = make_seq2seq_programs(*model.encoder_decoder);
-  Session session(graph, hf::load_weights(model, graph, folder), {.threads = request.threads});
-  const Tensor prompt = Tensor::of<std::int64_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
-  const Tensor mask = Tensor::full(DType::i64, prompt.sizes(), 1);
-  return generate(session, programs, prompt, mask, settings.start_id, search).sequences;
+  return decoder ? continue_prompt(folder, prompt, search, request.threads).sequences
+                 : translate_prompt(folder, prompt, settings, request.threads).sequences;
 }
 
 }  // namespace weft::program

@@ -17,10 +17,10 @@ struct FolderGeneration {
   int threads = 0;
 };
 
-/// The ids that a folder's encoder-decoder makes of the prompt: `results` sequences, best first,
-/// each with the id that it starts from. Throws UsageError for a prompt that is not ids and for
-/// models that are no encoder-decoders, ArgumentError for settings of generation that are not
-/// supported, naming them.
+/// The ids that a folder's model makes of the prompt: `results` sequences, best first, a decoder's
+/// with the prompt in front, an encoder-decoder's with the id that it starts from. Throws
+/// UsageError for a prompt that is not ids and for models that generate nothing, ArgumentError for
+/// settings of generation that are not supported, naming them.
 std::vector<std::vector<std::int64_t>> generate_ids(const FolderGeneration& request);
 
 }  // namespace weft::program

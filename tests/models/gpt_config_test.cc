@@ -154,5 +154,41 @@ BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
       says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, nanogpt-baby, gpt2"));
 }
 
+BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
+  const auto round_trip = [](GptConfig config) {
+    config.inner = config.inner_width();
+    config.kv_heads = config.key_heads();
+    GptConfig back = hf::gpt_config(hf::gpt_config_json(config));
+    back.inner = back.inner_width();
+    back.kv_heads = back.key_heads();
+    BOOST_TEST(back.to_json() == config.to_json());
+  };
+  GptConfig gpt2;
+  gpt2.scale_attention_by_inverse_layer = true;
+  gpt2.attention_dropout = 0.2;
+  round_trip(gpt2);
+  GptConfig gpt1;
+  gpt1.residual = GptResidual::post_norm;
+  round_trip(gpt1);
+  GptConfig llama = GptConfig::llama();
+  llama.kv_heads = 4;
+  round_trip(llama);
+  llama.window = 6;
+  round_trip(llama);
+  GptConfig neox;
+  neox.positions = GptPositions::rotary;
+  neox.rotary_share = 0.25;
+  neox.projection = QkvProjection::fused_by_head;
+  neox.transposed = neox.tied_head = false;
+  neox.residual = GptResidual::parallel;
+  round_trip(neox);
+  gpt2.bias = false;
+  BOOST_CHECK_EXCEPTION(hf::gpt_config_json(gpt2), ArgumentError,
+                        says("no model of Hugging Face's has bias = false"));
+  llama.positions = GptPositions::linear_bias;
+  BOOST_CHECK_EXCEPTION(hf::gpt_config_json(llama), ArgumentError,
+                        says("has positions = \"linear_bias\""));
+}
+
 }  // namespace
 }  // namespace weft

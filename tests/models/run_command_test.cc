@@ -109,8 +109,18 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   std::ofstream(copy / "generation_config.json") << "{}";
   BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
   BOOST_TEST(run.error().find("states no decoder_start_token_id") != std::string::npos);
-  BOOST_TEST(generate("gpt2-default --prompt-ids \"1\" --ids") == 2);
-  BOOST_TEST(run.error().find("is no encoder-decoder") != std::string::npos);
+  BOOST_TEST(generate("bert-qa-default --prompt-ids \"1\" --ids") == 2);
+  BOOST_TEST(run.error().find("is neither a decoder nor an encoder-decoder") != std::string::npos);
+  // A decoder goes on from the prompt.
+  const std::string gpt = "gpt2-default --ids --prompt-ids ";
+  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --max-length 17"), 0);
+  BOOST_TEST(read_text_file(run.file("ids")) == "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
+  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4"), 0);
+  BOOST_TEST(read_text_file(run.file("ids")) == "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
+  BOOST_TEST(generate(gpt + "\"1 2\" --max-length 99") == 1);
+  BOOST_TEST(run.error().find("beyond the 24 positions") != std::string::npos);
+  BOOST_TEST(generate(gpt + "\"1 2 3\" --max-length 3") == 1);
+  BOOST_TEST(run.error().find("nothing is left to generate") != std::string::npos);
 }
 
 }  // namespace
