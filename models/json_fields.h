@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,6 +23,19 @@ inline json parse_object(std::string_view text, std::string_view what) {
   json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_object()) throw FormatError(fmt::format("{} is not a JSON object", what));
   return parsed;
+}
+
+/// The choice of Enum, whose values count from 0, that is called `name`; throws ArgumentError that
+/// says what kind of choice it is and lists the legal names.
+template <class Enum, class Names>
+Enum parse_choice(const Names& names, std::string_view name, std::string_view what) {
+  std::size_t i = 0;
+  for (const std::string_view legal : names) {
+    if (legal == name) return static_cast<Enum>(i);
+    ++i;
+  }
+  throw ArgumentError(
+      fmt::format("unknown {} '{}': legal are {}", what, name, fmt::join(names, ", ")));
 }
 
 /// Names of a choice that a field makes: a family adds its own enums by overloading both beside

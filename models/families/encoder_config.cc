@@ -16,16 +16,6 @@ constexpr std::array<std::string_view, 4> kPositions = {"absolute", "relative_ke
                                                         "relative_key_query", "disentangled"};
 constexpr std::array<std::string_view, 3> kProjections = {"none", "after_norm", "before_norm"};
 
-template <class Enum, std::size_t N>
-Enum parse(const std::array<std::string_view, N>& names, std::string_view name,
-           std::string_view what) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  throw ArgumentError(
-      fmt::format("unknown {} '{}': legal are {}", what, name, fmt::join(names, ", ")));
-}
-
 /// Every field: the one list that writing and reading share.
 const auto kFields = [](auto& c, auto&& visit) {
   visit("vocab", c.vocab);
@@ -69,13 +59,13 @@ std::string_view encoder_positions_name(EncoderPositions positions) {
   return kPositions[static_cast<std::size_t>(positions)];
 }
 EncoderPositions parse_encoder_positions(std::string_view name) {
-  return parse<EncoderPositions>(kPositions, name, "positions");
+  return json_fields::parse_choice<EncoderPositions>(kPositions, name, "positions");
 }
 std::string_view embedding_projection_name(EmbeddingProjection projection) {
   return kProjections[static_cast<std::size_t>(projection)];
 }
 EmbeddingProjection parse_embedding_projection(std::string_view name) {
-  return parse<EmbeddingProjection>(kProjections, name, "embedding_projection");
+  return json_fields::parse_choice<EmbeddingProjection>(kProjections, name, "embedding_projection");
 }
 
 void EncoderConfig::check() const {

@@ -16,18 +16,6 @@ constexpr std::array<std::string_view, 3> kPositions = {"sinusoidal", "learned",
 constexpr std::array<std::string_view, 2> kNorms = {"post_norm", "pre_norm"};
 constexpr std::array<std::string_view, 2> kStarts = {"start_id", "last_label"};
 
-template <class Enum, std::size_t N>
-void parse(const std::array<std::string_view, N>& names, std::string_view name,
-           std::string_view what, Enum& value) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] != name) continue;
-    value = static_cast<Enum>(i);
-    return;
-  }
-  throw ArgumentError(
-      fmt::format("unknown {} '{}': legal are {}", what, name, fmt::join(names, ", ")));
-}
-
 /// Every field: the one list that writing and reading share.
 const auto kFields = [](auto& c, auto&& visit) {
   visit("vocab", c.vocab);
@@ -78,11 +66,13 @@ std::string_view field_name(Seq2SeqPositions p) { return kPositions[static_cast<
 std::string_view field_name(Seq2SeqNorm norm) { return kNorms[static_cast<std::size_t>(norm)]; }
 std::string_view field_name(DecoderStart s) { return kStarts[static_cast<std::size_t>(s)]; }
 void parse_field(std::string_view name, Seq2SeqPositions& positions) {
-  parse(kPositions, name, "positions", positions);
+  positions = json_fields::parse_choice<Seq2SeqPositions>(kPositions, name, "positions");
 }
-void parse_field(std::string_view name, Seq2SeqNorm& norm) { parse(kNorms, name, "norm", norm); }
+void parse_field(std::string_view name, Seq2SeqNorm& norm) {
+  norm = json_fields::parse_choice<Seq2SeqNorm>(kNorms, name, "norm");
+}
 void parse_field(std::string_view name, DecoderStart& start) {
-  parse(kStarts, name, "decoder_start", start);
+  start = json_fields::parse_choice<DecoderStart>(kStarts, name, "decoder_start");
 }
 
 EncoderDecoderConfig EncoderDecoderConfig::t5() {

@@ -15,15 +15,6 @@ constexpr std::string_view kPositions[] = {"learned", "sinusoidal", "rotary", "l
 constexpr std::string_view kNorms[] = {"layer_norm", "rms_norm"};
 constexpr std::string_view kResiduals[] = {"pre_norm", "post_norm", "parallel"};
 
-template <class Enum, std::size_t N>
-Enum parse(const std::string_view (&names)[N], std::string_view name) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  throw ArgumentError(
-      fmt::format("unknown choice '{}': legal are {}", name, fmt::join(names, ", ")));
-}
-
 /// Every field: the one list that writing and reading share.
 const auto kFields = [](auto& c, auto&& visit) {
   visit("vocab", c.vocab);
@@ -62,11 +53,13 @@ std::string_view field_name(GptPositions p) { return kPositions[static_cast<std:
 std::string_view field_name(GptNorm n) { return kNorms[static_cast<std::size_t>(n)]; }
 std::string_view field_name(GptResidual r) { return kResiduals[static_cast<std::size_t>(r)]; }
 void parse_field(std::string_view name, GptPositions& p) {
-  p = parse<GptPositions>(kPositions, name);
+  p = json_fields::parse_choice<GptPositions>(kPositions, name, "positions");
 }
-void parse_field(std::string_view name, GptNorm& n) { n = parse<GptNorm>(kNorms, name); }
+void parse_field(std::string_view name, GptNorm& n) {
+  n = json_fields::parse_choice<GptNorm>(kNorms, name, "norm");
+}
 void parse_field(std::string_view name, GptResidual& r) {
-  r = parse<GptResidual>(kResiduals, name);
+  r = json_fields::parse_choice<GptResidual>(kResiduals, name, "residual");
 }
 
 GptConfig GptConfig::llama() {

@@ -15,18 +15,6 @@ using json_fields::json;
 constexpr std::array<std::string_view, 2> kPositions = {"learned", "sinusoidal_2d"};
 constexpr std::array<std::string_view, 2> kPoolings = {"class_token", "mean"};
 
-template <class Enum, std::size_t N>
-void parse(const std::array<std::string_view, N>& names, std::string_view name,
-           std::string_view what, Enum& value) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] != name) continue;
-    value = static_cast<Enum>(i);
-    return;
-  }
-  throw ArgumentError(
-      fmt::format("unknown {} '{}': legal are {}", what, name, fmt::join(names, ", ")));
-}
-
 /// Every field: the one list that writing and reading share.
 const auto kFields = [](auto& c, auto&& visit) {
   visit("image_height", c.image_height);
@@ -54,10 +42,10 @@ const auto kFields = [](auto& c, auto&& visit) {
 std::string_view field_name(VitPositions p) { return kPositions[static_cast<std::size_t>(p)]; }
 std::string_view field_name(VitPooling p) { return kPoolings[static_cast<std::size_t>(p)]; }
 void parse_field(std::string_view name, VitPositions& positions) {
-  parse(kPositions, name, "positions", positions);
+  positions = json_fields::parse_choice<VitPositions>(kPositions, name, "positions");
 }
 void parse_field(std::string_view name, VitPooling& pooling) {
-  parse(kPoolings, name, "pooling", pooling);
+  pooling = json_fields::parse_choice<VitPooling>(kPoolings, name, "pooling");
 }
 
 void VitConfig::check() const {

@@ -101,7 +101,8 @@ void add_inspect_command(CLI::App& app, Action& action) {
   command->add_option("--model", planned->model,
                       "a published model instead of a file (gpt2, bert-base, ...)");
   command->add_option("--batch", planned->batch, "rows (default: 1)")->check(CLI::PositiveNumber);
-  command->add_option("--seq", planned->seq, "tokens per row (default: 128)")
+  command
+      ->add_option("--seq", planned->seq, "tokens per row, of models that read text (default: 128)")
       ->check(CLI::PositiveNumber);
   command->add_option("--precision", planned->precision, "of the matrix products")
       ->check(CLI::IsMember({"highest", "high", "medium"}));

@@ -49,13 +49,20 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
 
 }  // namespace
 
-int inspect_model(const ModelInspection& inspection) {
+int inspect_model(const ModelInspection& wanted) {
+  ModelInspection inspection = wanted;
   const hf::PublishedModel* model = nullptr;
   try {
     model = &hf::find_published_model(inspection.model);
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }
+  if (model->modality == hf::Modality::image && wanted.seq > 0) {
+    throw UsageError(fmt::format("{} reads images of {} x {}: --seq has no meaning for it",
+                                 model->name, model->image_size, model->image_size));
+  }
+  constexpr std::int64_t kDefaultSeq = 128;
+  if (inspection.seq == 0) inspection.seq = kDefaultSeq;
   const hf::InputTypes inputs = hf::published_inputs(*model, inspection.batch, inspection.seq);
   Graph graph;
   const hf::Model built = hf::build_model(graph, model->config, inputs, model->architecture);

@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <chrono>
 
 #undef HWY_TARGET_INCLUDE
@@ -99,15 +98,8 @@ FmaRun run_fma_chains(DType dtype, double seconds) {
   return run;
 }
 
-double measure_read_rate(const void* data, std::size_t bytes, int times) {
-  double best = 0;
-  for (int t = 0; t < times; ++t) {
-    const double begin = seconds_now();
-    HWY_DYNAMIC_DISPATCH(ReadAll)(static_cast<const float*>(data), bytes / sizeof(float));
-    const double elapsed = seconds_now() - begin;
-    if (elapsed > 0) best = std::max(best, static_cast<double>(bytes) / elapsed);
-  }
-  return best;
+void read_memory(const void* data, std::size_t bytes) {
+  HWY_DYNAMIC_DISPATCH(ReadAll)(static_cast<const float*>(data), bytes / sizeof(float));
 }
 
 }  // namespace weft::kernels

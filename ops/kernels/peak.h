@@ -17,8 +17,7 @@ struct FmaRun {
 /// about `seconds` of wall time. `dtype` is f32 or f64.
 FmaRun run_fma_chains(DType dtype, double seconds);
 
-/// Reads `bytes` bytes at `data` (aligned to 64) `times` times on the calling thread, one after the
-/// other; returns the bytes per second of the fastest pass.
-double measure_read_rate(const void* data, std::size_t bytes, int times);
+/// Reads `bytes` bytes at `data` (aligned to 64) once, on the calling thread.
+void read_memory(const void* data, std::size_t bytes);
 
 }  // namespace weft::kernels

@@ -319,6 +319,11 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   check_error(weft("bench train --model gpt9"), 2, "unknown model 'gpt9'; there are: char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,
               "char-small has 64 positions, which is less than --seq 65");
+  check_error(weft("bench forward --model gpt9"), 2,
+              "unknown model 'gpt9'; there are: gpt2, gpt2-");
+  check_error(weft("bench forward --model vit-b16 --seq 9"), 2,
+              "vit-b16 reads images of 224 x 224: --seq has no meaning for it");
+  check_error(weft("inspect --model vit-b16 --seq 9"), 2, "--seq has no meaning for it");
   check_error(weft("bench gemm --m 3"), 2, "--m, --n and --k belong together");
   check_error(weft("bench train --precision low"), 2, "low not in");
 }

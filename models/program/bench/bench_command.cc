@@ -26,7 +26,7 @@ void add_model(CLI::App& command, ModelBench& bench) {
   add_common(command, bench.common);
   command.add_option("--model", bench.model, "a preset of weft train (default: gpt2)");
   command.add_option("--batch", bench.batch, "rows (default: 4)")->check(CLI::PositiveNumber);
-  command.add_option("--seq", bench.seq, "tokens per row (default: 256)")
+  command.add_option("--seq", bench.seq, "tokens per row, of models that read text (default: 256)")
       ->check(CLI::PositiveNumber);
   command.add_flag("--profile", bench.profile, "times per node, on stderr (waves run serially)");
 }

@@ -52,7 +52,9 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
   Figures figures = {{"benchmark", kind},
                      {"model", bench.model},
                      {"batch", bench.batch},
-                     {"seq", bench.seq},
+                     {"seq", bench.seq > 0                ? bench.seq
+                             : made.item_name == "images" ? 0
+                                                          : kDefaultSeq},
                      {"precision", precision_name(bench.common.precision)},
                      {"threads", threads},
                      {"seconds_per_step", seconds},

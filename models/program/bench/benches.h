@@ -38,7 +38,7 @@ struct ModelBench {
   BenchOptions common;
   std::string model = "gpt2";
   std::int64_t batch = 4;
-  std::int64_t seq = 256;
+  std::int64_t seq = 0;           // tokens per row; 0 = 256, or what an image has
   std::size_t memory_budget = 0;  // SessionOptions::memory_budget
   bool profile = false;           // a table of times per node, on stderr
 };

@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <barrier>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <latch>
@@ -47,11 +49,31 @@ double read_bandwidth(int threads, std::size_t bytes) {
                             kTensorAlignment * kTensorAlignment;
   const auto buffer = Buffer::allocate(share * static_cast<std::size_t>(threads));
   std::memset(buffer->data(), 0, buffer->bytes());
-  constexpr int kTimes = 5;
-  return sum_over_threads(threads, [&](int t) {
-    return kernels::measure_read_rate(buffer->data() + static_cast<std::size_t>(t) * share, share,
-                                      kTimes);
+  // All threads together, and the middle of several passes: what one thread reads while others are
+  // away, or finds in a cache by luck, is not what all of them can count on.
+  constexpr int kPasses = 7;
+  std::vector<double> seconds;
+  auto last = std::chrono::steady_clock::now();
+  std::barrier passed(threads, [&]() noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    seconds.push_back(std::chrono::duration<double>(now - last).count());
+    last = now;
   });
+  seconds.reserve(kPasses + 1);
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      passed.arrive_and_wait();
+      for (int pass = 0; pass < kPasses; ++pass) {
+        kernels::read_memory(buffer->data() + static_cast<std::size_t>(t) * share, share);
+        passed.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  seconds.erase(seconds.begin());  // until all threads were there
+  std::sort(seconds.begin(), seconds.end());
+  return static_cast<double>(buffer->bytes()) / seconds[kPasses / 2];
 }
 
 std::size_t peak_rss_bytes() {

@@ -1,6 +1,7 @@
 #include "weft/models/program/bench/models.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -41,6 +42,7 @@ struct GptBench {
 };
 
 GptBench make_gpt(std::string_view name, std::int64_t batch, std::int64_t seq) {
+  if (seq == 0) seq = kDefaultSeq;
   GptBench made;
   made.config = gpt_config(name, seq);
   made.bench.graph = std::make_unique<Graph>();
@@ -66,6 +68,7 @@ Tensor bench_ids(const Sizes& sizes, std::int64_t vocab, std::uint64_t seed) {
 }
 
 BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq) {
+  if (seq == 0) seq = kDefaultSeq;
   GptBench made = make_gpt(model, batch, seq);
   BenchModel& bench = made.bench;
   const Value targets = bench.graph->input("targets", DType::i32, {"batch", "seq"});
@@ -83,10 +86,25 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
   const auto found = std::find_if(published.begin(), published.end(),
                                   [&](const auto& model) { return model.name == name; });
   if (found == published.end()) {
+    const auto& presets = gpt_presets();
+    if (std::none_of(presets.begin(), presets.end(),
+                     [&](const GptPreset& preset) { return preset.name == name; })) {
+      std::vector<std::string> known;
+      for (const auto& model : published) known.push_back(model.name);
+      for (const GptPreset& preset : presets) known.push_back(preset.name);
+      throw UsageError(
+          fmt::format("unknown model '{}'; there are: {}", name, fmt::join(known, ", ")));
+    }
     GptBench made = make_gpt(name, batch, seq);
     made.bench.program.output("logits", (*made.model)({.ids = made.tokens}).logits);
     return std::move(made.bench);
   }
+  const bool images = found->modality == hf::Modality::image;
+  if (images && seq > 0) {
+    throw UsageError(fmt::format("{} reads images of {} x {}: --seq has no meaning for it", name,
+                                 found->image_size, found->image_size));
+  }
+  if (seq == 0) seq = kDefaultSeq;
   BenchModel bench;
   bench.graph = std::make_unique<Graph>();
   const hf::InputTypes inputs = hf::published_inputs(*found, batch, seq);
@@ -96,7 +114,6 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
     bench.program.output(output, model.outputs.at(output));
     break;
   }
-  const bool images = found->modality == hf::Modality::image;
   bench.items = static_cast<double>(images ? batch : batch * seq);
   bench.item_name = images ? "images" : "tokens";
   for (const auto& [input, type] : inputs) {

@@ -21,12 +21,15 @@ struct BenchModel {
   std::string item_name;  // "tokens" or "images"
 };
 
+inline constexpr std::int64_t kDefaultSeq = 256;
+
 /// One training step: forward without dropout, mean cross-entropy, backward, clipping to norm 1,
 /// AdamW. Throws UsageError for a name that is not known (it lists those that are) or a `seq` that
 /// the model cannot take.
 BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq);
 
-/// The forward pass with all its results (all logits of a language model).
+/// The forward pass with all its results (all logits of a language model), of a preset or of a
+/// published model. A `seq` of 0 is kDefaultSeq; one that is given for images is a UsageError.
 BenchModel bench_forward_pass(std::string_view model, std::int64_t batch, std::int64_t seq);
 
 /// One step of decoding a token per row with a key/value cache. Inputs "tokens" (i32 [batch, new])

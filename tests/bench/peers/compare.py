@@ -38,6 +38,10 @@ class Comparison:
         return run([self.args.weft, "bench", kind, "--json", "--threads", str(self.args.threads),
                     *options])
 
+    def size(self, model):
+        batch, seq = MODELS[model]
+        return ["--model", model, "--batch", str(batch)] + (["--seq", str(seq)] if seq else [])
+
     def torch(self, *options):
         return run([self.args.python, os.path.join(HERE, "torch_peer.py"), *options, "--threads",
                     str(self.args.threads)])
@@ -79,8 +83,7 @@ class Comparison:
         batch, seq = MODELS[model]
         for precision in precisions:
             ours, theirs, peer = self.alternate(
-                lambda: self.weft(kind, "--model", model, "--batch", str(batch), "--seq", str(seq),
-                                  "--precision", precision),
+                lambda: self.weft(kind, *self.size(model), "--precision", precision),
                 lambda: self.torch(kind, model, str(batch), str(seq), "--dtype", dtype),
                 lambda figures: figures["seconds_per_step"])
             self.show(f"{kind} {model} {batch}x{seq} {precision} / {dtype}", ours, theirs, peer)
@@ -92,8 +95,7 @@ class Comparison:
                 continue
             for precision in ("highest", "high"):
                 ours, theirs, peer = self.alternate(
-                    lambda: self.weft("forward", "--model", model, "--batch", str(batch), "--seq",
-                                      str(seq), "--precision", precision),
+                    lambda: self.weft("forward", *self.size(model), "--precision", precision),
                     lambda: self.ort(model, batch, seq),
                     lambda figures: figures["seconds_per_step"])
                 self.show(f"forward {model} {batch}x{seq} {precision}", ours, theirs, peer)
