@@ -75,9 +75,10 @@ void ConsoleProgress::draw(const StepReport& r) {
   const int full = static_cast<int>(share * kBarWidth);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < full ? "█" : "░";
-  fmt::print("\r\x1b[2K{}{}{} {}/{}  loss {:.4f}  lr {:.2e}  {} tokens/s  {} left",
+  fmt::print("\r\x1b[2K{}{}{} {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left",
              colours_ ? "\x1b[36m" : "", bar, colours_ ? "\x1b[0m" : "", r.step, r.steps, r.loss,
-             r.learning_rate, short_number(r.tokens_per_second), short_duration(r.seconds_left));
+             r.learning_rate, short_number(r.items_per_second), r.unit,
+             short_duration(r.seconds_left));
   std::fflush(stdout);
   drawn_ = true;
 }
@@ -93,16 +94,19 @@ void ConsoleProgress::on_step(const StepReport& report) {
   // Some twenty lines in all, and the first step to show that it runs.
   if (lines_every_ == 0) lines_every_ = std::max<std::int64_t>(1, report.steps / 20);
   if (report.step != 1 && report.step % lines_every_ != 0 && report.step != report.steps) return;
-  fmt::print("step {}/{}  loss {:.4f}  lr {:.2e}  {} tokens/s  {} left\n", report.step,
-             report.steps, report.loss, report.learning_rate,
-             short_number(report.tokens_per_second), short_duration(report.seconds_left));
+  fmt::print("step {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left\n", report.step, report.steps,
+             report.loss, report.learning_rate, short_number(report.items_per_second), report.unit,
+             short_duration(report.seconds_left));
   std::fflush(stdout);
 }
 
-void ConsoleProgress::on_evaluation(std::int64_t step, double loss, bool whole) {
+void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, bool whole) {
   finish();
-  fmt::print("{}step {}  validation loss {:.4f}{}{}\n", colours_ ? "\x1b[1m" : "", step, loss,
-             whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
+  std::string metrics;
+  for (const Metric& metric : found.metrics)
+    metrics += fmt::format("  {} {:.4f}", metric.name, metric.value);
+  fmt::print("{}step {}  validation loss {:.4f}{}{}{}\n", colours_ ? "\x1b[1m" : "", step,
+             found.loss, metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
   if (sample_) {
     fmt::print("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
   }

@@ -26,10 +26,10 @@ bool colourful();
 class ConsoleProgress : public TrainObserver {
  public:
   /// `sample` gives a line of generated text to show after an evaluation; may be empty.
-  explicit ConsoleProgress(std::function<std::string()> sample);
+  explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;
-  void on_evaluation(std::int64_t step, double loss, bool whole) override;
+  void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
   /// Ends a line that is still being redrawn.
   void finish();
 

@@ -3,33 +3,13 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/models/train/model_file.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kConfig = "model.config";
+constexpr const char* kConfigType = "weft.config.gpt";
 constexpr const char* kTokenizer = "model.tokenizer";
-constexpr const char* kSettings = "train.settings";
-constexpr const char* kHistory = "train.history";
-
-const std::string& attachment(const Checkpoint& checkpoint, const std::string& path,
-                              const char* name) {
-  const Attachment* found = checkpoint.find_attachment(name);
-  if (found == nullptr) {
-    throw FormatError(fmt::format(
-        "{} holds no language model: it lacks the attachment '{}' (weft train writes it)", path,
-        name));
-  }
-  return found->bytes;
-}
-
-const Program& program(const Checkpoint& checkpoint, const std::string& path, const char* name) {
-  if (!checkpoint.has_program(name))
-    throw FormatError(
-        fmt::format("{} holds no language model: it lacks the program '{}'", path, name));
-  return checkpoint.program(name);
-}
 
 }  // namespace
 
@@ -55,22 +35,21 @@ void save_language_model(const std::string& path, const LanguageModel& model) {
   if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
   save_checkpoint(
       path, *model.store, programs,
-      {.attachments = {{kConfig, "weft.config.gpt", model.config.to_json()},
+      {.attachments = {{kConfigAttachment, kConfigType, model.config.to_json()},
                        {kTokenizer, "weft.tokenizer.character", model.tokenizer.to_json()},
-                       {kSettings, "weft.train.settings", model.settings.to_json()},
-                       {kHistory, "weft.train.history", model.history.to_json()}}});
+                       {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
+                       {kHistoryAttachment, "weft.train.history", model.history.to_json()}}});
 }
 
 LanguageModel load_language_model(const std::string& path) {
-  const Checkpoint file = load_checkpoint(path);
-  return {file.shared_graph(),
-          {file.has_program("train") ? file.program("train") : Program("train"),
-           program(file, path, "evaluate"), program(file, path, "decode")},
-          file.store(),
-          GptConfig::from_json(attachment(file, path, kConfig)),
-          CharacterTokenizer::from_json(attachment(file, path, kTokenizer)),
-          TrainSettings::from_json(attachment(file, path, kSettings)),
-          TrainHistory::from_json(attachment(file, path, kHistory))};
+  const ModelFile file(path, kConfigType, "language model");
+  return {file.checkpoint().shared_graph(),
+          {file.program_if_there("train"), file.program("evaluate"), file.program("decode")},
+          file.checkpoint().store(),
+          GptConfig::from_json(file.attachment(kConfigAttachment)),
+          CharacterTokenizer::from_json(file.attachment(kTokenizer)),
+          TrainSettings::from_json(file.attachment(kSettingsAttachment)),
+          TrainHistory::from_json(file.attachment(kHistoryAttachment))};
 }
 
 }  // namespace weft

@@ -30,4 +30,20 @@ double validation_loss(const LanguageModel& model, const std::string& path, int 
                          model.config.context);
 }
 
+TrainTask text_task(Session& session, const LanguageModelPrograms& programs, const TextData& data,
+                    std::int64_t window, const TrainSettings& settings) {
+  TrainTask task{
+      .train = &programs.train, .batch = [&data, window, settings](std::int64_t step) {
+        const TokenBatch batch = data.random_windows(settings.batch, window, settings.seed, step);
+        return TrainBatch{{{"tokens", batch.inputs}, {"targets", batch.targets}}, batch.tokens()};
+      }};
+  if (data.validation_size() > 1) {
+    task.evaluate = [&session, &programs, &data, window, settings](bool whole) {
+      return Evaluation{validation_loss(session, programs.evaluate, data, settings.batch, window,
+                                        whole ? 0 : settings.eval_batches)};
+    };
+  }
+  return task;
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The loss of a language model on the validation part of a text.
+// A language model learns from a text, and is measured on its validation part.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "weft/models/data/text.h"
 #include "weft/models/train/checkpoint.h"
+#include "weft/models/train/trainer.h"
 
 namespace weft {
 
@@ -18,5 +19,10 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
 /// The same over all of the validation part of the text in file `path`, split as the model's
 /// training splits it. Throws IoError; ArgumentError where there is nothing to validate on.
 double validation_loss(const LanguageModel& model, const std::string& path, int threads = 0);
+
+/// Training on random windows of `data` with periodic looks at its validation part, if it has one.
+/// Session, programs and data must outlive the task.
+TrainTask text_task(Session& session, const LanguageModelPrograms& programs, const TextData& data,
+                    std::int64_t window, const TrainSettings& settings);
 
 }  // namespace weft

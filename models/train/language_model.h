@@ -25,7 +25,4 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
                                          const TrainSettings& settings,
                                          SourceLocation loc = SourceLocation::current());
 
-/// Completed training steps of a session that runs such a `train`.
-inline constexpr const char* kStepVariable = "optimizer.step";
-
 }  // namespace weft

@@ -16,6 +16,7 @@ const auto kFields = [](auto& s, auto&& visit) {
   visit("batch", s.batch);
   visit("lr", s.lr);
   visit("min_lr", s.min_lr);
+  visit("schedule", s.schedule, json_fields::Added{});
   visit("warmup", s.warmup);
   visit("beta1", s.beta1);
   visit("beta2", s.beta2);
@@ -29,9 +30,9 @@ const auto kFields = [](auto& s, auto&& visit) {
   visit("save_every", s.save_every);
 };
 
-using Points = std::vector<std::pair<std::int64_t, double>>;
+using Points = TrainHistory::Points;
 
-Points read_points(const json_fields::json& parsed, const char* key) {
+Points read_points(const json_fields::json& parsed, const std::string& key) {
   const auto it = parsed.find(key);
   if (it == parsed.end() || !it->is_array())
     throw FormatError(fmt::format("the training history lacks the list '{}'", key));
@@ -53,6 +54,10 @@ Points read_points(const json_fields::json& parsed, const char* key) {
 
 }  // namespace
 
+void parse_field(std::string_view name, LearningRate& r) {
+  r = json_fields::parse_choice<LearningRate>(kLearningRates, name, "schedule");
+}
+
 void TrainSettings::check() const {
   const auto at_least = [](std::string_view name, std::int64_t value, std::int64_t least) {
     if (value < least)
@@ -66,6 +71,8 @@ void TrainSettings::check() const {
   at_least("save_every", save_every, 0);
   if (warmup >= steps && warmup > 0)
     throw ArgumentError(fmt::format("warmup must be less than steps ({}), not {}", steps, warmup));
+  if (schedule == LearningRate::inverse_sqrt && warmup == 0)
+    throw ArgumentError("warmup must be at least 1 where the schedule is inverse_sqrt");
   const auto in_range = [](std::string_view name, double value, double low, double high) {
     if (!(value >= low && value <= high))
       throw ArgumentError(fmt::format("{} must be in [{}, {}], not {}", name, low, high, value));
@@ -93,12 +100,20 @@ TrainSettings TrainSettings::from_json(std::string_view text) {
 }
 
 std::string TrainHistory::to_json() const {
-  return json_fields::json{{"train", train}, {"validation", validation}}.dump();
+  return json_fields::json{{"train", train}, {"validation", validation}, {"metrics", metrics}}
+      .dump();
 }
 
 TrainHistory TrainHistory::from_json(std::string_view text) {
   const auto parsed = json_fields::parse_object(text, "the training history");
-  return {read_points(parsed, "train"), read_points(parsed, "validation")};
+  TrainHistory history{read_points(parsed, "train"), read_points(parsed, "validation"), {}};
+  const auto metrics = parsed.find("metrics");  // the first version's files have none
+  if (metrics == parsed.end()) return history;
+  if (!metrics->is_object())
+    throw FormatError("the training history has 'metrics' that are no object");
+  for (const auto& [name, points] : metrics->items())
+    history.metrics[name] = read_points(*metrics, name);
+  return history;
 }
 
 std::string TrainHistory::svg(std::string_view title) const {

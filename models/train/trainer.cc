@@ -4,11 +4,9 @@
 
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "weft/core/error.h"
-#include "weft/models/train/evaluate.h"
-#include "weft/models/train/language_model.h"
+#include "weft/models/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -37,16 +35,11 @@ class StepClock {
 
 }  // namespace
 
-Trainer::Trainer(Session& session, const Program& train, const Program& evaluate,
-                 const TextData& data, Options options)
-    : session_(session),
-      train_(train),
-      evaluate_(evaluate),
-      data_(data),
-      options_(std::move(options)) {
+Trainer::Trainer(Session& session, TrainTask task, Options options)
+    : session_(session), task_(std::move(task)), options_(std::move(options)) {
   options_.settings.check();
-  if (options_.window < 1)
-    throw ArgumentError(fmt::format("window must be at least 1, not {}", options_.window));
+  if (task_.train == nullptr || !task_.batch)
+    throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
 }
 
 bool Trainer::stop_asked(std::int64_t step) const {
@@ -54,17 +47,12 @@ bool Trainer::stop_asked(std::int64_t step) const {
          (options_.stop_after > 0 && step >= options_.stop_after);
 }
 
-double Trainer::validation_loss(std::int64_t batches) {
-  return weft::validation_loss(session_, evaluate_, data_, options_.settings.batch, options_.window,
-                               batches);
-}
-
 void Trainer::evaluate(std::int64_t step, bool whole) {
-  const double loss = validation_loss(whole ? 0 : options_.settings.eval_batches);
-  options_.history.validation.emplace_back(step, loss);
-  if (options_.observer != nullptr) {
-    options_.observer->on_evaluation(step, loss, whole || options_.settings.eval_batches == 0);
-  }
+  last_ = task_.evaluate(whole);
+  options_.history.validation.emplace_back(step, last_.loss);
+  for (const Metric& metric : last_.metrics)
+    options_.history.metrics[metric.name].emplace_back(step, metric.value);
+  if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, whole);
 }
 
 void Trainer::save(std::int64_t step) {
@@ -75,17 +63,14 @@ void Trainer::save(std::int64_t step) {
 
 TrainOutcome Trainer::run() {
   const TrainSettings& settings = options_.settings;
-  const bool validates = data_.validation_size() > 1;
   session_.initialise();
   std::int64_t step = session_.value(kStepVariable).item<std::int64_t>();
   std::int64_t saved = -1;
   StepClock clock;
   while (step < settings.steps && !stop_asked(step)) {
-    const TokenBatch batch =
-        data_.random_windows(settings.batch, options_.window, settings.seed, step);
+    const TrainBatch batch = task_.batch(step);
     clock.begin();
-    const Results results =
-        session_.run(train_, {{"tokens", batch.inputs}, {"targets", batch.targets}});
+    const Results results = session_.run(*task_.train, batch.inputs);
     clock.end();
     ++step;
     const double loss = results["loss"].item<float>();
@@ -103,22 +88,23 @@ TrainOutcome Trainer::run() {
            .loss = loss,
            .learning_rate = results["learning_rate"].item<double>(),
            .gradient_norm = results["gradient_norm"].item<double>(),
-           .tokens_per_second = static_cast<double>(batch.tokens()) / seconds,
+           .items_per_second = static_cast<double>(batch.items) / seconds,
+           .unit = task_.unit,
            .seconds_left = static_cast<double>(settings.steps - step) * seconds});
     }
-    if (validates && settings.eval_every > 0 && step % settings.eval_every == 0 &&
+    if (task_.evaluate && settings.eval_every > 0 && step % settings.eval_every == 0 &&
         step < settings.steps) {
-      evaluate(step, false);
+      evaluate(step, settings.eval_batches == 0);
     }
     if (settings.save_every > 0 && step % settings.save_every == 0 && step < settings.steps) {
       save(step);
       saved = step;
     }
   }
-  TrainOutcome outcome{step, step < settings.steps, std::numeric_limits<double>::quiet_NaN()};
-  if (!outcome.stopped && validates) {
+  TrainOutcome outcome{step, step < settings.steps, {}};
+  if (!outcome.stopped && task_.evaluate) {
     evaluate(step, true);
-    outcome.validation_loss = options_.history.validation.back().second;
+    outcome.evaluation = last_;
   }
   if (saved != step) save(step);
   return outcome;

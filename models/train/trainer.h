@@ -3,12 +3,32 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/text.h"
 #include "weft/models/train/settings.h"
 
 namespace weft {
+
+/// Inputs of one training step.
+struct TrainBatch {
+  NamedTensors inputs;
+  std::int64_t items = 0;  // tokens or images in it: what speed is counted in
+};
+
+/// What a run of training feeds and measures.
+struct TrainTask {
+  /// A training step as add_training_step makes it; must outlive the Trainer.
+  const Program* train = nullptr;
+  /// Inputs of a step, counted from 0. Must be a function of `step` alone, so that a resumed run
+  /// sees what an uninterrupted one does.
+  std::function<TrainBatch(std::int64_t step)> batch;
+  /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
+  /// Empty: there is none.
+  std::function<Evaluation(bool whole)> evaluate = {};
+  /// What `items` are.
+  std::string unit = "tokens";
+};
 
 /// One step, just done.
 struct StepReport {
@@ -16,8 +36,9 @@ struct StepReport {
   std::int64_t steps = 0;  // steps of the whole run
   double loss = 0;         // before the step
   double learning_rate = 0;
-  double gradient_norm = 0;      // before clipping
-  double tokens_per_second = 0;  // of the last steps, without evaluations
+  double gradient_norm = 0;     // before clipping
+  double items_per_second = 0;  // of the last steps, without evaluations
+  std::string_view unit;        // what items are
   double seconds_left = 0;
 };
 
@@ -26,24 +47,24 @@ class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport&) {}
-  /// `whole`: over the whole validation part, not some batches of it.
-  virtual void on_evaluation(std::int64_t /*step*/, double /*loss*/, bool /*whole*/) {}
+  /// `whole`: over all held-out data, not some batches of it.
+  virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
   virtual void on_checkpoint(std::int64_t /*step*/) {}
 };
 
 struct TrainOutcome {
-  std::int64_t step = 0;       // steps completed
-  bool stopped = false;        // before all steps were done
-  double validation_loss = 0;  // over the whole validation part; NaN if stopped or there is none
+  std::int64_t step = 0;  // steps completed
+  bool stopped = false;   // before all steps were done
+  /// Over all held-out data; the loss is NaN if the run was stopped or there is none.
+  Evaluation evaluation = {};
 };
 
-/// Trains a language model in a Session. What a step computes is in its program; this loop only
-/// feeds it, so that a run stopped anywhere and resumed from its checkpoint gives the same bits as
-/// one that was not.
+/// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
+/// that a run stopped anywhere and resumed from its checkpoint gives the same bits as one that was
+/// not.
 class Trainer {
  public:
   struct Options {
-    std::int64_t window = 0;  // tokens per window: the model's context
     TrainSettings settings = {};
     TrainHistory history = {};  // of an earlier run
     TrainObserver* observer = nullptr;
@@ -55,18 +76,12 @@ class Trainer {
     std::int64_t stop_after = 0;
   };
 
-  /// `train` and `evaluate` as in LanguageModelPrograms; session, programs and data must outlive
-  /// the Trainer. Continues at the step that the session's variables are at.
-  Trainer(Session& session, const Program& train, const Program& evaluate, const TextData& data,
-          Options options);
+  /// The session must outlive the Trainer. Continues at the step that its variables are at.
+  Trainer(Session& session, TrainTask task, Options options);
 
   /// Runs to the last step (or a stop). Throws DataError, after nothing more was saved, where the
   /// loss is no longer finite.
   TrainOutcome run();
-
-  /// Mean loss over `batches` full batches of the validation part, spread evenly; 0 = over all of
-  /// it, every prediction counted once.
-  double validation_loss(std::int64_t batches = 0);
 
   const TrainHistory& history() const { return options_.history; }
 
@@ -76,10 +91,9 @@ class Trainer {
   void save(std::int64_t step);
 
   Session& session_;
-  const Program& train_;
-  const Program& evaluate_;
-  const TextData& data_;
+  TrainTask task_;
   Options options_;
+  Evaluation last_;
 };
 
 }  // namespace weft

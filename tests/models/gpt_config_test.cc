@@ -4,7 +4,7 @@
 #include "weft/core/error.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/hf/gpt.h"
-#include "weft/models/train/settings.h"
+#include "weft/models/train/gpt_presets.h"
 
 namespace weft {
 namespace {
@@ -128,29 +128,38 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
   older.erase(older.find(part), part.size());
   BOOST_TEST((TrainSettings::from_json(older).precision == Precision::highest));
+  settings.schedule = LearningRate::inverse_sqrt;
+  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
+  settings.warmup = 0;
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
+  BOOST_CHECK_EXCEPTION(parse_field("steps", settings.schedule), ArgumentError,
+                        says("unknown schedule 'steps': legal are cosine, linear"));
   settings.warmup = settings.steps;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
   BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
                         FormatError,
                         says("the training history has the entry [1,\"x\"] in 'train'"));
-  const TrainHistory history{{{1, 4.25}, {2, 4.125}}, {{2, 4.0}}};
+  const TrainHistory history{{{1, 4.25}, {2, 4.125}}, {{2, 4.0}}, {{"accuracy", {{2, 0.5}}}}};
   const TrainHistory again = TrainHistory::from_json(history.to_json());
   BOOST_TEST((again.train == history.train));
   BOOST_TEST((again.validation == history.validation));
+  BOOST_TEST((again.metrics == history.metrics));
+  // The first files held no metrics.
+  BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
   BOOST_TEST(history.svg("run").find("validation") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
-  for (const GptPreset& preset : gpt_presets()) {
+  for (const Preset<GptConfig>& preset : gpt_presets()) {
     preset.model.check();
     preset.training.check();
-    BOOST_TEST(&find_gpt_preset(preset.name) == &preset);
+    BOOST_TEST(&find_preset(gpt_presets(), preset.name) == &preset);
   }
-  const GptPreset& cpu = find_gpt_preset("nanogpt-cpu");
+  const Preset<GptConfig>& cpu = find_preset(gpt_presets(), "nanogpt-cpu");
   BOOST_TEST(cpu.model.layers == 4);
   BOOST_TEST(cpu.training.steps == 2000);
   BOOST_CHECK_EXCEPTION(
-      find_gpt_preset("gpt9"), ArgumentError,
+      find_preset(gpt_presets(), "gpt9"), ArgumentError,
       says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, nanogpt-baby, gpt2"));
 }
 

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
       weft("train gpt --steps 10 --stop-after 4" + text + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
   BOOST_TEST(
-      contains(last_line(stopped.out), "at step 4 of 10; go on with: weft train gpt --resume"));
+      contains(last_line(stopped.out), "at step 4 of 10; go on with: weft train gpt --text"));
   const Outcome resumed = weft("train gpt --threads 1 --resume " + other + text);
   BOOST_TEST(resumed.code == 0);
   BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
@@ -257,7 +257,8 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_and_says_how_to_go_on) {
       weft.path("log"));
   BOOST_TEST(code == 0);
   const std::string log = read_text_file(weft.path("log"));
-  BOOST_TEST(contains(last_line(log), "of 40; go on with: weft train gpt --resume " + model));
+  BOOST_TEST(contains(last_line(log), "of 40; go on with: weft train gpt --text"));
+  BOOST_TEST(contains(last_line(log), "--resume " + model));
   BOOST_TEST(weft("inspect " + model).code == 0);
 }
 

@@ -6,9 +6,12 @@
 #include <string>
 
 #include "weft/core/error.h"
+#include "weft/graph/functions.h"
 #include "weft/models/data/text.h"
 #include "weft/models/train/checkpoint.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/train/evaluate.h"
+#include "weft/models/train/model_file.h"
+#include "weft/models/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -63,9 +66,9 @@ TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t sto
                  int threads = 1) {
   const TextData data(model.tokenizer.encode(text()), model.settings.validation_fraction);
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
-  Trainer trainer(session, model.programs.train, model.programs.evaluate, data,
-                  {.window = model.config.context,
-                   .settings = model.settings,
+  Trainer trainer(session,
+                  text_task(session, model.programs, data, model.config.context, model.settings),
+                  {.settings = model.settings,
                    .history = model.history,
                    .save =
                        [&](const TrainHistory& history) {
@@ -100,14 +103,14 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
   BOOST_TEST(!whole.stopped);
   BOOST_TEST(whole.step == 12);
-  BOOST_TEST(std::isfinite(whole.validation_loss));
+  BOOST_TEST(std::isfinite(whole.evaluation.loss));
 
   // Stopped twice, the second time on a step that is no checkpoint; other numbers of threads.
   LanguageModel first = fresh();
   const TrainOutcome stopped = run(first, files.path("stopped.weft"), 4, 2);
   BOOST_TEST(stopped.stopped);
   BOOST_TEST(stopped.step == 4);
-  BOOST_TEST(std::isnan(stopped.validation_loss));
+  BOOST_TEST(std::isnan(stopped.evaluation.loss));
   LanguageModel second = load_language_model(files.path("stopped.weft"));
   BOOST_TEST(run(second, files.path("stopped.weft"), 7).step == 7);
   LanguageModel third = load_language_model(files.path("stopped.weft"));
@@ -115,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
   BOOST_TEST((third.settings == first.settings));
   BOOST_TEST(third.tokenizer.characters() == first.tokenizer.characters());
   const TrainOutcome resumed = run(third, files.path("resumed.weft"), 0, 5);
-  BOOST_TEST(resumed.validation_loss == whole.validation_loss);
+  BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
   check_equal(straight, third);
   check_equal(straight, load_language_model(files.path("resumed.weft")));
 }
@@ -135,7 +138,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   // At the start every character is about as likely as any other.
   BOOST_TEST(std::abs(model.history.train.front().second -
                       std::log(static_cast<double>(config.vocab))) < 0.2);
-  BOOST_TEST(outcome.validation_loss < 2.4);
+  BOOST_TEST(outcome.evaluation.loss < 2.4);
   BOOST_TEST(model.history.validation.size() == 12U);
   BOOST_TEST(model.history.validation.back().first == 60);
 }
@@ -156,8 +159,73 @@ BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
   BOOST_TEST(!std::filesystem::exists(files.path("m.weft")));
 }
 
+// Follows one parameter w whose gradient is always 1.
+BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
+  const auto rates = [](LearningRate schedule) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {});
+    const Variable w = g.variable("w", DType::f32, {});
+    TrainSettings s{.steps = 6,
+                    .lr = 0.4,
+                    .min_lr = 0.1,
+                    .schedule = schedule,
+                    .warmup = 2,
+                    .eval_every = 2,
+                    .save_every = 0};
+    Program train("train");
+    add_training_step(train, x * w, s);
+    Session session(g, {.seed = 1});
+    struct Rates : TrainObserver {
+      std::vector<double> rates;
+      std::vector<bool> whole;
+      void on_step(const StepReport& r) override { rates.push_back(r.learning_rate); }
+      void on_evaluation(std::int64_t, const Evaluation&, bool all) override {
+        whole.push_back(all);
+      }
+    } seen;
+    TrainTask task{&train, [](std::int64_t step) {
+                     return TrainBatch{{{"x", Tensor::full(DType::f32, {}, 1 + step)}}, 1};
+                   }};
+    task.evaluate = [](bool whole) {
+      return Evaluation{whole ? 2.0 : 3.0, {{"accuracy", whole ? 0.5 : 0.25}}};
+    };
+    Trainer trainer(session, task, {.settings = s, .observer = &seen});
+    const TrainOutcome outcome = trainer.run();
+    BOOST_TEST(outcome.evaluation.loss == 2);
+    BOOST_TEST(outcome.evaluation.metrics.at(0).value == 0.5);
+    BOOST_TEST((seen.whole == std::vector<bool>{false, false, true}));
+    BOOST_TEST((trainer.history().metrics.at("accuracy") ==
+                TrainHistory::Points{{2, 0.25}, {4, 0.25}, {6, 0.5}}));
+    return seen.rates;
+  };
+  const auto near = [](const std::vector<double>& a, const std::vector<double>& b) {
+    BOOST_REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST(std::abs(a[i] - b[i]) < 1e-12);
+  };
+  near(rates(LearningRate::constant), {0.2, 0.4, 0.4, 0.4, 0.4, 0.4});
+  near(rates(LearningRate::linear), {0.2, 0.4, 0.325, 0.25, 0.175, 0.1});
+  near(rates(LearningRate::inverse_sqrt), {0.2, 0.4, 0.4 * std::sqrt(2. / 3), 0.4 * std::sqrt(.5),
+                                           0.4 * std::sqrt(.4), 0.4 * std::sqrt(1. / 3)});
+  near({rates(LearningRate::cosine)[3]}, {0.25});
+}
+
 BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
   BOOST_CHECK_THROW(load_language_model("/nowhere/m.weft"), IoError);
+  const Files files;
+  Graph g;
+  Program p("p");
+  p.output("y", g.input("x", DType::f32, {}) + 1.0);
+  const auto refused = [&](std::vector<Attachment> attachments, const std::string& part) {
+    save_checkpoint(files.path("other.weft"), VariableStore(), {p}, {std::move(attachments)});
+    BOOST_CHECK_EXCEPTION(
+        load_language_model(files.path("other.weft")), FormatError,
+        [&](const Error& e) { return std::string(e.what()).find(part) != std::string::npos; });
+  };
+  refused({}, "other.weft holds no language model: it lacks the attachment 'model.config'");
+  refused({{kConfigAttachment, "weft.config.vit", ""}},
+          "holds no language model: its configuration is a 'weft.config.vit', not a");
+  refused({{kConfigAttachment, "weft.config.gpt", ""}},
+          "holds no language model: it lacks the program 'evaluate'");
   const auto tokenizer = CharacterTokenizer::from_text("ab");
   BOOST_CHECK_EXCEPTION(
       make_language_model(small(3), tokenizer, settings()), ArgumentError, [](const Error& e) {

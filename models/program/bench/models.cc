@@ -11,14 +11,14 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands.h"
-#include "weft/models/train/settings.h"
+#include "weft/models/train/gpt_presets.h"
 
 namespace weft::program {
 namespace {
 
 GptConfig gpt_config(std::string_view name, std::int64_t positions) {
   std::string known;
-  for (const GptPreset& preset : gpt_presets()) {
+  for (const Preset<GptConfig>& preset : gpt_presets()) {
     known += (known.empty() ? "" : ", ") + preset.name;
     if (preset.name != name) continue;
     GptConfig config = preset.model;
@@ -88,10 +88,10 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
   if (found == published.end()) {
     const auto& presets = gpt_presets();
     if (std::none_of(presets.begin(), presets.end(),
-                     [&](const GptPreset& preset) { return preset.name == name; })) {
+                     [&](const Preset<GptConfig>& preset) { return preset.name == name; })) {
       std::vector<std::string> known;
       for (const auto& model : published) known.push_back(model.name);
-      for (const GptPreset& preset : presets) known.push_back(preset.name);
+      for (const Preset<GptConfig>& preset : presets) known.push_back(preset.name);
       throw UsageError(
           fmt::format("unknown model '{}'; there are: {}", name, fmt::join(known, ", ")));
     }

@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
-#include "weft/core/error.h"
-#include "weft/models/train/settings.h"
+#include "weft/models/train/gpt_presets.h"
 
 namespace weft {
 namespace {
@@ -32,8 +29,8 @@ GptConfig wide_start(GptConfig config) {
 
 }  // namespace
 
-const std::vector<GptPreset>& gpt_presets() {
-  static const std::vector<GptPreset> presets = {
+const std::vector<Preset<GptConfig>>& gpt_presets() {
+  static const std::vector<Preset<GptConfig>> presets = {
       {"char-small",
        "a small character model that learns to spell in about a minute",
        wide_start(nanogpt(sizes(3, 4, 128, 64), 0)),
@@ -66,15 +63,6 @@ const std::vector<GptPreset>& gpt_presets() {
         .save_every = 500}},
   };
   return presets;
-}
-
-const GptPreset& find_gpt_preset(std::string_view name) {
-  std::string known;
-  for (const GptPreset& preset : gpt_presets()) {
-    if (preset.name == name) return preset;
-    known += (known.empty() ? "" : ", ") + preset.name;
-  }
-  throw ArgumentError(fmt::format("unknown preset '{}': there are {}", name, known));
 }
 
 }  // namespace weft

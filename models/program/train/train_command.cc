@@ -1,0 +1,152 @@
+#include "weft/models/program/train/train_command.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "weft/models/program/console.h"
+
+namespace weft::program {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+/// The first Ctrl-C asks for a clean end, a second one kills.
+void install_stop_handler() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop_requested.store(true); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+/// Settings that may change when a run goes on: they say how long and how often, not what a step
+/// is.
+bool may_change_on_resume(const std::string& field) {
+  return field == "steps" || field == "eval_every" || field == "eval_batches" ||
+         field == "save_every";
+}
+
+}  // namespace
+
+std::string TrainArguments::destination() const {
+  if (out.empty() && resume.empty())
+    throw UsageError("--out is required: the file to write the model to");
+  return out.empty() ? resume : out;
+}
+
+SessionOptions TrainArguments::session_options(const TrainSettings& settings) const {
+  return {.seed = settings.seed, .threads = threads, .memory_budget = memory_budget};
+}
+
+void add_train_options(CLI::App& command, const std::string& presets, const std::string& config,
+                       const std::set<std::string>& skip, TrainArguments& args) {
+  command.add_option("--out", args.out,
+                     "file to write (.weft); the loss curve goes beside it (.svg)");
+  command.add_option("--preset", args.preset, presets);
+  command.add_option("--resume", args.resume, "go on with the run saved in this file");
+  command.add_option("--threads", args.threads, "0 = all; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--memory-budget", args.memory_budget,
+                  "most bytes of working memory (500MiB, 2GiB); what does not fit is computed "
+                  "again, with the same results (default: no limit)")
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--stop-after", args.stop_after,
+                  "save and end after this step, as Ctrl-C does; --resume goes on")
+      ->check(CLI::NonNegativeNumber);
+  add_field_options(command, "Model", config, skip, args.model);
+  add_field_options(command, "Training", TrainSettings{}.to_json(), {}, args.training);
+}
+
+void check_resume(const TrainArguments& args) {
+  if (!args.preset.empty()) throw UsageError("--preset cannot be given with --resume");
+  for (const auto& [field, value] : args.model.items()) {
+    throw UsageError(fmt::format(
+        "{} cannot be given with --resume: the model is the one in the file", option_name(field)));
+  }
+  for (const auto& [field, value] : args.training.items()) {
+    if (!may_change_on_resume(field)) {
+      throw UsageError(
+          fmt::format("{} cannot be given with --resume: the training step is the one in the file",
+                      option_name(field)));
+    }
+  }
+}
+
+TrainSettings resumed_settings(const TrainSettings& saved, const TrainArguments& args) {
+  return as_usage([&] { return with_fields(saved, args.training); });
+}
+
+void print_training(const TrainSettings& s, const std::string& unit) {
+  fmt::print("training  {} steps of {} {}, AdamW, learning rate {:g}", grouped(s.steps), s.batch,
+             unit, s.lr);
+  if (s.schedule == LearningRate::cosine || s.schedule == LearningRate::linear)
+    fmt::print(" -> {:g}", s.min_lr);
+  fmt::print(", seed {}\n", s.seed);
+}
+
+void print_plan(Session& session, const Program& train, const NamedTensors& batch,
+                const TrainArguments& args) {
+  std::vector<std::pair<std::string, Sizes>> sizes;
+  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
+  const auto plan = as_usage([&] { return session.plan(train, sizes); });
+  const MemoryReport memory = plan->memory();
+  const int threads = args.threads == 0 ? hardware_threads() : args.threads;
+  fmt::print("plan      {} FLOP per step; {} of variables, {} of working memory; {} {}\n",
+             short_number(plan->cost().flops), short_bytes(static_cast<double>(memory.variables)),
+             short_bytes(static_cast<double>(memory.arena)), threads,
+             threads == 1 ? "thread" : "threads");
+  if (memory.recomputed_bytes > 0) {
+    fmt::print("budget    {}: {} of results are computed again, {} FLOP per step\n",
+               short_bytes(static_cast<double>(memory.budget)),
+               short_bytes(static_cast<double>(memory.recomputed_bytes)),
+               short_number(memory.recomputed_flops));
+  }
+  std::fflush(stdout);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw IoError(fmt::format("cannot write {}", path));
+}
+
+TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArguments& args) {
+  const std::string out = args.destination();
+  ConsoleProgress progress(run.sample);
+  install_stop_handler();
+  Trainer trainer(session, run.task,
+                  {.settings = run.settings,
+                   .history = run.history,
+                   .observer = &progress,
+                   .save = [&](const TrainHistory& history) { run.save(out, history); },
+                   .stop = &stop_requested,
+                   .stop_after = args.stop_after});
+  const TrainOutcome outcome = trainer.run();
+  progress.finish();
+
+  const std::string plot = std::filesystem::path(out).replace_extension(".svg").string();
+  write_text(plot, trainer.history().svg(
+                       fmt::format("{}: loss", std::filesystem::path(out).stem().string())));
+  fmt::print("saved     {} ({}), loss curve {}\n", out,
+             short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot);
+  if (outcome.stopped) {
+    fmt::print("stopped   at step {} of {}; go on with: {} --resume {} --out {}\n", outcome.step,
+               run.settings.steps, run.command, out, out);
+  }
+  return outcome;
+}
+
+void add_train_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Train a model");
+  command->require_subcommand(1);
+  add_train_gpt(*command, action);
+}
+
+}  // namespace weft::program

@@ -1,0 +1,108 @@
+// What all commands `weft train <family>` share: options, the run itself, what it prints.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/field_options.h"
+#include "weft/models/train/preset.h"
+#include "weft/models/train/trainer.h"
+
+namespace weft::program {
+
+// One for each family: adds `weft train <family>`.
+void add_train_gpt(CLI::App& train, Action& action);
+
+/// Options of every family.
+struct TrainArguments {
+  std::string out, preset, resume;
+  int threads = 0;
+  std::size_t memory_budget = 0;
+  std::int64_t stop_after = 0;
+  FieldValues model = FieldValues::object();     // fields of the config that were given
+  FieldValues training = FieldValues::object();  // and of TrainSettings
+
+  /// The file to write. Throws UsageError where neither --out nor --resume was given.
+  std::string destination() const;
+  SessionOptions session_options(const TrainSettings& settings) const;
+};
+
+/// Adds them, and one option for every field of the JSON objects of a config (but those in `skip`)
+/// and of TrainSettings. `presets` is a help text, see preset_help.
+void add_train_options(CLI::App& command, const std::string& presets, const std::string& config,
+                       const std::set<std::string>& skip, TrainArguments& args);
+
+/// "start from these values: ..."; the first preset is the default.
+template <class Config>
+std::string preset_help(const std::vector<Preset<Config>>& presets) {
+  std::string help = "start from these values:";
+  for (const auto& preset : presets) help += "\n" + preset.name + " = " + preset.about;
+  return help + "\n(default: " + presets.front().name + ")";
+}
+
+/// Runs `make`, whose errors of values and fields are errors of usage.
+template <class Make>
+auto as_usage(Make&& make) {
+  try {
+    return make();
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
+  } catch (const FormatError& e) {
+    throw UsageError(e.what());
+  }
+}
+
+/// The preset asked for, its settings replaced by what was given. UsageError for unknown names and
+/// illegal values.
+template <class Config>
+Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
+                             const TrainArguments& args) {
+  return as_usage([&] {
+    Preset<Config> chosen =
+        find_preset(presets, args.preset.empty() ? presets.front().name : args.preset);
+    FieldValues training = args.training;
+    // A short try of a preset warms up for a tenth of its steps.
+    if (training.contains("steps") && !training.contains("warmup")) {
+      training["warmup"] =
+          std::min(chosen.training.warmup, training["steps"].get<std::int64_t>() / 10);
+    }
+    chosen.training = with_fields(chosen.training, training);
+    return chosen;
+  });
+}
+
+/// A run that goes on may change how long and how often, not what a step is: UsageError that names
+/// any other option that was given.
+void check_resume(const TrainArguments& args);
+/// Settings of a run that goes on, after check_resume.
+TrainSettings resumed_settings(const TrainSettings& saved, const TrainArguments& args);
+
+/// The lines "training" and "plan" before a run: `unit` says what a batch counts, `batch` is one.
+/// UsageError where a memory budget is too small.
+void print_training(const TrainSettings& settings, const std::string& unit);
+void print_plan(Session& session, const Program& train, const NamedTensors& batch,
+                const TrainArguments& args);
+
+struct TrainRun {
+  TrainTask task;
+  TrainSettings settings;
+  TrainHistory history = {};  // of an earlier run
+  /// Writes the model with its history so far to a file.
+  std::function<void(const std::string& path, const TrainHistory&)> save;
+  /// A line to show after an evaluation; may be empty.
+  std::function<std::string()> sample = {};
+  /// How the command goes on after a stop, without --resume and --out: "weft train gpt --text x".
+  std::string command;
+};
+/// Trains with progress on the console; Ctrl-C saves before it ends. Saves to args.destination(),
+/// the loss curve beside it, and says so.
+TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArguments& args);
+
+/// Writes a text file. IoError.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace weft::program

@@ -1,0 +1,35 @@
+// Models and how to train them, under names.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+
+template <class Config>
+struct Preset {
+  std::string name;
+  std::string about;  // one line
+  Config model;
+  TrainSettings training;
+};
+
+/// Throws ArgumentError that lists the presets.
+template <class Config>
+const Preset<Config>& find_preset(const std::vector<Preset<Config>>& presets,
+                                  std::string_view name) {
+  std::string known;
+  for (const Preset<Config>& preset : presets) {
+    if (preset.name == name) return preset;
+    known += (known.empty() ? "" : ", ") + preset.name;
+  }
+  throw ArgumentError(fmt::format("unknown preset '{}': there are {}", name, known));
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// A loss becomes a training step.
+#pragma once
+
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+
+/// Completed training steps of a session that runs a program of add_training_step.
+inline constexpr const char* kStepVariable = "optimizer.step";
+
+/// The learning rate over the steps, as `settings` say.
+Schedule learning_rate(const TrainSettings& settings);
+
+/// Makes `train` a whole training step: forward, backward, clipping, schedule, AdamW. Outputs
+/// "loss" (f32), "learning_rate" and "gradient_norm" (f64 scalars). Throws ArgumentError where the
+/// settings make no sense.
+void add_training_step(Program& train, Value loss, const std::vector<ParameterGroup>& groups,
+                       const TrainSettings& settings,
+                       SourceLocation loc = SourceLocation::current());
+/// The same for all trainable parameters of the graph.
+void add_training_step(Program& train, Value loss, const TrainSettings& settings,
+                       SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft
