@@ -7,25 +7,13 @@
 #include <iterator>
 #include <limits>
 
+#include "weft/models/train/svg_escape.h"
+
 namespace weft {
 namespace {
 
 constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669", "#9333ea", "#dc2626"};
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
-
-std::string escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -119,7 +107,7 @@ std::string svg_line_plot(const std::vector<PlotSeries>& series, const PlotOptio
       options.width, options.height);
   write(R"(<rect width="100%" height="100%" fill="#ffffff"/>)");
   write(R"(<text x="{:.0f}" y="28" font-size="17" font-weight="600" fill="#0f172a">{}</text>)",
-        kLeft, escape(options.title));
+        kLeft, svg_escape(options.title));
   for (int i = 0; i <= y_axis.count(); ++i) {
     const double y = py(y_axis.tick(i));
     write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#e2e8f0"/>)", kLeft, y,
@@ -137,10 +125,10 @@ std::string svg_line_plot(const std::vector<PlotSeries>& series, const PlotOptio
   write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#94a3b8"/>)", kLeft,
         kTop + height, kLeft + width, kTop + height);
   write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", kLeft + width / 2,
-        options.height - 12.0, escape(options.x_label));
+        options.height - 12.0, svg_escape(options.x_label));
   write(
       R"svg(<text transform="translate(20 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
-      kTop + height / 2, escape(options.y_label));
+      kTop + height / 2, svg_escape(options.y_label));
 
   const auto polyline = [&](const Points& points, const char* colour, double stroke,
                             double opacity) {
@@ -165,7 +153,8 @@ std::string svg_line_plot(const std::vector<PlotSeries>& series, const PlotOptio
     const double x = kLeft + width - 150;
     write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="3"/>)",
           x, legend, x + 22, legend, colour);
-    write(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 30, legend + 4, escape(series[i].name));
+    write(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 30, legend + 4,
+          svg_escape(series[i].name));
     legend += 20;
   }
   out += "</svg>\n";
