@@ -23,6 +23,7 @@ void add_train_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_quantize_command(CLI::App& app, Action& action);
+void add_merge_command(CLI::App& app, Action& action);
 void add_evaluate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);

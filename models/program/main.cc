@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_generate_command(app, action);
   add_inspect_command(app, action);
   add_quantize_command(app, action);
+  add_merge_command(app, action);
   add_evaluate_command(app, action);
   add_bench_command(app, action);
   add_run_command(app, action);

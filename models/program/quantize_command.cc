@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/graph/quantize/quantize.h"
+#include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/train/checkpoint.h"

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/lora.h"
 #include "weft/models/tokenizers/character.h"
 #include "weft/models/train/language_model.h"
 
@@ -20,6 +22,7 @@ struct LanguageModel {
   CharacterTokenizer tokenizer;
   TrainSettings settings;
   TrainHistory history;
+  std::optional<LoraOptions> lora = {};  // where adapters are trained, not the model's own weights
 
   /// False for a model without the program "train": its weights were quantised.
   bool can_train() const { return programs.train.graph() != nullptr; }
@@ -28,6 +31,14 @@ struct LanguageModel {
 /// A new model, its variables not made yet (a Session does that).
 LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
                                   const TrainSettings& settings);
+
+/// A new training that starts from the weights of `base`, with its config and tokenizer: of all of
+/// them, or, given `lora`, of adapters beside them. Throws ArgumentError where `base` has adapters
+/// (merge them first) or was quantised, and as add_lora.
+LanguageModel start_from(const LanguageModel& base, const TrainSettings& settings,
+                         const std::optional<LoraOptions>& lora = {});
+/// The adapters of a model that has them.
+LoraAdapters lora_adapters(const LanguageModel& model);
 
 /// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
 /// IoError; StateError where the variables are torn.

@@ -1,4 +1,4 @@
-#include "weft/graph/quantize/quantize.h"
+#include "weft/graph/weights/quantize.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -221,6 +221,53 @@ BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
   check_error(weft(command + " --memory-budget much"), 2, "--memory-budget");
 }
 
+BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), base = weft.path("base.weft"),
+                    tuned = weft.path("tuned.weft"), merged = weft.path("merged.weft");
+  const std::string adapters = weft.path("tuned.lora.safetensors");
+  BOOST_TEST(weft("train gpt --steps 10" + text + " --out " + base + kTiny).code == 0);
+  const std::string train = "train gpt --from " + base + text + " --out " + tuned +
+                            " --steps 10 --batch 4 --eval-every 5 --threads 2";
+  const Outcome lora = weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1");
+  BOOST_TEST(lora.code == 0);
+  BOOST_TEST(lora.err == "");
+  BOOST_TEST(contains(lora.out, "adapters  of rank 2, alpha 16: "));
+  BOOST_TEST(contains(lora.out, "adapters  " + adapters + "; weft merge"));
+  const std::string loss = last_line(lora.out);
+  BOOST_TEST(loss.starts_with("validation loss "));
+
+  // Stopped and resumed: the same bits.
+  BOOST_TEST(weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 "
+                          "--stop-after 4")
+                 .code == 0);
+  const Outcome resumed = weft("train gpt --resume " + tuned + text);
+  BOOST_TEST(last_line(resumed.out) == loss);
+  BOOST_TEST(contains(weft("inspect " + tuned + " --variables").out, ".lora_b"));
+
+  const Outcome merge = weft("merge " + base + " --adapters " + adapters + " --out " + merged);
+  BOOST_TEST(merge.code == 0);
+  BOOST_TEST(contains(merge.out, "matrices, scale 8: " + merged));
+  const std::string evaluate = weft("evaluate " + merged + text).out;
+  BOOST_TEST(contains(evaluate, loss.substr(0, loss.size() - 1)));  // sums in another order
+
+  const Outcome whole = weft(train);  // all weights
+  BOOST_TEST(whole.code == 0);
+  BOOST_TEST(!contains(whole.out, "adapters"));
+
+  check_error(weft("train gpt --lora-rank 2" + text + " --out " + tuned), 2,
+              "--lora-rank needs --from");
+  check_error(weft(train + " --resume " + tuned), 2, "give one of them");
+  check_error(weft(train + " --width 8"), 2, "--width cannot be given with --from");
+  check_error(weft(train + " --lora-rank 2 --lora-only nothing"), 2,
+              "'nothing' names no matrix that could have adapters; there are: ");
+  BOOST_TEST(weft(train + " --lora-rank 2 --stop-after 1").code == 0);
+  check_error(weft("train gpt --from " + tuned + text + " --out x.weft"), 2,
+              "the model has adapters: merge them");
+  check_error(weft("merge " + base + " --adapters " + base + " --out " + merged), 1, "base.weft");
+  check_error(weft("merge " + base + " --adapters /nowhere --out " + merged), 1, "/nowhere");
+}
+
 // Runs `weft arguments` with its output in `out`, sends SIGINT once "step 2/" was printed, and
 // gives the exit code.
 int interrupt(const std::string& arguments, const std::string& out) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/quantize/quantize.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/quantize.h"
 
 namespace weft::program {
 

@@ -1,20 +1,24 @@
 // weft train gpt: a language model of the characters of a text.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/models/generate/generator.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/train/train_command.h"
 #include "weft/models/train/evaluate.h"
 #include "weft/models/train/gpt_presets.h"
+#include "weft/models/train/lora_file.h"
 
 namespace weft::program {
 namespace {
 
 struct GptArguments : TrainArguments {
-  std::string text;
+  std::string text, from;
   double dropout = -1;
+  LoraOptions lora{.rank = 0};  // 0 = all weights are trained
 };
 
 LanguageModel resume_model(const GptArguments& args) {
@@ -41,6 +45,24 @@ LanguageModel new_model(const GptArguments& args, const CharacterTokenizer& toke
   });
 }
 
+LanguageModel adapted_model(const GptArguments& args) {
+  if (!args.model.empty() || args.dropout >= 0) {
+    throw UsageError(fmt::format(
+        "{} cannot be given with --from: the model is the one in the file",
+        args.model.empty() ? "--dropout" : option_name(args.model.items().begin().key())));
+  }
+  const LanguageModel base = load_language_model(args.from);
+  TrainSettings settings = chosen_preset(gpt_presets(), args).training;
+  return as_usage([&] {
+    return start_from(base, settings, args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt);
+  });
+}
+
+/// "net.weft" -> "net.lora.safetensors".
+std::string adapters_path(const std::string& model) {
+  return std::filesystem::path(model).replace_extension(".lora.safetensors").string();
+}
+
 /// One line of text from the model as it is now, with line breaks shown as spaces.
 std::string sample_line(const LanguageModel& model, Generator& generator) {
   const auto start = model.tokenizer.encode(model.tokenizer.start_text());
@@ -56,8 +78,13 @@ int train(const GptArguments& args) {
   if (args.text.empty()) throw UsageError("--text is required: the file to learn from");
   args.destination();
   const std::string text = read_text_file(args.text);
-  LanguageModel model = args.resume.empty() ? new_model(args, CharacterTokenizer::from_text(text))
-                                            : resume_model(args);
+  if (!args.from.empty() && !args.resume.empty())
+    throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
+  if (args.from.empty() && args.lora.rank > 0)
+    throw UsageError("--lora-rank needs --from: the file with the model that gets adapters");
+  LanguageModel model = !args.resume.empty() ? resume_model(args)
+                        : !args.from.empty() ? adapted_model(args)
+                                             : new_model(args, CharacterTokenizer::from_text(text));
   const GptConfig& c = model.config;
   const TextData data(model.tokenizer.encode(text), model.settings.validation_fraction);
 
@@ -65,6 +92,13 @@ int train(const GptArguments& args) {
   fmt::print(
       "model     GPT: {} layers, {} heads, width {}, context {}, {} characters: {} parameters\n",
       c.layers, c.heads, c.width, c.context, c.vocab, grouped(c.parameter_count()));
+  if (model.lora) {
+    std::int64_t trained = 0;
+    for (const Variable& v : model.graph->parameters())
+      trained += v.shape()[0].constant() * v.shape()[1].constant();
+    fmt::print("adapters  of rank {}, alpha {:g}: {} parameters are trained\n", model.lora->rank,
+               model.lora->alpha, grouped(trained));
+  }
   fmt::print("text      {}: {} characters to train on, {} to validate\n", args.text,
              grouped(data.train_size()), grouped(data.validation_size()));
   print_training(model.settings, fmt::format("x {} characters", c.context));
@@ -81,10 +115,15 @@ int train(const GptArguments& args) {
                         [&](const std::string& path, const TrainHistory& history) {
                           model.history = history;
                           save_language_model(path, model);
+                          if (model.lora) save_lora(adapters_path(path), lora_adapters(model));
                         },
                     .sample = [&] { return sample_line(model, generator); },
                     .command = "weft train gpt --text " + args.text},
                    args);
+  if (model.lora) {
+    fmt::print("adapters  {}; weft merge adds them to a model\n",
+               adapters_path(args.destination()));
+  }
   if (!outcome.stopped && task.evaluate)
     fmt::print("validation loss {:.4f}\n", outcome.evaluation.loss);
   return 0;
@@ -98,6 +137,16 @@ void add_train_gpt(CLI::App& app, Action& action) {
   gpt->add_option("--text", args->text, "UTF-8 file to learn from; its end validates");
   gpt->add_option("--dropout", args->dropout, "all three dropout rates")
       ->check(CLI::Range(0.0, 0.99));
+  gpt->add_option("--from", args->from,
+                  "start from the weights of this file, with its config and tokenizer");
+  gpt->add_option("--lora-rank", args->lora.rank,
+                  "with --from: train low-rank adapters of this rank, not the weights themselves")
+      ->check(CLI::PositiveNumber);
+  gpt->add_option("--lora-alpha", args->lora.alpha, "what adapters give is scaled by alpha / rank");
+  gpt->add_option("--lora-dropout", args->lora.dropout, "dropout of the adapters' inputs")
+      ->check(CLI::Range(0.0, 0.99));
+  gpt->add_option("--lora-only", args->lora.patterns,
+                  "adapters for matrices of these names only (*, ?)");
   add_train_options(*gpt, preset_help(gpt_presets()), GptConfig{}.to_json(), {"vocab", "family"},
                     *args);
   gpt->callback([args, &action] { action = [args] { return train(*args); }; });

@@ -1,111 +1,24 @@
-#include "weft/graph/quantize/quantize.h"
+#include "weft/graph/weights/quantize.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
-#include "weft/graph/ir/clone.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/ops/quantized.h"
 
 namespace weft {
 namespace {
 
-// A matrix that can be converted, and where its outputs are.
-struct Candidate {
-  Variable variable;
-  bool transposed = false;  // [outputs, inputs]
-};
-
-// How one use sees a matrix: the axes order, or nothing where the use needs the floats as they are.
-std::optional<bool> use_as_weight(const Node& node, std::size_t operand) {
-  if (node.op().name == "matmul" && operand == 1) return node.attributes().flag("transpose_b");
-  if (node.op().name == "take" && operand == 0 && node.attributes().integer("axis") == 0)
-    return true;
-  return std::nullopt;
-}
-
-bool is_matrix(const VariableInfo& info) {
-  return info.kind == VariableKind::parameter && info.type.dtype == DType::f32 &&
-         info.type.shape.rank() == 2 && info.type.shape.is_constant();
-}
-
-bool matches(const std::string& pattern, const Variable& variable) {
-  return fnmatch(pattern.c_str(), variable.name().c_str(), 0) == 0;
-}
-
-Graph& common_graph(const std::vector<Program>& programs) {
-  Graph* graph = nullptr;
-  for (const Program& program : programs) {
-    if (program.graph() == nullptr) continue;
-    if (graph != nullptr && graph != program.graph())
-      throw ArgumentError(
-          fmt::format("program '{}' is over another graph than those before it", program.name()));
-    graph = program.graph();
-  }
-  if (graph == nullptr)
-    throw ArgumentError("there are no programs whose weights could be converted");
-  return *graph;
-}
-
-// The matrices of which all uses in all programs agree, in order of declaration.
-std::vector<Candidate> find_candidates(Graph& graph, const std::vector<Program>& programs) {
-  std::map<const Node*, std::optional<bool>> seen;  // nullopt: used as something else too
-  const auto note = [&](const Value& value, std::optional<bool> transposed) {
-    if (!value.defined() || value.node().op().name != "variable") return;
-    const auto [it, first] = seen.emplace(value.node_pointer(), transposed);
-    if (!first && it->second != transposed) it->second = std::nullopt;
-  };
-  for (const Program& program : programs) {
-    for (const Node* node : program.nodes()) {
-      for (std::size_t i = 0; i < node->inputs().size(); ++i)
-        note(node->input(i), use_as_weight(*node, i));
-    }
-    for (const auto& [name, value] : program.outputs()) note(value, std::nullopt);
-  }
-  std::vector<Candidate> result;
-  for (const Variable& variable : graph.variables()) {
-    if (!is_matrix(variable.info())) continue;
-    const auto found = seen.find(variable.value().node_pointer());
-    if (found != seen.end() && found->second) result.push_back({variable, *found->second});
-  }
-  return result;
-}
-
-std::vector<Candidate> select(const std::vector<Candidate>& candidates,
-                              const std::vector<std::string>& patterns) {
-  std::vector<char> chosen(candidates.size(), 0);
-  for (const std::string& pattern : patterns) {
-    bool any = false;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (!matches(pattern, candidates[i].variable)) continue;
-      chosen[i] = any = true;
-    }
-    if (any) continue;
-    std::vector<std::string> names;
-    for (const Candidate& c : candidates) names.push_back(c.variable.name());
-    throw ArgumentError(fmt::format("'{}' names no matrix that can be converted; there are: {}",
-                                    pattern, fmt::join(names, ", ")));
-  }
-  std::vector<Candidate> result;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (chosen[i]) result.push_back(candidates[i]);
-  }
-  return result;
-}
-
 void check_not_trained(const std::vector<Program>& programs, const QuantizeOptions& options) {
   for (const Program& program : programs) {
     for (const auto& [variable, value] : program.given_updates()) {
-      if (!is_matrix(variable.info())) continue;
+      if (!is_weight_matrix(variable.info())) continue;
       for (const std::string& pattern : options.patterns) {
-        if (!matches(pattern, variable)) continue;
+        if (!matches(pattern, variable.name())) continue;
         throw ArgumentError(fmt::format(
             "program '{}' updates {}: what is trained cannot be {}; leave out the program or the "
             "matrix",
@@ -134,7 +47,7 @@ struct Tensors {
   Tensor value, scale;  // scale is undefined for bf16
 };
 
-std::vector<Tensors> convert(const std::vector<Candidate>& chosen, const VariableStore& store,
+std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const VariableStore& store,
                              WeightFormat format) {
   std::vector<Tensors> result(chosen.size());
   Workers workers;
@@ -144,11 +57,11 @@ std::vector<Tensors> convert(const std::vector<Candidate>& chosen, const Variabl
     const Tensor weights = store.tensor(name);
     try {
       if (format == WeightFormat::bf16) {
-        result[i].value = (chosen[i].transposed ? weights : transposed(weights)).to(DType::bf16);
+        result[i].value = (chosen[i].out_in ? weights : transposed(weights)).to(DType::bf16);
       } else {
         const QuantizedMatrix matrix = quantize_matrix(
             weights, format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4,
-            chosen[i].transposed);
+            chosen[i].out_in);
         result[i] = {matrix.q, matrix.scale};
       }
     } catch (const Error& e) {
@@ -193,14 +106,14 @@ Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix
 }
 
 // What the programs read in place of the matrix.
-Value declare_converted(Graph& graph, const Candidate& c, const Tensors& tensors,
+Value declare_converted(Graph& graph, const WeightMatrix& c, const Tensors& tensors,
                         VariableStore& store) {
   const VariableInfo& info = c.variable.info();
   if (!tensors.scale.defined()) {
     const Variable v = declare(graph, info, "", tensors.value);
     store.insert(v.name(), info.kind, tensors.value);
     const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
-    if (c.transposed) return wide;
+    if (c.out_in) return wide;
     const std::vector<std::int64_t> swapped = {1, 0};
     return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
   }
@@ -211,21 +124,11 @@ Value declare_converted(Graph& graph, const Candidate& c, const Tensors& tensors
   const std::int64_t first = info.type.shape[0].constant(), second = info.type.shape[1].constant();
   return graph
       .apply("dequantize", {q, scale},
-             {{"inputs", c.transposed ? second : first},
-              {"outputs", c.transposed ? first : second},
-              {"transposed", c.transposed}},
+             {{"inputs", c.out_in ? second : first},
+              {"outputs", c.out_in ? first : second},
+              {"transposed", c.out_in}},
              {})
       .output(0);
-}
-
-Program copy_program(const Program& program, Cloner& cloner) {
-  Program result(program.name());
-  result.precision(program.precision());
-  for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
-  for (const auto& [variable, value] : program.given_updates()) {
-    result.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
-  }
-  return result;
 }
 
 }  // namespace
@@ -249,10 +152,11 @@ WeightFormat parse_weight_format(std::string_view name) {
 
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options) {
-  Graph& source = common_graph(programs);
+  Graph& source = common_graph(programs, "programs whose weights could be converted");
   store.check_whole("quantised");
   check_not_trained(programs, options);
-  const std::vector<Candidate> chosen = select(find_candidates(source, programs), options.patterns);
+  const std::vector<WeightMatrix> chosen = select_matrices(
+      weight_matrices(source, programs, true), options.patterns, "matrix that can be converted");
   std::vector<Tensors> tensors = convert(chosen, store, options.weights);
   gather(tensors);
 

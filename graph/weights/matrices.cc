@@ -1,0 +1,107 @@
+#include "weft/graph/weights/matrices.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <map>
+#include <optional>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+// How one use sees a matrix: [outputs, inputs] or not, or nothing where the use needs the floats as
+// they are.
+std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool embeddings) {
+  if (node.op().name == "matmul" && operand == 1) return node.attributes().flag("transpose_b");
+  if (embeddings && node.op().name == "take" && operand == 0 &&
+      node.attributes().integer("axis") == 0) {
+    return true;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_weight_matrix(const VariableInfo& info) {
+  return info.kind == VariableKind::parameter && info.type.dtype == DType::f32 &&
+         info.type.shape.rank() == 2 && info.type.shape.is_constant();
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+Graph& common_graph(const std::vector<Program>& programs, std::string_view what) {
+  Graph* graph = nullptr;
+  for (const Program& program : programs) {
+    if (program.graph() == nullptr) continue;
+    if (graph != nullptr && graph != program.graph())
+      throw ArgumentError(
+          fmt::format("program '{}' is over another graph than those before it", program.name()));
+    graph = program.graph();
+  }
+  if (graph == nullptr) throw ArgumentError(fmt::format("there are no {}", what));
+  return *graph;
+}
+
+std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
+                                          bool embeddings) {
+  std::map<const Node*, std::optional<bool>> seen;  // nullopt: used as something else too
+  const auto note = [&](const Value& value, std::optional<bool> out_in) {
+    if (!value.defined() || value.node().op().name != "variable") return;
+    const auto [it, first] = seen.emplace(value.node_pointer(), out_in);
+    if (!first && it->second != out_in) it->second = std::nullopt;
+  };
+  for (const Program& program : programs) {
+    for (const Node* node : program.nodes()) {
+      for (std::size_t i = 0; i < node->inputs().size(); ++i)
+        note(node->input(i), use_as_weight(*node, i, embeddings));
+    }
+    for (const auto& [name, value] : program.outputs()) note(value, std::nullopt);
+  }
+  std::vector<WeightMatrix> result;
+  for (const Variable& variable : graph.variables()) {
+    if (!is_weight_matrix(variable.info())) continue;
+    const auto found = seen.find(variable.value().node_pointer());
+    if (found != seen.end() && found->second) result.push_back({variable, *found->second});
+  }
+  return result;
+}
+
+std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candidates,
+                                          const std::vector<std::string>& patterns,
+                                          std::string_view what) {
+  std::vector<char> chosen(candidates.size(), 0);
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (!matches(pattern, candidates[i].variable.name())) continue;
+      chosen[i] = any = true;
+    }
+    if (any) continue;
+    std::vector<std::string> names;
+    for (const WeightMatrix& c : candidates) names.push_back(c.variable.name());
+    throw ArgumentError(
+        fmt::format("'{}' names no {}; there are: {}", pattern, what, fmt::join(names, ", ")));
+  }
+  std::vector<WeightMatrix> result;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (chosen[i]) result.push_back(candidates[i]);
+  }
+  return result;
+}
+
+Program copy_program(const Program& program, Cloner& cloner) {
+  Program result(program.name());
+  result.precision(program.precision());
+  for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
+  for (const auto& [variable, value] : program.given_updates()) {
+    result.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,133 @@
+#include "weft/graph/weights/lora.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+// One matrix in each layout, both square or not, and one that is also taken rows of.
+struct Net {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Program train{"train"}, predict{"predict"};
+
+  Net() {
+    const Value ids = graph.input("ids", DType::i32, {"batch"});
+    const VariableOptions normal{.initializer = Initializer::normal(0.5)};
+    const Variable table = graph.variable("table", DType::f32, {11, 6}, normal);
+    const Variable up = graph.variable("up.weight", DType::f32, {6, 6}, normal);
+    const Variable bias = graph.variable("up.bias", DType::f32, {6}, normal);
+    const Variable down = graph.variable("down.weight", DType::f32, {7, 6}, normal);
+    const Value h = tanh(linear(take(table, ids, 0), up, bias, LinearLayout::in_out));
+    const Value y = linear(h, down) + sum(matmul(h, table, {.transpose_b = true}), {-1}, true);
+    train.output("loss", mean(square(y)));
+    predict.output("y", y);
+    Session(graph, store, {.seed = 3}).initialise();
+  }
+};
+
+Tensor run(Graph& graph, const std::shared_ptr<VariableStore>& store, const Program& program,
+           const std::string& output) {
+  Session session(graph, store, {.seed = 5});
+  return session.run(program, {{"ids", sample_indices({4}, 4, 11).to(DType::i32)}})[output];
+}
+
+/// Gives every adapter values that are not zero.
+void fill(AdaptedModel& model) {
+  Session session(*model.graph, model.store, {.seed = 5});
+  session.initialise();
+  for (const std::string& name : model.matrices) {
+    const Tensor b = session.value(name + ".lora_b");
+    session.set_value(name + ".lora_b", sample_uniform(b.sizes(), 9).to(DType::f32));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(lora)
+
+BOOST_AUTO_TEST_CASE(nothing_changes_at_first) {
+  Net net;
+  const AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2});
+  BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
+  BOOST_TEST(bitwise_equal(run(*model.graph, model.store, model.programs[1], "y"),
+                           run(net.graph, net.store, net.predict, "y")));
+  std::vector<std::string> trainable;
+  for (const Variable& v : model.graph->parameters()) trainable.push_back(v.name());
+  BOOST_TEST((trainable == std::vector<std::string>{"up.weight.lora_a", "up.weight.lora_b",
+                                                    "down.weight.lora_a", "down.weight.lora_b"}));
+  BOOST_TEST((model.store->tensor("down.weight.lora_a").sizes() == Sizes{2, 6}));
+  BOOST_TEST((model.store->tensor("down.weight.lora_b").sizes() == Sizes{7, 2}));
+}
+
+BOOST_AUTO_TEST_CASE(merged_matrices_compute_what_adapters_did) {
+  Net net;
+  const LoraOptions options{.rank = 2, .alpha = 3};
+  AdaptedModel model = add_lora({net.predict}, *net.store, options);
+  fill(model);
+  const Tensor adapted = run(*model.graph, model.store, model.programs[0], "y");
+  const Tensor before = net.store->tensor("up.weight");
+  merge_lora({net.predict}, *net.store, lora_adapters(model.matrices, *model.store, options));
+  const Tensor merged = run(net.graph, net.store, net.predict, "y");
+  for (std::int64_t i = 0; i < merged.numel(); ++i)
+    BOOST_TEST(std::abs(merged.at(i) - adapted.at(i)) < 2e-5 * (1 + std::abs(adapted.at(i))));
+  BOOST_TEST(!bitwise_equal(before, net.store->tensor("up.weight")));
+}
+
+BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
+  Net net;
+  AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2, .dropout = 0.5});
+  fill(model);
+  const auto value = [&](int program, const char* output) {
+    return run(*model.graph, model.store, model.programs[static_cast<std::size_t>(program)],
+               output);
+  };
+  BOOST_TEST(bitwise_equal(value(1, "y"), value(1, "y")));
+  BOOST_TEST(!bitwise_equal(value(0, "loss"), value(0, "loss")));  // the key has moved on
+}
+
+BOOST_AUTO_TEST_CASE(only_what_is_asked_for) {
+  Net net;
+  const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
+  BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
+  BOOST_TEST(!model.graph->has_variable("down.weight.lora_a"));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {
+  Net net;
+  const auto refused = [](const auto& make, const std::string& part) {
+    BOOST_CHECK_EXCEPTION(make(), ArgumentError, testing::message_contains({part}));
+  };
+  const auto add = [&](const LoraOptions& options) {
+    return [&net, options] { add_lora({net.predict}, *net.store, options); };
+  };
+  refused(add({.rank = 0}), "rank must be at least 1, not 0");
+  refused(add({.alpha = INFINITY}), "alpha must be finite, not inf");
+  refused(add({.dropout = 1}), "dropout must be in [0, 1), not 1");
+  refused(add({.patterns = {"table"}}),
+          "'table' names no matrix that could have adapters; there are: up.weight, down.weight");
+  refused([&] { add_lora({Program("p")}, *net.store); }, "there are no programs");
+  Program updates("updates");
+  const Variable up = net.graph.find_variable("up.weight");
+  updates.update(up, up * 2.0);
+  refused([&] { add_lora({updates}, *net.store); }, "program 'updates' updates up.weight: give");
+
+  LoraAdapters adapters;
+  const Tensor thin = Tensor::zeros(DType::f32, {2, 6});
+  adapters.adapters["sideways"] = {thin, thin};
+  refused([&] { merge_lora({net.predict}, *net.store, adapters); },
+          "there is an adapter for sideways, which is no weight matrix of the model");
+  adapters.adapters = {{"down.weight", {thin, thin}}};
+  refused([&] { merge_lora({net.predict}, *net.store, adapters); },
+          "a matrix with 6 inputs and 7 outputs needs f32[rank, 6] and f32[7, rank]");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
