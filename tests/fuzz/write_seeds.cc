@@ -1,5 +1,5 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
-// FOLDER/{dim,text,container,safetensors}/*.
+// FOLDER/{dim,text,container,safetensors,idx,image_csv,image}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/models/image_files.h"
 
 namespace {
 
@@ -25,7 +26,8 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 }
 
 void write_seeds(const std::filesystem::path& folder) {
-  for (const char* name : {"dim", "text", "container", "safetensors"}) {
+  for (const char* name :
+       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -51,6 +53,14 @@ void write_seeds(const std::filesystem::path& folder) {
                     {{"weight", Tensor::of<float>({2, 2}, {1, 2, 3, 4})},
                      {"ids", Tensor::of<std::int64_t>({3}, {7, 8, 9})}},
                     {{"format", "pt"}});
+  write_text(folder / "idx/bytes", testing::unhex("000008020000000200000003000102fdfeff"));
+  write_text(folder / "idx/packed",
+             testing::unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000"));
+  write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
+  write_text(folder / "image/grey.png", testing::grey_png());
+  write_text(folder / "image/colour.png", testing::colour_png());
+  write_text(folder / "image/colour.bmp", testing::colour_bmp());
+  write_text(folder / "image/grey.jpg", testing::grey_jpeg());
 }
 
 }  // namespace

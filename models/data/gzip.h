@@ -1,0 +1,19 @@
+// gzip (RFC 1952), as published data sets are packed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// True where `bytes` begin as a gzip file does.
+bool is_gzip(std::string_view bytes);
+
+/// The unpacked contents of a gzip file of one or more members. `name` says in messages where the
+/// bytes are from. Throws FormatError with the byte offset in the packed file where it is damaged
+/// or cut, and where it unpacks to more than `most_bytes`.
+std::string gunzip(std::string_view bytes, std::string_view name,
+                   std::uint64_t most_bytes = std::uint64_t{1} << 32);
+
+}  // namespace weft

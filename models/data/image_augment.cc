@@ -1,0 +1,137 @@
+#include "weft/models/data/image_augment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/models/data/image_transform.h"
+#include "weft/models/data/shuffle.h"
+#include "weft/models/json_fields.h"
+
+namespace weft {
+namespace {
+
+const auto kFields = [](auto& a, auto&& visit) {
+  visit("shift", a.shift);
+  visit("rotation", a.rotation);
+  visit("zoom", a.zoom);
+  visit("min_area", a.min_area);
+  visit("flip", a.flip);
+};
+
+/// Random numbers of one image, in the order in which they are asked for.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, std::int64_t step, std::int64_t index)
+      : stream_{stable_hash("weft.data.augment", seed), static_cast<std::uint32_t>(index),
+                static_cast<std::uint32_t>(step)} {}
+  /// Uniform in [low, high).
+  double between(double low, double high) {
+    const PhiloxBlock block = stream_.block(next_++);
+    return low + (high - low) * uniform_double(block[0], block[1]);
+  }
+  /// Uniform among low ... high.
+  std::int64_t among(std::int64_t low, std::int64_t high) {
+    const PhiloxBlock block = stream_.block(next_++);
+    const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
+    return low + static_cast<std::int64_t>(
+                     uniform_below(bits, static_cast<std::uint64_t>(high - low + 1)));
+  }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+/// A random part of the image, resized to its size. Shapes that do not fit are drawn again, at last
+/// the whole image is taken.
+Tensor random_part(const Tensor& image, double min_area, Draws& draw) {
+  const std::int64_t rows = image.size(1), columns = image.size(2);
+  for (int tries = 0; tries < 10; ++tries) {
+    const double area = draw.between(min_area, 1) * static_cast<double>(rows * columns);
+    const double ratio = std::exp(draw.between(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const std::int64_t width = std::llround(std::sqrt(area * ratio));
+    const std::int64_t height = std::llround(std::sqrt(area / ratio));
+    if (width < 1 || width > columns || height < 1 || height > rows) continue;
+    const std::int64_t top = draw.among(0, rows - height), left = draw.among(0, columns - width);
+    return resize_image(crop_image(image, top, left, height, width), rows, columns);
+  }
+  return image;
+}
+
+}  // namespace
+
+void ImageAugmentation::check() const {
+  const auto require = [](bool fits, std::string_view field, double value,
+                          std::string_view allowed) {
+    if (!fits) throw ArgumentError(fmt::format("{} must be {}, not {}", field, allowed, value));
+  };
+  require(shift >= 0 && shift <= 1 << 20, "shift", static_cast<double>(shift),
+          "from 0 to 1048576 pixels");
+  require(rotation >= 0 && rotation <= 180, "rotation", rotation, "from 0 to 180 degrees");
+  require(zoom >= 0 && zoom < 1, "zoom", zoom, "in [0, 1)");
+  require(min_area > 0 && min_area <= 1, "min_area", min_area, "in (0, 1]");
+}
+
+std::string ImageAugmentation::to_json() const {
+  return json_fields::write_object(*this, kFields).dump();
+}
+
+ImageAugmentation ImageAugmentation::from_json(std::string_view text) {
+  ImageAugmentation how;
+  json_fields::read_object(json_fields::parse_object(text, "the augmentation of images"), how,
+                           kFields, "the augmentation of images");
+  how.check();
+  return how;
+}
+
+Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
+               std::int64_t step, std::int64_t index) {
+  Draws draw(seed, step, index);
+  Tensor result = image;
+  if (how.min_area < 1) result = random_part(result, how.min_area, draw);
+  if (how.shift > 0 || how.rotation > 0 || how.zoom > 0) {
+    Affine affine;
+    affine.degrees = draw.between(-how.rotation, how.rotation);
+    affine.scale = draw.between(1 - how.zoom, 1 + how.zoom);
+    affine.down = static_cast<double>(draw.among(-how.shift, how.shift));
+    affine.right = static_cast<double>(draw.among(-how.shift, how.shift));
+    result = transform_image(result, affine);
+  }
+  if (how.flip && draw.among(0, 1) == 1) result = flip_horizontal(result);
+  return result;
+}
+
+ImageBatches::ImageBatches(const ImageSet& set, std::int64_t batch, const ImageAugmentation& how,
+                           std::uint64_t seed)
+    : set_(set), batch_(batch), how_(how), seed_(seed) {
+  how.check();
+  if (set.count() == 0) throw ArgumentError("there are no images to train on");
+  if (batch < 1)
+    throw ArgumentError(fmt::format("a batch must have at least 1 image, not {}", batch));
+}
+
+ImageSet ImageBatches::operator()(std::int64_t step) {
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < batch_; ++i) {
+    const std::int64_t at = step * batch_ + i;
+    if (const std::int64_t epoch = at / set_.count(); epoch != epoch_) {
+      order_ = shuffled(set_.count(), seed_, static_cast<std::uint32_t>(epoch));
+      epoch_ = epoch;
+    }
+    places.push_back(order_[static_cast<std::size_t>(at % set_.count())]);
+  }
+  ImageSet batch = set_.pick(places);
+  if (how_ == ImageAugmentation{}) return batch;
+  const std::int64_t pixels = batch.images.numel() / batch_;
+  for (std::int64_t i = 0; i < batch_; ++i) {
+    const Tensor changed = augment(batch.image(i), how_, seed_, step, i);
+    std::copy_n(changed.data<float>(), pixels, batch.images.mutable_data<float>() + i * pixels);
+  }
+  return batch;
+}
+
+}  // namespace weft

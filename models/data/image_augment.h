@@ -1,0 +1,55 @@
+// Training images as they might also have been.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/models/data/image_set.h"
+
+namespace weft {
+
+/// What may happen to a training image, drawn anew every time it is used. The defaults change
+/// nothing.
+struct ImageAugmentation {
+  std::int64_t shift = 0;  // moved by up to so many pixels each way: a random crop of the image
+                           // with this much black around it
+  double rotation = 0;     // turned by up to so many degrees each way
+  double zoom = 0;         // larger or smaller by up to this factor: 0.1 is 0.9 to 1.1
+  double min_area = 1;     // less than 1: a random part of at least this share of the area, with
+                           // sides 3:4 to 4:3, is resized to the whole (Szegedy et al. 2015)
+  bool flip = false;       // left and right change places in half of the images
+
+  /// Throws ArgumentError naming the field, its value and what is allowed.
+  void check() const;
+  std::string to_json() const;
+  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  static ImageAugmentation from_json(std::string_view json);
+  friend bool operator==(const ImageAugmentation&, const ImageAugmentation&) = default;
+};
+
+/// Image number `index` of training step `step`, changed at random: a function of `image`, `seed`,
+/// `step` and `index`.
+Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
+               std::int64_t step, std::int64_t index);
+
+/// Training batches of a set: every image comes once in an epoch, in an order that each epoch draws
+/// anew; a batch may end one epoch and begin the next. A batch is a function of (seed, step) alone,
+/// so that a resumed run sees what an uninterrupted one does. Not for two threads at once.
+class ImageBatches {
+ public:
+  /// The set must outlive it. Throws ArgumentError for an empty set or a batch of less than 1.
+  ImageBatches(const ImageSet& set, std::int64_t batch, const ImageAugmentation& how,
+               std::uint64_t seed);
+  ImageSet operator()(std::int64_t step);
+
+ private:
+  const ImageSet& set_;
+  std::int64_t batch_;
+  ImageAugmentation how_;
+  std::uint64_t seed_;
+  std::int64_t epoch_ = -1;  // of order_
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+// IDX files, packed or not: whatever the bytes, parse_idx() gives a tensor that can be read, or
+// throws FormatError.
+#include "weft/core/error.h"
+#include "weft/models/data/gzip.h"
+#include "weft/models/data/image_idx.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  try {
+    const weft::Tensor tensor = weft::parse_idx(
+        weft::is_gzip(bytes) ? weft::gunzip(bytes, "fuzz", 1 << 24) : std::string(bytes), "fuzz");
+    if (tensor.numel() > 0) tensor.at(tensor.numel() - 1);
+  } catch (const weft::FormatError&) {  // the answer to a malformed file
+  }
+  return 0;
+}

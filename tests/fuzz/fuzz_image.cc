@@ -1,0 +1,19 @@
+// PNG, JPEG and BMP files: whatever the bytes, decode_image() gives an image with values in [0, 1],
+// or throws FormatError.
+#include <cstdlib>
+
+#include "weft/core/error.h"
+#include "weft/models/data/image_codec.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  for (const int channels : {1, 3}) {
+    try {
+      const weft::Tensor image = weft::decode_image(bytes, channels, "fuzz");
+      const double last = image.at(image.numel() - 1);
+      if (!(last >= 0 && last <= 1)) std::abort();
+    } catch (const weft::FormatError&) {  // the answer to a malformed file
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,19 @@
+// Tables of images: whatever the text, parse_image_csv() gives a set whose every image has a class,
+// or throws FormatError.
+#include <cstdlib>
+
+#include "weft/core/error.h"
+#include "weft/models/data/image_csv.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const weft::ImageSet set =
+        weft::parse_image_csv({reinterpret_cast<const char*>(data), size}, "fuzz");
+    if (set.images.size(0) != set.count() || set.count() == 0) std::abort();
+    for (const std::int32_t label : set.labels) {
+      if (label < 0 || static_cast<std::size_t>(label) >= set.classes.size()) std::abort();
+    }
+  } catch (const weft::FormatError&) {  // the answer to malformed text
+  }
+  return 0;
+}

@@ -1,0 +1,269 @@
+// Reading images: IDX, gzip, tables of numbers, PNG, JPEG, BMP, folders.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/data/gzip.h"
+#include "weft/models/data/image_codec.h"
+#include "weft/models/data/image_csv.h"
+#include "weft/models/data/image_folder.h"
+#include "weft/models/data/image_idx.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/models/image_files.h"
+
+namespace weft {
+namespace {
+
+using testing::Folder;
+using testing::message_contains;
+using testing::unhex;
+
+void check_values(const Tensor& found, const Sizes& sizes, const std::vector<double>& expected,
+                  double tolerance = 1e-7) {
+  BOOST_TEST((found.sizes() == sizes));
+  BOOST_REQUIRE(found.numel() == static_cast<std::int64_t>(expected.size()));
+  for (std::int64_t i = 0; i < found.numel(); ++i)
+    BOOST_TEST(std::abs(found.at(i) - expected[static_cast<std::size_t>(i)]) <= tolerance);
+}
+
+/// A call that must throw FormatError with these parts in its message.
+template <class Call>
+void refuses(Call&& call, std::vector<std::string> parts) {
+  BOOST_CHECK_EXCEPTION(call(), FormatError, message_contains(std::move(parts)));
+}
+
+const std::string kHello = unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000");
+
+BOOST_AUTO_TEST_CASE(gzip_members_are_unpacked) {
+  BOOST_TEST(is_gzip(kHello));
+  BOOST_TEST(!is_gzip("hello"));
+  BOOST_TEST(gunzip(kHello, "x.gz") == "hello hello hello");
+  BOOST_TEST(gunzip(kHello + kHello, "x.gz") == "hello hello hellohello hello hello");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_gzip_names_the_byte) {
+  refuses([] { gunzip(kHello.substr(0, 20), "x.gz"); },
+          {"x.gz: the file ends too early, at byte 20 of the gzip file"});
+  refuses([] { gunzip("", "x.gz"); }, {"ends too early, at byte 0"});
+  std::string wrong = kHello;
+  wrong[21] ^= 1;  // the checksum
+  refuses([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
+  refuses([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
+  refuses([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when unpacked"});
+}
+
+BOOST_AUTO_TEST_CASE(idx_files_of_every_type) {
+  check_values(parse_idx(unhex("00000802"
+                               "00000002"
+                               "00000003"
+                               "000102fdfeff"),
+                         "m"),
+               {2, 3}, {0, 1, 2, 253, 254, 255});
+  check_values(parse_idx(unhex("00000901"
+                               "00000002"
+                               "80ff"),
+                         "m"),
+               {2}, {-128, -1});
+  check_values(parse_idx(unhex("00000c01"
+                               "00000002"
+                               "00000102fffffffe"),
+                         "m"),
+               {2}, {258, -2});
+  check_values(parse_idx(unhex("00000d01"
+                               "00000001"
+                               "3fc00000"),
+                         "m"),
+               {1}, {1.5});
+  check_values(parse_idx(unhex("00000e00"
+                               "bff8000000000000"),
+                         "m"),
+               {}, {-1.5});
+  BOOST_TEST(parse_idx(unhex("0000080100000000"), "m").numel() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
+  refuses([] { parse_idx("", "m"); }, {"m: ends at byte 0, inside the header"});
+  refuses([] { parse_idx(unhex("0000080200000002"), "m"); },
+          {"m: ends at byte 8, inside the sizes of its axes"});
+  refuses([] { parse_idx(unhex("1f8b0802"), "m"); }, {"it begins with 1f 8b, not 00 00"});
+  refuses([] { parse_idx(unhex("00000b0100000000"), "m"); },
+          {"element type 0x0b at byte 2 (16-bit integers)", "0x08 (u8)"});
+  refuses(
+      [] { parse_idx(unhex("000008010000000401"), "m"); },
+      {"sizes at byte 4 ask for 4 bytes of elements, after them are 1 up to the end at byte 9"});
+  refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"ask for 1 bytes", "are 2"});
+  // Sizes whose product fits no 64 bits, with nothing behind them: no memory is asked for.
+  refuses([] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
+          {"does not fit 64 bits"});
+  refuses([] { parse_idx(unhex("00000803ffffffff000fffff00000001"), "m"); },
+          {"are 0 up to the end at byte 16"});
+  BOOST_CHECK_THROW(read_idx("/nowhere/idx"), IoError);
+}
+
+BOOST_AUTO_TEST_CASE(tables_of_images) {
+  const ImageSet set = parse_image_csv("0,16,8,4,1\n\n 4 , 0,0,16,0\r\n1,2,3,4,3", "d.csv");
+  check_values(set.images, {3, 1, 2, 2},
+               {0, 1, 0.5, 0.25, 0.25, 0, 0, 1, 0.0625, 0.125, 0.1875, 0.25});
+  BOOST_TEST((set.labels == std::vector<std::int32_t>{1, 0, 3}));
+  BOOST_TEST((set.classes == std::vector<std::string>{"0", "1", "2", "3"}));
+  const ImageSet first = parse_image_csv(
+      "5,255,0", "d.csv", {.height = 1, .width = 2, .highest = 255, .label_first = true});
+  check_values(first.images, {1, 1, 1, 2}, {1, 0});
+  BOOST_TEST(first.labels.at(0) == 5);
+}
+
+BOOST_AUTO_TEST_CASE(tables_that_are_no_images_are_refused_with_line_and_byte) {
+  const auto parse = [](const std::string& text) {
+    return [text] { parse_image_csv(text, "d.csv"); };
+  };
+  refuses(parse(""), {"d.csv: no images, byte 0"});
+  refuses(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: an integer is missing, line 2 (byte 14)"});
+  refuses(parse("0,1,2,3,1\n0,1,2,1"), {"4 numbers; 2 x 2 pixels and a class are 5, line 2 (byte"});
+  refuses(parse("0,1,2,1"), {"3 pixels and a class are no square image, line 1"});
+  refuses(parse("7"), {"0 pixels and a class are no square image"});
+  refuses(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
+  refuses(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
+  refuses(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
+  refuses(parse("0,1,2,3,92233720368547758070"), {"an integer is missing, line 1 (byte 8)"});
+  refuses(parse("0,1,2,3;1"), {"a comma or the end of the line is missing, line 1 (byte 7)"});
+  refuses(parse("0,1,2,3,\n"), {"a number is missing after the last comma, line 1 (byte 8)"});
+  BOOST_CHECK_THROW(parse_image_csv("1", "d", {.highest = 0}), ArgumentError);
+}
+
+BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
+  check_values(decode_image(testing::grey_png(), 1, "a.png"), {1, 2, 3},
+               {0, 0.2, 0.4, 0.6, 0.8, 1});
+  const std::vector<double> colours = {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1};
+  check_values(decode_image(testing::colour_png(), 3, "a.png"), {3, 2, 2}, colours);
+  check_values(decode_image(testing::colour_bmp(), 3, "a.bmp"), {3, 2, 2}, colours);
+  // Luma of red, green, blue to 8 bits.
+  check_values(decode_image(testing::colour_png(), 1, "a.png"), {1, 2, 2}, {0.299, 0.587, 0.114, 1},
+               0.01);
+  const Tensor repeated = decode_image(testing::grey_png(), 3, "a.png");
+  BOOST_TEST((repeated.sizes() == Sizes{3, 2, 3}));
+  BOOST_TEST(repeated.at(13) == repeated.at(1));
+  const Tensor jpeg = decode_image(testing::grey_jpeg(), 1, "a.jpg");
+  BOOST_TEST((jpeg.sizes() == Sizes{1, 8, 8}));
+  BOOST_TEST(std::abs(jpeg.at(0) - 128 / 255.0) < 0.005);
+  BOOST_TEST(std::abs(jpeg.at(7) - 200 / 255.0) < 0.005);
+  BOOST_CHECK_EXCEPTION(decode_image(testing::grey_png(), 4, "a"), ArgumentError,
+                        message_contains({"1 channel (grey) or 3 (red, green, blue), not 4"}));
+}
+
+// Decoders fill what is missing of a cut JPEG with grey: the file is checked before.
+BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
+  for (const std::string& whole :
+       {testing::grey_png(), testing::colour_bmp(), testing::grey_jpeg()}) {
+    for (std::size_t size = 0; size < whole.size(); ++size)
+      BOOST_CHECK_THROW(decode_image(whole.substr(0, size), 1, "cut"), FormatError);
+  }
+  const std::string jpeg = testing::grey_jpeg();
+  refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
+          {"a.jpg: the file is cut: it ends at byte 343"});
+  std::string png = testing::grey_png();
+  png[17] ^= 1;  // in the header chunk, which begins at byte 8
+  refuses([&] { decode_image(png, 1, "a.png"); },
+          {"a.png: the checksum of the chunk 'IHDR' is wrong, the chunk begins at byte 8"});
+  refuses([] { decode_image("GIF89a", 1, "a.gif"); },
+          {"a.gif: no PNG, JPEG or BMP file at byte 0"});
+  std::string bmp = testing::colour_bmp();
+  bmp[30] = 1;
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"compression 1 is not read", "at byte 30"});
+  bmp = testing::colour_bmp();
+  bmp[20] = 1;  // a width of 65538 pixels
+  refuses([&] { decode_image(bmp, 3, "a.bmp"); }, {"a.bmp: the file is cut"});
+}
+
+BOOST_AUTO_TEST_CASE(folders_of_classes) {
+  const Folder folder("folders");
+  const ImageSize size{1, 2, 2};
+  folder.write("all/dog/b.PNG", testing::grey_png());
+  folder.write("all/cat/z.bmp", testing::colour_bmp());
+  folder.write("all/cat/a.jpg", testing::grey_jpeg());
+  folder.write("all/cat/notes.txt", "not an image");
+  folder.write("all/readme.txt", "not a class");
+  const ImageSet set = read_image_folder(folder.path("all"), size);
+  BOOST_TEST((set.classes == std::vector<std::string>{"cat", "dog"}));
+  BOOST_TEST((set.labels == std::vector<std::int32_t>{0, 0, 1}));
+  BOOST_TEST((set.size() == size));
+  // The JPEG's halves, of which a seventh comes from the other one (a triangle of half-width 4).
+  BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
+  BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
+  std::filesystem::create_directories(folder.path("all/empty"));
+  refuses([&] { read_image_folder(folder.path("all"), size); },
+          {"all/empty of a class holds no .png, .jpg, .jpeg or .bmp"});
+  refuses([&] { read_image_folder(folder.path("all/dog"), size); },
+          {"dog has no folders of classes"});
+  BOOST_CHECK_THROW(read_image_folder("/nowhere", size), IoError);
+  folder.write("bad/x/cut.png", testing::grey_png().substr(0, 40));
+  refuses([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is cut"});
+}
+
+BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
+  const Folder folder("sets");
+  const ImageSize size{1, 2, 2};
+  // MNIST's names: 10 images of 2 x 2, image i is all i.
+  std::string images = unhex(
+                  "00000803"
+                  "0000000a"
+                  "00000002"
+                  "00000002"),
+              labels = unhex("000008010000000a");
+  for (char i = 0; i < 10; ++i) {
+    images.append(4, i);
+    labels += static_cast<char>(i % 3);
+  }
+  folder.write("mnist/t10k-images-idx3-ubyte", images);
+  refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
+          {"lacks the labels of t10k-images-idx3-ubyte"});
+  folder.write("mnist/t10k-labels-idx1-ubyte", labels);
+  ImageData data = load_image_data(folder.path("mnist"), size, 1);
+  BOOST_TEST(data.train.count() == 9);
+  BOOST_TEST(data.test.count() == 1);
+  BOOST_TEST(data.test.labels.at(0) == 0);
+  BOOST_TEST(std::abs(data.test.images.at(0) - 9 / 255.0) < 1e-7);
+  BOOST_TEST(data.test.classes.size() == 3U);
+  BOOST_TEST(data.about == "the last tenth of t10k-images-idx3-ubyte");
+  folder.write("mnist/train-images-idx3-ubyte", images);
+  folder.write("mnist/train-labels-idx1-ubyte", labels);
+  BOOST_TEST(load_image_data(folder.path("mnist"), size, 1).test.count() == 10);
+  folder.write("mnist/train-labels-idx1-ubyte", labels.substr(0, 4) + unhex("00000002") + "ab");
+  refuses([&] { load_image_data(folder.path("mnist"), size, 1); },
+          {"must be u8 [count, height, width] and u8 [count], not u8[10, 2, 2] and u8[2]"});
+
+  // optdigits, fitted to three channels.
+  folder.write("digits/d.tra", "0,16,0,16,1\n16,16,16,16,0\n");
+  folder.write("digits/d.tes", "0,0,0,0,2\n");
+  data = load_image_data(folder.path("digits"), {3, 2, 2}, 1);
+  BOOST_TEST((data.train.images.sizes() == Sizes{2, 3, 2, 2}));
+  BOOST_TEST(data.train.classes.size() == 3U);  // the test set's third one
+  BOOST_TEST(data.about == "d.tes");
+
+  // A folder per class, with and without a test part.
+  for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) {
+    folder.write(std::string("parts/train/") + name, testing::grey_png());
+    folder.write(std::string("parts/val/") + name, testing::grey_png());
+    folder.write(std::string("whole/") + name, testing::grey_png());
+  }
+  BOOST_TEST(load_image_data(folder.path("parts"), size, 1).test.count() == 3);
+  for (int i = 0; i < 8; ++i)
+    folder.write("whole/a/more" + std::to_string(i) + ".png", testing::grey_png());
+  data = load_image_data(folder.path("whole"), size, 1);
+  BOOST_TEST(data.train.count() == 10);
+  BOOST_TEST((data.test.labels == std::vector<std::int32_t>{0}));
+  std::filesystem::create_directories(folder.path("parts/val/c"));
+  folder.write("parts/val/c/1.png", testing::grey_png());
+  BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
+  std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
+  refuses([&] { load_image_data(folder.path("parts"), size, 1); },
+          {"the classes of the test set (aa, b, c) are not those of the training set (a, b)"});
+
+  refuses([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
+          {"x.txt: images come as a folder"});
+  BOOST_CHECK_THROW(load_image_data("/nowhere", size, 1), IoError);
+}
+
+}  // namespace
+}  // namespace weft
