@@ -39,7 +39,7 @@ class FusedProgram {
     std::size_t element_size = 0;
     bool whole = false;   // a key
     bool spread = false;  // copied into a dense row first
-    bool ahead = false;   // fetched a tile ahead
+    bool ahead = false;   // fetched ahead
     std::size_t scratch = 0;
   };
 

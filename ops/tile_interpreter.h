@@ -1,11 +1,11 @@
 // Runs a tile program on one row of elements at a time.
 //
-// Between two steps a row of at most `tile()` elements lies in the first-level cache. Everything is
-// resolved when the interpreter is made (functions of the running CPU, places of operands), so that
-// a row costs the row kernels and an indirect call for each. The kernel of the `fused` op runs it
-// over tensors; a matrix product can run it on the rows of a finished block (run_block), with the
-// block as one of the inputs and the same or another memory as the result: bits are those of the
-// single ops.
+// Exact float steps that follow one another run as a chain (ops/kernels/chain.h): what lies between
+// them stays in vector registers. Between other steps a row of at most `tile()` elements lies in
+// the first-level cache. Everything is resolved when the interpreter is made (functions of the
+// running CPU, places of operands). The kernel of the `fused` op runs it over tensors; a matrix
+// product can run it on the rows of a finished block (run_block), with the block as one of the
+// inputs and the same or another memory as the result: bits are those of the single ops.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "weft/ops/kernels/chain.h"
 #include "weft/ops/tile_program.h"
 
 namespace weft {
@@ -24,13 +25,9 @@ class TileInterpreter {
   TileInterpreter(const TileProgram& program, const std::vector<DType>& dtypes,
                   std::uint32_t scalars, const std::vector<char>& needed);
 
-  /// Rows to fetch into the first-level cache while a row is worked on: those of the next one.
+  /// Memory to fetch into the second-level cache while a row is worked on: that of rows to come.
   struct Ahead {
-    struct Row {
-      const std::byte* at;
-      std::size_t bytes;
-    };
-    std::array<Row, TileProgram::kMaxInputs> row;
+    std::array<kernels::FetchedRow, TileProgram::kMaxInputs> row;
     std::size_t rows = 0;
     void add(const void* at, std::size_t bytes) {
       row[rows++] = {static_cast<const std::byte*>(at), bytes};
@@ -49,10 +46,11 @@ class TileInterpreter {
   /// element, or the whole key), out[r] is result r (anything where it is not needed). A result may
   /// lie over an input that is not a scalar and has elements of its size, if `late` has what
   /// kept_back() says; results in `late` are copied to their place after the last step. `position`
-  /// is the index of the first element in the whole result. `stream` writes late results past the
-  /// caches: call kernels::stream_fence() after the last row.
+  /// is the index of the first element in the whole result. Results in `streamed` are written past
+  /// the caches: call kernels::stream_fence() after the last row.
   void run(const void* const* in, void* const* out, std::int64_t n, std::int64_t position,
-           std::uint32_t late, bool stream, std::byte* scratch, const Ahead& ahead) const;
+           std::uint32_t late, std::uint32_t streamed, std::byte* scratch,
+           const Ahead& ahead) const;
 
   /// A block of `rows` rows of `columns` elements (any number): row r of input i begins at
   /// in[i] + r * in_stride[i] bytes, of result k at out[k] + r * out_stride[k] bytes, and at
@@ -79,15 +77,28 @@ class TileInterpreter {
     std::uint8_t operand_count = 0;
     std::uint8_t to = 0;
   };
+  // Instructions that run one by one, or as a chain. The chain does whole blocks of a row; what is
+  // left of it, its instructions do.
+  struct Stretch {
+    std::size_t begin = 0, end = 0;  // instructions
+    std::vector<kernels::ChainStep> chain;
+    DType dtype = DType::f32;
+    std::int64_t block = 0;
+  };
   struct Hazard {
     std::uint8_t result, input;
   };
   class Builder;
 
+  void run_chain(const Stretch& stretch, void* const* at, std::int64_t n, std::int64_t position,
+                 std::uint32_t streamed, const Ahead& ahead) const;
+
   std::size_t inputs_ = 0, results_ = 0, registers_ = 0;
   std::size_t register_bytes_ = 0;
   std::int64_t tile_ = 0;
   std::vector<Instruction> instructions_;
+  std::vector<Stretch> stretches_;
+  std::uint32_t streamable_ = 0;  // bits of results that a chain makes and nobody reads back
   std::vector<std::uint8_t> result_size_;    // bytes of an element, 0 where it is not needed
   std::vector<std::uint8_t> late_register_;  // per result: pointer of the row that keeps it back
   std::vector<std::uint8_t> input_size_;     // bytes of an element; 0 where it does not advance

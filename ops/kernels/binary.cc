@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/binary.cc"
 #include "hwy/foreach_target.h"
-#include "weft/ops/kernels/math-inl.h"
+#include "weft/ops/kernels/exact-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -11,46 +11,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 using kernels::BinaryOp;
-
-struct Add {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    return hn::Add(a, b);
-  }
-};
-struct Sub {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    return hn::Sub(a, b);
-  }
-};
-struct Mul {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    return hn::Mul(a, b);
-  }
-};
-struct Div {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    return hn::Div(a, b);
-  }
-};
-/// A NaN operand wins: what the instructions return for one differs between CPUs.
-struct Maximum {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    const auto m = hn::IfThenElse(hn::IsNaN(b), b, hn::Max(a, b));
-    return hn::IfThenElse(hn::IsNaN(a), a, m);
-  }
-};
-struct Minimum {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
-    const auto m = hn::IfThenElse(hn::IsNaN(b), b, hn::Min(a, b));
-    return hn::IfThenElse(hn::IsNaN(a), a, m);
-  }
-};
 
 /// Through double, so that floats are right to the last bit (but for rare ties).
 template <class T>

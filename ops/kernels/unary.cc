@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/unary.cc"
 #include "hwy/foreach_target.h"
-#include "weft/ops/kernels/math-inl.h"
+#include "weft/ops/kernels/exact-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -11,84 +11,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 using kernels::UnaryOp;
-
-struct Neg {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
-    return hn::Neg(x);
-  }
-};
-struct Abs {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
-    return hn::Abs(x);
-  }
-};
-/// NaN stays NaN, zeros keep their sign.
-struct Sign {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    const auto one = hn::CopySign(constant(d, 1.0), x);
-    return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, one));
-  }
-};
-struct Square {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
-    return hn::Mul(x, x);
-  }
-};
-struct Sqrt {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
-    return hn::Sqrt(x);
-  }
-};
-struct Rsqrt {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return hn::Div(constant(d, 1.0), hn::Sqrt(x));
-  }
-};
-struct Reciprocal {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return hn::Div(constant(d, 1.0), x);
-  }
-};
-// Roundings towards 0 keep the sign, which Highway's own code for SSSE3 loses: -0.25 gives -0.
-struct Floor {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::CopySign(hn::Floor(x), x));
-  }
-};
-struct Ceil {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::CopySign(hn::Ceil(x), x));
-  }
-};
-struct Round {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::CopySign(hn::Round(x), x));
-  }
-};
-/// Not max(x, 0): NaN must stay.
-struct Relu {
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
-  }
-};
-struct Clamp {
-  double lo, hi;
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
-    return keep_nan(d, x, hn::Min(hn::Max(x, constant(d, lo)), constant(d, hi)));
-  }
-};
 
 template <class T>
 RowKernel::Function float_row(UnaryOp op) {

@@ -1,0 +1,161 @@
+// Exact operations on vectors of f32 and f64: what a row of one op and a chain of several do to a
+// vector. Included once per target; everything lives in weft::HWY_NAMESPACE.
+#if defined(WEFT_OPS_KERNELS_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_EXACT_INL_H_
+#undef WEFT_OPS_KERNELS_EXACT_INL_H_
+#else
+#define WEFT_OPS_KERNELS_EXACT_INL_H_
+#endif
+
+#include "weft/ops/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// The larger or smaller of two, `b` where one of them is NaN (or both are zeros of any sign): what
+/// the instructions of x86 do, so that NaN costs nothing extra there.
+template <class D>
+HWY_INLINE hn::Vec<D> max_or_second(D d, hn::Vec<D> a, hn::Vec<D> b) {
+#if HWY_ARCH_X86
+  (void)d;
+  return hn::Max(a, b);
+#else
+  return hn::IfThenElse(hn::Gt(a, b), a, b);
+#endif
+}
+template <class D>
+HWY_INLINE hn::Vec<D> min_or_second(D d, hn::Vec<D> a, hn::Vec<D> b) {
+#if HWY_ARCH_X86
+  (void)d;
+  return hn::Min(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
+#endif
+}
+
+// -- One operand ---------------------------------------------------------------------------------
+
+struct Neg {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
+    return hn::Neg(x);
+  }
+};
+struct Abs {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
+    return hn::Abs(x);
+  }
+};
+/// NaN stays NaN, zeros keep their sign.
+struct Sign {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto one = hn::CopySign(constant(d, 1.0), x);
+    return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, one));
+  }
+};
+struct Square {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
+    return hn::Mul(x, x);
+  }
+};
+struct Sqrt {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
+    return hn::Sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return hn::Div(constant(d, 1.0), hn::Sqrt(x));
+  }
+};
+struct Reciprocal {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return hn::Div(constant(d, 1.0), x);
+  }
+};
+// Roundings towards 0 keep the sign, which Highway's own code for SSSE3 loses: -0.25 gives -0.
+struct Floor {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return keep_nan(d, x, hn::CopySign(hn::Floor(x), x));
+  }
+};
+struct Ceil {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return keep_nan(d, x, hn::CopySign(hn::Ceil(x), x));
+  }
+};
+struct Round {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return keep_nan(d, x, hn::CopySign(hn::Round(x), x));
+  }
+};
+/// NaN and -0 stay.
+struct Relu {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return max_or_second(d, hn::Zero(d), x);
+  }
+};
+struct Clamp {
+  double lo, hi;
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return min_or_second(d, constant(d, hi), max_or_second(d, constant(d, lo), x));
+  }
+};
+
+// -- Two operands --------------------------------------------------------------------------------
+
+struct Add {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::Add(a, b);
+  }
+};
+struct Sub {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::Sub(a, b);
+  }
+};
+struct Mul {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::Mul(a, b);
+  }
+};
+struct Div {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
+    return hn::Div(a, b);
+  }
+};
+/// A NaN operand wins, the first of two.
+struct Maximum {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> a, hn::Vec<D> b) const {
+    return keep_nan(d, a, max_or_second(d, a, b));
+  }
+};
+struct Minimum {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> a, hn::Vec<D> b) const {
+    return keep_nan(d, a, min_or_second(d, a, b));
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
