@@ -179,6 +179,19 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
   return result;
 }
 
+Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
+  Graph& graph = scope_.graph();
+  const Dim batch = tokens.size(0), added = tokens.size(1), capacity = graph.dim("capacity");
+  const Value position = graph.input("position", DType::i64, {}, loc);
+  const Value positions = graph.input("positions", ValueType{DType::i64, Shape{batch, added}}, loc);
+  const Value visible =
+      graph.input("visible", ValueType{DType::boolean, Shape{batch, capacity}}, loc);
+  const GptDecoding decoding =
+      decode({.tokens = tokens, .position = position, .position_ids = positions, .mask = visible},
+             capacity, loc);
+  return Program("decode").output("logits", decoding.logits, loc).update(decoding.updates, loc);
+}
+
 void name_outputs(const GptOutputs& outputs) {
   Graph& graph = outputs.logits.graph();
   for (std::size_t i = 0; i < outputs.hidden.size(); ++i)

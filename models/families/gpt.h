@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "weft/graph/ir/program.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/layers/attention.h"
 #include "weft/models/layers/embedding.h"
@@ -92,6 +93,11 @@ class Gpt {
                      SourceLocation loc = SourceLocation::current()) const {
     return decode(tokens, position, Dim(config_.context), loc);
   }
+  /// decode() as a program that a Generator runs. Inputs: `tokens`; "position" as above;
+  /// "positions", i64 [batch, new], where the new tokens stand in their texts; "visible", bool
+  /// [batch, capacity], false for entries of the caches that are padding. Output "logits". The
+  /// symbol "capacity" is the size of the caches. Once per graph.
+  Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
   struct Block {

@@ -3,53 +3,182 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/cache_rows.h"
+#include "weft/models/generate/logits_rules.h"
 
 namespace weft {
+namespace {
 
-Generator::Generator(Session& session, const Program& decode, std::int64_t context)
-    : session_(session), decode_(decode), context_(context) {
-  if (context < 1) throw ArgumentError(fmt::format("context must be at least 1, not {}", context));
+constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+/// Tokens that the model was made for; more either cannot be or is beyond what it was trained on.
+std::int64_t trained_context(const GptConfig& config) {
+  const bool any_length =
+      config.positions == GptPositions::linear_bias || config.positions == GptPositions::none;
+  return any_length ? kEndless : config.context;
 }
 
-Tensor Generator::step(std::span<const std::int32_t> tokens, std::int64_t position) {
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  const Results results = session_.run(decode_,
-                                       {{"tokens", Tensor::of<std::int32_t>({1, count}, tokens)},
-                                        {"position", Tensor::of<std::int64_t>({}, {position})}},
-                                       {.dims = {{"capacity", capacity_}}});
-  return results["logits"];
+}  // namespace
+
+/// Rows of text and what the caches hold of them.
+struct Generator::Batch {
+  std::vector<TokenIds> texts;  // without padding
+  std::int64_t limit;           // most ids of a text that the caches may hold
+  std::int64_t capacity;
+  std::int64_t filled = 0;            // columns of the caches, the same in every row
+  std::vector<std::int64_t> padding;  // columns in front of each row
+  Tensor visible;                     // bool [rows, capacity]
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
+};
+
+Generator::Generator(Session& session, const Program& decode, const GptConfig& config)
+    : session_(session), decode_(decode), config_(config), knows_padding_(false) {
+  const Graph& graph = session.graph();
+  const Value tokens = graph.find_input("tokens"), visible = graph.find_input("visible");
+  if (!tokens.defined())
+    throw ArgumentError("the graph has no input 'tokens': Gpt::decode_program makes what runs");
+  id_type_ = tokens.dtype();
+  for (const Value input : decode.inputs())
+    knows_padding_ = knows_padding_ || (visible.defined() && input == visible);
 }
 
-std::vector<std::int32_t> Generator::generate(std::span<const std::int32_t> prompt,
-                                              std::int64_t count, const SamplingOptions& options,
-                                              const std::function<bool(std::int32_t)>& on_token) {
-  options.check();
-  if (prompt.empty()) throw ArgumentError("the prompt is empty: a first token is needed to go on");
-  const auto given = static_cast<std::int64_t>(prompt.size());
-  // Caches are as small as this text allows; another size means other caches.
-  const std::int64_t capacity = std::min(context_, given + count);
-  if (capacity != capacity_) session_.reset_caches();
-  capacity_ = capacity;
-
-  std::vector<std::int32_t> text(prompt.begin(), prompt.end());
-  std::vector<std::int32_t> pending(prompt.end() - std::min(given, context_), prompt.end());
-  std::int64_t cached = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Tensor logits = step(pending, cached);
-    cached += static_cast<std::int64_t>(pending.size());
-    const std::int32_t token = sample_token(logits.span<float>(), options, 0, i);
-    text.push_back(token);
-    if (on_token && !on_token(token)) break;
-    pending = {token};
-    if (cached == capacity_) {
-      const std::int64_t kept = std::max<std::int64_t>(1, context_ / 2);
-      pending.assign(text.end() - std::min<std::int64_t>(kept, capacity_), text.end());
-      cached = 0;
+Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
+  const Tensor tokens = ids_tensor(columns);
+  const std::int64_t rows = tokens.size(0), added = tokens.size(1);
+  NamedTensors feeds = {{"tokens", tokens.to(id_type_)},
+                        {"position", Tensor::of<std::int64_t>({}, {batch.filled})}};
+  if (knows_padding_) {
+    Tensor positions = Tensor::empty(DType::i64, {rows, added});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < added; ++i) {
+        // Padding stands anywhere, and so do rows that ended: nobody looks at them.
+        std::int64_t at = batch.filled + i - batch.padding[static_cast<std::size_t>(r)];
+        if (config_.positions == GptPositions::learned) at = std::min(at, config_.context - 1);
+        positions.mutable_data<std::int64_t>()[r * added + i] = std::max<std::int64_t>(at, 0);
+      }
     }
+    feeds.emplace_back("positions", positions);
+    feeds.emplace_back("visible", batch.visible);
   }
-  return {text.begin() + given, text.end()};
+  batch.filled += added;
+  return session_.run(decode_, feeds, {.dims = {{"capacity", batch.capacity}}})["logits"];
+}
+
+Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position,
+                       const Tensor& parents) {
+  std::vector<TokenIds> columns;
+  if (position > 0) {
+    // Rows of one prompt have the same padding, so that only texts and caches move.
+    if (rows_move(parents)) {
+      if (!reorder_) reorder_ = make_reorder_program(decode_);
+      session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = {{"capacity", batch.capacity}}});
+      const std::vector<TokenIds> before = batch.texts;
+      for (std::size_t r = 0; r < before.size(); ++r)
+        batch.texts[r] = before[static_cast<std::size_t>(parents.data<std::int64_t>()[r])];
+    }
+    columns = ids_rows(tokens);
+    for (std::size_t r = 0; r < columns.size(); ++r)
+      batch.texts[r].insert(batch.texts[r].end(), columns[r].begin(), columns[r].end());
+    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(batch, columns);
+  }
+  // From the beginning: all texts, as far as there is room, with the longest in the first column.
+  columns.clear();
+  std::size_t longest = 0;
+  for (TokenIds& text : batch.texts) {
+    const auto length = static_cast<std::int64_t>(text.size());
+    if (length > batch.limit) {
+      const std::int64_t kept =
+          position == 0 ? batch.limit : std::max<std::int64_t>(1, batch.limit / 2);
+      text.erase(text.begin(), text.end() - kept);
+    }
+    longest = std::max(longest, text.size());
+  }
+  batch.filled = 0;
+  batch.visible = Tensor::full(DType::boolean, {batch.rows(), batch.capacity}, 1);
+  for (std::size_t r = 0; r < batch.texts.size(); ++r) {
+    const std::size_t padding = longest - batch.texts[r].size();
+    if (padding > 0 && !knows_padding_)
+      throw ArgumentError(
+          "the model's file is older than batches of prompts of unequal length: generate from one "
+          "at a time");
+    batch.padding[r] = static_cast<std::int64_t>(padding);
+    columns.emplace_back(padding, 0);
+    columns.back().insert(columns.back().end(), batch.texts[r].begin(), batch.texts[r].end());
+    std::fill_n(batch.visible.mutable_data<bool>() + static_cast<std::int64_t>(r) * batch.capacity,
+                padding, false);
+  }
+  return decode(batch, columns);
+}
+
+SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> texts,
+                            const GenerationOptions& options, const OnToken& on_token) {
+  options.check();
+  const bool learned = config_.positions == GptPositions::learned;
+  Batch batch{{}, options.slide ? trained_context(config_) : kEndless, 0, 0, {}, {}};
+  for (std::size_t p = 0; p < texts.size(); ++p) {
+    const auto columns = static_cast<std::int64_t>(starts.ids[p].size());
+    const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
+    const std::int64_t most = length_rules(options, columns - padding).max;
+    if (learned && !options.slide && most > config_.context) {
+      throw ArgumentError(
+          fmt::format("a sequence of {} ids is beyond the {} positions of the model (let the "
+                      "window slide, or generate less)",
+                      most, config_.context));
+    }
+    batch.capacity = std::max(batch.capacity, most + padding);
+    for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) batch.texts.push_back(texts[p]);
+  }
+  batch.capacity = std::min(batch.capacity, batch.limit);
+  batch.padding.resize(batch.texts.size());
+  session_.reset_caches();
+  return search([&](const Tensor& tokens, std::int64_t position,
+                    const Tensor& parents) { return step(batch, tokens, position, parents); },
+                starts, options, on_token);
+}
+
+SearchResult Generator::generate(const std::vector<TokenIds>& prompts,
+                                 const GenerationOptions& options, const OnToken& on_token) {
+  if (prompts.empty()) throw ArgumentError("there is no prompt");
+  std::size_t longest = 0;
+  for (const TokenIds& prompt : prompts) {
+    if (prompt.empty())
+      throw ArgumentError("the prompt is empty: a first token is needed to go on");
+    longest = std::max(longest, prompt.size());
+  }
+  SearchStarts starts;
+  for (const TokenIds& prompt : prompts) {
+    starts.padding.push_back(static_cast<std::int64_t>(longest - prompt.size()));
+    starts.ids.emplace_back(longest - prompt.size(), options.pad_id);
+    starts.ids.back().insert(starts.ids.back().end(), prompt.begin(), prompt.end());
+  }
+  return run(starts, prompts, options, on_token);
+}
+
+SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
+                                 const GenerationOptions& options, const OnToken& on_token) {
+  if (prompts.dtype() != DType::i64 || prompts.rank() != 2 || prompts.numel() == 0 ||
+      (mask.defined() && (mask.dtype() != DType::i64 || mask.sizes() != prompts.sizes()))) {
+    throw ShapeError(
+        fmt::format("prompts must be i64 [prompts, length] and not empty, and so the mask, not {}",
+                    prompts.type_str()));
+  }
+  const SearchStarts starts{ids_rows(prompts)};
+  std::vector<TokenIds> texts = starts.ids;
+  for (std::size_t p = 0; mask.defined() && p < texts.size(); ++p) {
+    TokenIds tokens;
+    for (std::size_t i = 0; i < texts[p].size(); ++i) {
+      if (mask.data<std::int64_t>()[p * texts[p].size() + i] != 0) tokens.push_back(texts[p][i]);
+    }
+    if (tokens.empty()) throw ArgumentError(fmt::format("prompt {} is nothing but padding", p));
+    texts[p] = std::move(tokens);
+  }
+  SearchResult result = run(starts, std::move(texts), options, on_token);
+  fill_up(result.sequences, options.pad_id);
+  return result;
 }
 
 }  // namespace weft

@@ -1,38 +1,51 @@
-// Writing: tokens from a language model, one at a time.
+// Generating with decoders (GPT) over caches of keys and values.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/generate/sampling.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/generate/search.h"
 
 namespace weft {
 
-/// Generates with the `decode` program of LanguageModelPrograms: every token costs one step over a
-/// key/value cache. When the model's context is full, the later half of the text is kept and its
-/// keys and values are computed anew (positions are learned, so cached ones cannot move).
+/// Generates with a program that Gpt::decode_program made: every id costs one step. Prompts of
+/// unequal length stand in one batch with padding on the left, which nobody sees and which has no
+/// position.
 class Generator {
  public:
   /// Session and program must outlive the Generator; the session may be training between calls.
-  Generator(Session& session, const Program& decode, std::int64_t context);
+  /// Programs of files from before "visible" was an input know no padding: their prompts must be of
+  /// one length.
+  Generator(Session& session, const Program& decode, const GptConfig& config);
 
-  /// `count` tokens that follow `prompt` (only the last `context` tokens of it are read). Calls
-  /// on_token after each, which ends early by returning false. A function of the variables, prompt
-  /// and options alone. Throws ArgumentError for an empty prompt and for options out of range.
-  std::vector<std::int32_t> generate(std::span<const std::int32_t> prompt, std::int64_t count,
-                                     const SamplingOptions& options = {},
-                                     const std::function<bool(std::int32_t)>& on_token = {});
+  /// Continues each prompt as if it were alone (greedily to the same ids but for ties within
+  /// rounding): lengths count its own ids. Sequences begin with the prompt. Throws as search();
+  /// ArgumentError for an empty prompt and where learned positions do not reach the longest
+  /// sequence and `slide` is off.
+  SearchResult generate(const std::vector<TokenIds>& prompts, const GenerationOptions& options = {},
+                        const OnToken& on_token = {});
+
+  /// Continues `prompts`, i64 [prompts, length]; `mask`, of the same type or undefined, has 0 for
+  /// padding, which is on the left. As in Hugging Face's library lengths count the padding, rules
+  /// see it, and shorter sequences are filled up with pad_id.
+  SearchResult generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options,
+                        const OnToken& on_token = {});
 
  private:
-  /// Runs `tokens` after `position` cached ones: logits of the last.
-  Tensor step(std::span<const std::int32_t> tokens, std::int64_t position);
+  struct Batch;
+  SearchResult run(const SearchStarts& starts, std::vector<TokenIds> texts,
+                   const GenerationOptions& options, const OnToken& on_token);
+  Tensor step(Batch& batch, const Tensor& tokens, std::int64_t position, const Tensor& parents);
+  Tensor decode(Batch& batch, const std::vector<TokenIds>& columns);
 
   Session& session_;
-  const Program& decode_;
-  std::int64_t context_;
-  std::int64_t capacity_ = 0;
+  Program decode_;
+  std::optional<Program> reorder_;  // made when beams first need it
+  GptConfig config_;
+  DType id_type_;
+  bool knows_padding_;
 };
 
 }  // namespace weft

@@ -1,66 +1,83 @@
 #include "weft/models/generate/sampling.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <vector>
+#include <functional>
 
-#include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/models/generate/logits_rules.h"
 
 namespace weft {
+namespace {
 
-void SamplingOptions::check() const {
-  if (!(temperature > 0) || std::isinf(temperature)) {
-    throw ArgumentError(
-        fmt::format("temperature must be positive, not {} (for the most likely token use greedy)",
-                    temperature));
+void keep_top_k(std::int64_t k, std::vector<double>& scores) {
+  if (k == 0 || k >= static_cast<std::int64_t>(scores.size())) return;
+  std::vector<double> sorted = scores;
+  const auto last = sorted.begin() + (k - 1);
+  std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
+  const double least = *last;
+  for (double& score : scores) {
+    if (score < least) score = kForbidden;
   }
-  if (top_k < 0) throw ArgumentError(fmt::format("top_k must be 0 (all) or more, not {}", top_k));
-  if (!(top_p > 0 && top_p <= 1))
-    throw ArgumentError(fmt::format("top_p must be in (0, 1], not {}", top_p));
 }
 
-std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options,
-                          std::int64_t row, std::int64_t index) {
-  const auto best = std::max_element(logits.begin(), logits.end());
-  if (best == logits.end() || !std::isfinite(*best) ||
-      std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); })) {
-    throw DataError("the model's logits are not finite: its weights may have diverged in training");
+void keep_top_p(double p, std::vector<double>& scores) {
+  if (p >= 1) return;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] != kForbidden) order.push_back(i);
   }
-  if (options.greedy) return static_cast<std::int32_t>(best - logits.begin());
-
-  std::vector<std::int32_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
-  });
-  if (options.top_k > 0 && options.top_k < static_cast<std::int64_t>(order.size()))
-    order.resize(static_cast<std::size_t>(options.top_k));
-
-  std::vector<double> mass(order.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<double> mass;
   double total = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const double logit = logits[static_cast<std::size_t>(order[i])];
-    total += mass[i] = std::exp((logit - *best) / options.temperature);
+  for (const std::size_t i : order) {
+    mass.push_back(std::exp(scores[i] - scores[order.front()]));
+    total += mass.back();
   }
-  // The nucleus: tokens are sorted, so it ends where the running sum reaches top_p.
-  std::size_t kept = 0;
-  double nucleus = 0;
-  while (kept < order.size() && (kept == 0 || nucleus < options.top_p * total))
-    nucleus += mass[kept++];
+  // The nucleus ends where the running sum reaches p.
+  double before = 0;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    if (rank > 0 && before >= p * total) scores[order[rank]] = kForbidden;
+    before += mass[rank];
+  }
+}
 
-  const RandomStream stream{stable_hash("weft.sample", options.seed),
-                            static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(index)};
-  const PhiloxBlock block = stream.block(0);
-  double left = uniform_double(block[0], block[1]) * nucleus;
-  for (std::size_t i = 0; i + 1 < kept; ++i) {
-    if (left < mass[i]) return order[i];
-    left -= mass[i];
+void keep_min_p(double p, std::vector<double>& scores) {
+  if (p == 0) return;
+  const double best = *std::max_element(scores.begin(), scores.end());
+  for (double& score : scores) {
+    if (std::exp(score - best) < p) score = kForbidden;
   }
-  return order[kept - 1];
+}
+
+}  // namespace
+
+void filter_scores(const SamplingOptions& options, std::vector<double>& scores) {
+  for (double& score : scores) score /= options.temperature;
+  keep_top_k(options.top_k, scores);
+  keep_top_p(options.top_p, scores);
+  keep_min_p(options.min_p, scores);
+}
+
+std::int64_t draw_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
+                     std::int64_t index) {
+  const double best = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (const double score : scores) total += std::exp(score - best);
+  const RandomStream stream{stable_hash("weft.sample", seed), static_cast<std::uint32_t>(row),
+                            static_cast<std::uint32_t>(index)};
+  const PhiloxBlock block = stream.block(0);
+  double left = uniform_double(block[0], block[1]) * total;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] == kForbidden) continue;
+    last = static_cast<std::int64_t>(i);
+    const double mass = std::exp(scores[i] - best);
+    if (left < mass) return last;
+    left -= mass;
+  }
+  return last;  // rounding
 }
 
 }  // namespace weft

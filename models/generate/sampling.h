@@ -1,26 +1,20 @@
-// Choosing the next token from logits.
+// Drawing the next id.
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
+
+#include "weft/models/generate/options.h"
 
 namespace weft {
 
-struct SamplingOptions {
-  bool greedy = false;       // always the most likely token (the first of equals)
-  double temperature = 1.0;  // logits are divided by it; > 0
-  std::int64_t top_k = 0;    // only the k most likely tokens; 0 = all
-  double top_p = 1.0;        // only the fewest most likely tokens that hold this much probability
-  std::uint64_t seed = 1;
+/// Divides scores by the temperature and gives those that top_k, top_p and min_p drop the score
+/// -inf. At least one id stays.
+void filter_scores(const SamplingOptions& options, std::vector<double>& scores);
 
-  /// Throws ArgumentError naming the option, its value and what is allowed.
-  void check() const;
-};
-
-/// The next token for one row of logits. The draw is a function of (seed, row, index) alone,
-/// `index` counting the tokens of the row. Filters apply in the order temperature, top_k, top_p
-/// (Holtzman et al. 2020). Throws DataError where the logits are not numbers.
-std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options,
-                          std::int64_t row, std::int64_t index);
+/// An id with probability softmax(scores). The draw is a function of (seed, row, index) and the
+/// scores, `index` counting the new ids of the row. At least one score must be finite.
+std::int64_t draw_id(const std::vector<double>& scores, std::uint64_t seed, std::int64_t row,
+                     std::int64_t index);
 
 }  // namespace weft

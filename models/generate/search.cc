@@ -4,281 +4,182 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/sampling.h"
+#include "weft/models/generate/search_model.h"
 
 namespace weft {
 namespace {
 
-using Ids = std::vector<std::int64_t>;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+/// Every id that the options name, to be looked up in scores.
+TokenIds named_ids(const GenerationOptions& options) {
+  TokenIds ids = options.never;
+  for (const TokenIds* more : {&options.forbidden, &options.forbidden_first, &options.stop_ids})
+    ids.insert(ids.end(), more->begin(), more->end());
+  for (const auto& sequence : options.forbidden_sequences) ids.push_back(sequence.back());
+  for (const auto& [place, id] : options.forced) ids.push_back(id);
+  for (const std::int64_t id : {options.eos_id, options.forced_eos_id, options.forced_bos_id})
+    ids.push_back(std::max<std::int64_t>(id, 0));
+  return ids;
+}
 
-Tensor tensor_of(const std::vector<Ids>& rows, std::size_t begin) {
-  const std::size_t width = rows.front().size() - begin;
-  std::vector<std::int64_t> flat;
-  for (const Ids& row : rows)
-    flat.insert(flat.end(), row.begin() + static_cast<std::ptrdiff_t>(begin), row.end());
+bool ends_with(std::span<const std::int64_t> ids, const TokenIds& end) {
+  return ids.size() >= end.size() &&
+         std::equal(end.begin(), end.end(), ids.end() - static_cast<long>(end.size()));
+}
+
+}  // namespace
+
+std::int64_t rows_per_prompt(const GenerationOptions& options) {
+  return std::max(options.beams, options.results);
+}
+
+Tensor ids_tensor(const std::vector<TokenIds>& rows) {
+  TokenIds flat;
+  for (const TokenIds& row : rows) flat.insert(flat.end(), row.begin(), row.end());
   return Tensor::of<std::int64_t>(
-      {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}, flat);
+      {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows.front().size())},
+      flat);
 }
 
-std::vector<double> log_softmax(const float* logits, std::int64_t n, const Ids& never) {
-  std::vector<double> scores(logits, logits + n);
-  for (const std::int64_t id : never) scores[static_cast<std::size_t>(id)] = kNever;
-  const double most = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  for (const double s : scores) sum += std::exp(s - most);
-  for (double& s : scores) s -= most + std::log(sum);
-  return scores;
+std::vector<TokenIds> ids_rows(const Tensor& ids) {
+  std::vector<TokenIds> rows;
+  for (std::int64_t r = 0; r < ids.size(0); ++r) {
+    const std::int64_t* row = ids.data<std::int64_t>() + r * ids.size(1);
+    rows.emplace_back(row, row + ids.size(1));
+  }
+  return rows;
 }
 
-/// What the options forbid after `ids`, and what they force.
-void apply(const SearchOptions& options, const Ids& ids, std::size_t start,
-           std::vector<double>& scores) {
-  const auto length = static_cast<std::int64_t>(ids.size());
-  if (const std::int64_t n = options.no_repeat_ngram; n > 0 && length >= n) {
-    const std::ptrdiff_t tail = n - 1;
-    for (auto at = ids.begin(); at + tail < ids.end(); ++at) {
-      if (std::equal(at, at + tail, ids.end() - tail))
-        scores[static_cast<std::size_t>(at[tail])] = kNever;
+void fill_up(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group) {
+  const std::size_t step = group == 0 ? sequences.size() : static_cast<std::size_t>(group);
+  for (std::size_t first = 0; first < sequences.size(); first += step) {
+    const std::size_t end = std::min(first + step, sequences.size());
+    std::size_t longest = 0;
+    for (std::size_t i = first; i < end; ++i) longest = std::max(longest, sequences[i].size());
+    for (std::size_t i = first; i < end; ++i) sequences[i].resize(longest, pad_id);
+  }
+}
+
+void SearchModel::run(const std::vector<TokenIds>& rows, const TokenIds& parents) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  std::vector<TokenIds> added;
+  for (const TokenIds& row : rows)
+    added.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(seen_), row.end());
+  logits_ = step_(ids_tensor(added), static_cast<std::int64_t>(seen_),
+                  Tensor::of<std::int64_t>({count}, parents));
+  seen_ = rows.front().size();
+  if (logits_.dtype() != DType::f32 || logits_.rank() != 2 || logits_.size(0) != count) {
+    throw ShapeError(
+        fmt::format("a step must give f32[{}, vocab], not {}", count, logits_.type_str()));
+  }
+  for (const std::int64_t id : named_ids(options_)) {
+    if (id < 0 || id >= vocab())
+      throw ArgumentError(fmt::format("the id {} is outside the vocabulary of {}", id, vocab()));
+  }
+}
+
+std::vector<double> SearchModel::logits(std::size_t row) const {
+  const float* first = logits_.data<float>() + static_cast<std::int64_t>(row) * vocab();
+  std::vector<double> result(first, first + vocab());
+  const bool numbers =
+      std::none_of(result.begin(), result.end(), [](double x) { return std::isnan(x); });
+  if (!numbers || !std::isfinite(*std::max_element(result.begin(), result.end())))
+    throw DataError("the model's logits are not finite: its weights may have diverged in training");
+  return result;
+}
+
+SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
+                         const std::vector<PromptRules>& prompts, const GenerationOptions& options,
+                         const OnToken& on_token) {
+  const auto each = static_cast<std::size_t>(rows_per_prompt(options));
+  std::vector<TokenIds> rows;
+  TokenIds same;
+  for (const TokenIds& ids : starts.ids) {
+    for (std::size_t i = 0; i < each; ++i) {
+      same.push_back(static_cast<std::int64_t>(rows.size()));
+      rows.push_back(ids);
     }
   }
-  for (const std::int64_t id : options.forbidden) scores[static_cast<std::size_t>(id)] = kNever;
-  if (options.eos_id >= 0 && length < options.min_length)
-    scores[static_cast<std::size_t>(options.eos_id)] = kNever;
-  const auto force = [&](std::int64_t id) {
-    std::fill(scores.begin(), scores.end(), kNever);
-    scores[static_cast<std::size_t>(id)] = 0;
-  };
-  if (options.forced_bos_id >= 0 && ids.size() == start) force(options.forced_bos_id);
-  if (options.forced_eos_id >= 0 && length == options.max_length - 1) force(options.forced_eos_id);
-}
-
-/// The model's word on the last of `rows`, which have `seen` ids that it knows already.
-class Model {
- public:
-  Model(const DecodeStep& step, const SearchOptions& options) : step_(step), options_(options) {}
-
-  Tensor operator()(const std::vector<Ids>& rows, const std::vector<std::int64_t>& parents) {
-    const auto count = static_cast<std::int64_t>(rows.size());
-    const Tensor logits = step_(tensor_of(rows, seen_), static_cast<std::int64_t>(seen_),
-                                Tensor::of<std::int64_t>({count}, parents));
-    seen_ = rows.front().size();
-    if (logits.dtype() != DType::f32 || logits.rank() != 2 || logits.size(0) != count)
-      throw ShapeError(
-          fmt::format("a step must give f32[{}, vocab], not {}", count, logits.type_str()));
-    Ids ids = options_.never;
-    ids.insert(ids.end(), options_.forbidden.begin(), options_.forbidden.end());
-    for (const std::int64_t id : {options_.eos_id, options_.forced_eos_id, options_.forced_bos_id})
-      ids.push_back(std::max<std::int64_t>(id, 0));
-    for (const std::int64_t id : ids) {
-      if (id < 0 || id >= logits.size(1))
-        throw ArgumentError(
-            fmt::format("the id {} is outside the vocabulary of {}", id, logits.size(1)));
-    }
-    return logits;
-  }
-
- private:
-  const DecodeStep& step_;
-  const SearchOptions& options_;
-  std::size_t seen_ = 0;
-};
-
-/// All as long as the longest.
-void fill_up(std::vector<Ids>& rows, std::int64_t pad_id) {
-  std::size_t longest = 0;
-  for (const Ids& row : rows) longest = std::max(longest, row.size());
-  for (Ids& row : rows) row.resize(longest, pad_id);
-}
-
-SearchResult greedy(const DecodeStep& step, std::vector<Ids> rows, const SearchOptions& options) {
-  Model model(step, options);
-  const std::size_t start = rows.front().size();
-  std::vector<std::int64_t> same(rows.size());
-  for (std::size_t r = 0; r < same.size(); ++r) same[r] = static_cast<std::int64_t>(r);
   std::vector<bool> done(rows.size());
-  while (static_cast<std::int64_t>(rows.front().size()) < options.max_length &&
-         std::find(done.begin(), done.end(), false) != done.end()) {
-    const Tensor logits = model(rows, same);
-    const std::int64_t vocab = logits.size(1);
+  SearchResult result;
+  result.sequences.resize(rows.size());
+  const std::size_t start = rows.front().size();
+  for (bool more = true; more;) {
+    model.run(rows, same);
+    more = false;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (done[r]) {
         rows[r].push_back(options.pad_id);
         continue;
       }
-      const float* row = logits.data<float>() + static_cast<std::int64_t>(r) * vocab;
-      std::vector<double> scores(row, row + vocab);
-      apply(options, rows[r], start, scores);
-      const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
-      rows[r].push_back(best);
-      done[r] = best == options.eos_id;
-    }
-  }
-  return {std::move(rows), {}};
-}
-
-struct Hypothesis {
-  Ids ids;
-  double score;
-};
-
-/// The finished sequences of one prompt.
-class Finished {
- public:
-  explicit Finished(const SearchOptions& options) : options_(options) {}
-
-  void add(const Ids& ids, double sum) {
-    kept_.push_back({ids, sum / penalty(ids.size())});
-    std::stable_sort(kept_.begin(), kept_.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-    if (kept_.size() > static_cast<std::size_t>(options_.beams)) kept_.pop_back();
-  }
-  /// Nothing better can come of a sequence of `length` whose best candidate has this sum.
-  bool done(double best_sum, std::size_t length) const {
-    if (kept_.size() < static_cast<std::size_t>(options_.beams)) return false;
-    return options_.early_stopping || kept_.back().score >= best_sum / penalty(length);
-  }
-  const std::vector<Hypothesis>& kept() const { return kept_; }
-
- private:
-  double penalty(std::size_t length) const {
-    return std::pow(static_cast<double>(length), options_.length_penalty);
-  }
-  const SearchOptions& options_;
-  std::vector<Hypothesis> kept_;  // best first
-};
-
-struct Candidate {
-  double sum;
-  std::int64_t row, id;
-};
-
-/// The 2 * beams best continuations of one prompt's rows, best first.
-std::vector<Candidate> candidates(const Tensor& logits, const std::vector<Ids>& rows,
-                                  const std::vector<double>& sums, std::size_t first_row,
-                                  std::size_t start, const SearchOptions& options) {
-  const std::int64_t vocab = logits.size(1);
-  std::vector<Candidate> all;
-  const auto beams = static_cast<std::size_t>(options.beams);
-  for (std::size_t r = first_row; r < first_row + beams; ++r) {
-    const auto row = static_cast<std::int64_t>(r);
-    std::vector<double> scores =
-        log_softmax(logits.data<float>() + row * vocab, vocab, options.never);
-    apply(options, rows[r], start, scores);
-    for (std::int64_t id = 0; id < vocab; ++id)
-      all.push_back({sums[r] + scores[static_cast<std::size_t>(id)], row, id});
-  }
-  const std::size_t count = std::min(2 * beams, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      if (a.sum != b.sum) return a.sum > b.sum;
-                      return a.row != b.row ? a.row < b.row : a.id < b.id;
-                    });
-  all.resize(count);
-  return all;
-}
-
-SearchResult beam_search(const DecodeStep& step, const std::vector<Ids>& starts,
-                         const SearchOptions& options) {
-  Model model(step, options);
-  const std::size_t start = starts.front().size();
-  const auto beams = static_cast<std::size_t>(options.beams);
-  std::vector<Ids> rows;
-  std::vector<double> sums;
-  std::vector<std::int64_t> parents;
-  for (const Ids& ids : starts) {
-    for (std::size_t b = 0; b < beams; ++b) {
-      parents.push_back(static_cast<std::int64_t>(rows.size()));
-      rows.push_back(ids);
-      sums.push_back(b == 0 ? 0 : -1e9);  // one row speaks for all at the start
-    }
-  }
-  std::vector<Finished> finished(starts.size(), Finished(options));
-  std::vector<bool> done(starts.size());
-  while (static_cast<std::int64_t>(rows.front().size()) < options.max_length &&
-         std::find(done.begin(), done.end(), false) != done.end()) {
-    const Tensor logits = model(rows, parents);
-    std::vector<Ids> next;
-    std::vector<double> next_sums;
-    parents.clear();
-    const auto go_on = [&](std::size_t row, std::int64_t id, double sum) {
-      next.push_back(rows[row]);
-      next.back().push_back(id);
-      next_sums.push_back(sum);
-      parents.push_back(static_cast<std::int64_t>(row));
-    };
-    for (std::size_t p = 0; p < starts.size(); ++p) {
-      if (done[p]) {
-        for (std::size_t b = 0; b < beams; ++b) go_on(p * beams + b, options.pad_id, 0);
-        continue;
+      const PromptRules& prompt = prompts[r / each];
+      const auto row = static_cast<std::int64_t>(r);
+      std::vector<double> scores = model.logits(r);
+      apply_rules(options, prompt.lengths, prompt.counted(rows[r]), scores);
+      const auto best = std::max_element(scores.begin(), scores.end());
+      if (*best == kForbidden) {
+        throw DataError(fmt::format(
+            "the options forbid every id of the vocabulary after {} ids of row {}: nothing can "
+            "follow",
+            prompt.length(rows[r]), row));
       }
-      const auto best = candidates(logits, rows, sums, p * beams, start, options);
-      for (std::size_t rank = 0; rank < best.size() && next.size() < (p + 1) * beams; ++rank) {
-        const Candidate& c = best[rank];
-        const auto row = static_cast<std::size_t>(c.row);
-        if (c.id != options.eos_id) {
-          go_on(row, c.id, c.sum);
-        } else if (rank < beams) {
-          finished[p].add(rows[row], c.sum);
-        }
+      std::int64_t id = best - scores.begin();
+      if (options.sampling) {
+        filter_scores(*options.sampling, scores);
+        id = draw_id(scores, options.sampling->seed, row,
+                     prompt.length(rows[r]) - prompt.lengths.start);
       }
-      // A vocabulary smaller than the beams leaves some without a candidate.
-      while (next.size() < (p + 1) * beams) go_on(p * beams, options.pad_id, kNever);
-      done[p] = finished[p].done(best.front().sum, rows[p * beams].size());
-    }
-    rows = std::move(next);
-    sums = std::move(next_sums);
-  }
-
-  SearchResult result;
-  for (std::size_t p = 0; p < starts.size(); ++p) {
-    for (std::size_t b = 0; !done[p] && b < beams; ++b)
-      finished[p].add(rows[p * beams + b], sums[p * beams + b]);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(options.results); ++i) {
-      const Hypothesis& h = finished[p].kept().at(i);
-      result.sequences.push_back(h.ids);
-      if (static_cast<std::int64_t>(h.ids.size()) < options.max_length)
-        result.sequences.back().push_back(options.eos_id);
-      result.scores.push_back(h.score);
+      rows[r].push_back(id);
+      const auto fresh = std::span<const std::int64_t>(rows[r]).subspan(start);
+      bool ends = options.is_end(id) || prompt.full(rows[r]);
+      for (const TokenIds& end : options.stop_sequences) ends = ends || ends_with(fresh, end);
+      if (options.stop && options.stop(row, fresh)) ends = true;
+      if (on_token && !on_token(row, id)) ends = true;
+      done[r] = ends;
+      more = more || !ends;
+      if (ends) {
+        const auto counted = prompt.counted(rows[r]);
+        result.sequences[r].assign(counted.begin(), counted.end());
+      }
     }
   }
-  fill_up(result.sequences, options.pad_id);
   return result;
 }
 
-}  // namespace
-
-void SearchOptions::check() const {
-  const auto at_least = [](const char* name, std::int64_t value, std::int64_t low) {
-    if (value < low)
-      throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
-  };
-  at_least("beams", beams, 1);
-  at_least("max_length", max_length, 1);
-  at_least("min_length", min_length, 0);
-  at_least("no_repeat_ngram", no_repeat_ngram, 0);
-  at_least("eos_id", eos_id, -1);
-  at_least("results", results, 1);
-  if (results > beams)
-    throw ArgumentError(fmt::format("results must be at most beams, {}, not {}", beams, results));
-  if (!std::isfinite(length_penalty))
-    throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
+SearchResult search(const DecodeStep& step, const SearchStarts& starts,
+                    const GenerationOptions& options, const OnToken& on_token) {
+  options.check();
+  if (on_token && options.beams > 1)
+    throw ArgumentError("ids of beams are known at the end only: on_token needs beams 1");
+  if (starts.ids.empty() || starts.ids.front().empty())
+    throw ArgumentError("there is no id to start from");
+  std::vector<PromptRules> prompts;
+  for (std::size_t p = 0; p < starts.ids.size(); ++p) {
+    const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding.at(p);
+    const auto length = static_cast<std::int64_t>(starts.ids[p].size()) - padding;
+    if (starts.ids[p].size() != starts.ids.front().size() || padding < 0 || length < 1)
+      throw ArgumentError("starts must have one length, and an id that is no padding each");
+    prompts.push_back({padding, length_rules(options, length)});
+    if (prompts.back().lengths.max <= length) {
+      throw ArgumentError(
+          fmt::format("the prompt has {} tokens, {} is {}: nothing is left to generate", length,
+                      options.max_new >= 0 ? "max_new" : "max_length",
+                      options.max_new >= 0 ? options.max_new : options.max_length));
+    }
+  }
+  SearchModel model(step, options);
+  return options.beams == 1 ? follow_rows(model, starts, prompts, options, on_token)
+                            : beam_search(model, starts, prompts, options);
 }
 
-SearchResult search(const DecodeStep& step, const Tensor& starts, const SearchOptions& options) {
-  options.check();
+SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
+                    const OnToken& on_token) {
   if (starts.dtype() != DType::i64 || starts.rank() != 2 || starts.numel() == 0)
     throw ShapeError(fmt::format("starts must be i64 [prompts, length] and not empty, not {}",
                                  starts.type_str()));
-  std::vector<Ids> rows;
-  for (std::int64_t p = 0; p < starts.size(0); ++p) {
-    const std::int64_t* ids = starts.data<std::int64_t>() + p * starts.size(1);
-    rows.emplace_back(ids, ids + starts.size(1));
-  }
-  return options.beams == 1 ? greedy(step, std::move(rows), options)
-                            : beam_search(step, rows, options);
+  return search(step, SearchStarts{ids_rows(starts)}, options, on_token);
 }
 
 }  // namespace weft

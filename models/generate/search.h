@@ -1,4 +1,4 @@
-// Searching for the most likely continuation: greedily, or with beams.
+// Generating over any model that is run step by step: greedily, by drawing, or with beams.
 #pragma once
 
 #include <cstdint>
@@ -6,46 +6,56 @@
 #include <vector>
 
 #include "weft/core/tensor.h"
+#include "weft/models/generate/options.h"
 
 namespace weft {
 
-struct SearchOptions {
-  std::int64_t beams = 1;        // 1 = greedy: always the most likely token (the first of equals)
-  std::int64_t max_length = 20;  // ids, with those that the sequence starts from
-  std::int64_t min_length = 0;   // no eos_id before there are as many
-  std::int64_t eos_id = -1;      // ends a sequence; -1 = none
-  std::int64_t pad_id = 0;       // fills up what ended earlier
-  /// The only possible id in the last place before max_length, or after the start; -1 = none.
-  std::int64_t forced_eos_id = -1, forced_bos_id = -1;
-  std::int64_t no_repeat_ngram = 0;  // n: no n adjacent ids occur twice in a sequence; 0 = may
-  std::vector<std::int64_t> forbidden = {};  // ids that are not taken; others are scored as ever
-  // Beams only.
-  double length_penalty = 1;             // scores are divided by length^length_penalty
-  bool early_stopping = false;           // done as soon as there are `beams` finished sequences
-  std::int64_t results = 1;              // best sequences per prompt, at most `beams`
-  std::vector<std::int64_t> never = {};  // ids that are not even scored (padding, in Marian)
-
-  /// Throws ArgumentError naming the option, its value and what is allowed.
-  void check() const;
-};
-
 /// Logits f32 [rows, vocab] of what follows `tokens` i64 [rows, new], which stand after `position`
 /// ids that the model has seen already; row r goes on from row parents[r] (i64 [rows]), one of the
-/// same prompt. Every prompt has `beams` rows.
+/// same prompt. Every prompt has as many rows, next to each other: `beams`, or `results` draws.
 using DecodeStep =
     std::function<Tensor(const Tensor& tokens, std::int64_t position, const Tensor& parents)>;
+/// Rows per prompt.
+std::int64_t rows_per_prompt(const GenerationOptions& options);
+
+/// What sequences start from, one per prompt, all of one length.
+struct SearchStarts {
+  std::vector<TokenIds> ids;
+  /// As many ids in front of each are padding: no length counts them and no rule sees them. Empty:
+  /// none.
+  std::vector<std::int64_t> padding = {};
+};
+
+/// Told every new id of every row as it comes, row by row; false ends that row.
+using OnToken = std::function<bool(std::int64_t row, std::int64_t id)>;
 
 struct SearchResult {
-  /// `results` sequences per prompt, best first, as long as the longest.
-  std::vector<std::vector<std::int64_t>> sequences;
-  /// Beams only: sum of log-probabilities / length^length_penalty, eos_id not counted as length.
+  /// `results` sequences per prompt, best first, with what they start from, padding left out. With
+  /// their end, where they ended before they were at full length.
+  std::vector<TokenIds> sequences;
+  /// Beams only: sum of log-probabilities / length^length_penalty, the end not counted as length.
   std::vector<double> scores;
 };
 
-/// Continues `starts`, i64 [prompts, length]. Beams work as in Hugging Face's library: of the 2 *
-/// beams best candidates of a prompt those with eos_id among the first `beams` finish a sequence,
-/// others go on. Log-probabilities are computed in double, so that ties do not depend on the CPU.
-/// Throws ArgumentError for options out of range, ShapeError for logits of another shape.
-SearchResult search(const DecodeStep& step, const Tensor& starts, const SearchOptions& options);
+/// Continues `starts`. Beams work as in Hugging Face's library: of the 2 * beams best candidates of
+/// a prompt (more with several ends) those that are an end and among the first `beams` finish a
+/// sequence, others go on. Scores are computed in double, so that ties do not depend on the CPU.
+/// Throws ArgumentError for options out of range and for a start that leaves nothing to generate,
+/// ShapeError for logits of another shape, DataError where logits are not finite or the options
+/// forbid every id.
+SearchResult search(const DecodeStep& step, const SearchStarts& starts,
+                    const GenerationOptions& options, const OnToken& on_token = {});
+/// The same for starts i64 [prompts, length].
+SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
+                    const OnToken& on_token = {});
+
+/// Fills sequences up with `pad_id`: each group of `group` adjacent ones is then as long as its
+/// longest (0: all are one group).
+void fill_up(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group = 0);
+
+/// Rows of ids, all of one length: i64 [rows, length].
+Tensor ids_tensor(const std::vector<TokenIds>& rows);
+/// The rows of i64 [rows, length].
+std::vector<TokenIds> ids_rows(const Tensor& ids);
 
 }  // namespace weft

@@ -70,8 +70,9 @@ constexpr const char* kHarmless[] = {
 
 }  // namespace
 
-ConfigReader::ConfigReader(std::string_view text)
-    : object_(json_fields::parse_object(text, "config.json")),
+ConfigReader::ConfigReader(std::string_view text, std::string file)
+    : file_(std::move(file)),
+      object_(json_fields::parse_object(text, file_)),
       known_(std::begin(kHarmless), std::end(kHarmless)) {
   // What the library can switch on for any model, and what is not there.
   fixed("is_decoder", false, "an encoder that is used as a decoder is not supported");
@@ -130,7 +131,7 @@ std::vector<std::string> ConfigReader::list(const char* key) {
 ConfigReader& ConfigReader::fixed(const char* key, const json& allowed, std::string_view why) {
   const json* found = find(key);
   if (found != nullptr && *found != allowed) {
-    throw ArgumentError(fmt::format("config.json: {} is {}: {}", key, found->dump(), why));
+    throw ArgumentError(fmt::format("{}: {} is {}: {}", file_, key, found->dump(), why));
   }
   return *this;
 }
@@ -157,6 +158,15 @@ void ConfigReader::finish() const {
     throw ArgumentError(fmt::format(
         "config.json: {} = {} is not known for model_type \"{}\", and might change its numbers",
         key, value.dump(), model_type()));
+  }
+}
+
+void ConfigReader::finish(std::string_view what) const {
+  for (const auto& [key, value] : object_.items()) {
+    if (!known_.contains(key)) {
+      throw ArgumentError(fmt::format("{}: {} = {} is not known, and might change {}", file_, key,
+                                      value.dump(), what));
+    }
   }
 }
 

@@ -16,8 +16,8 @@ using nlohmann::json;
 
 class ConfigReader {
  public:
-  /// Throws FormatError unless `text` is a JSON object.
-  explicit ConfigReader(std::string_view text);
+  /// Throws FormatError unless `text` is a JSON object. `file` is what errors call it.
+  explicit ConfigReader(std::string_view text, std::string file = "config.json");
 
   const json& object() const { return object_; }
   std::string model_type() const { return text("model_type"); }
@@ -46,8 +46,12 @@ class ConfigReader {
 
   /// Throws ArgumentError that names a key which nobody asked for.
   void finish() const;
+  /// The same for files about something else than a model: the error says what the key might
+  /// change.
+  void finish(std::string_view what) const;
 
  private:
+  std::string file_;
   json object_;
   std::set<std::string, std::less<>> known_;
 };

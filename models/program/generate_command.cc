@@ -4,61 +4,114 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/generate/generator.h"
+#include "weft/models/generate/seq2seq.h"
+#include "weft/models/hf/generation_config.h"
+#include "weft/models/hf/gpt.h"
 #include "weft/models/program/commands.h"
-#include "weft/models/program/generate_folder.h"
+#include "weft/models/program/folder_model.h"
+#include "weft/models/program/generate_arguments.h"
 #include "weft/models/train/checkpoint.h"
 
 namespace weft::program {
 namespace {
 
-struct GenerateArguments {
-  std::string file;
-  std::optional<std::string> prompt;
-  std::int64_t tokens = 500;
-  SamplingOptions sampling;
-  int threads = 0;
-  FolderGeneration folder;
-  bool ids = false;
-};
+constexpr std::int64_t kDefaultTokens = 500;
+
+void print_ids(const SearchResult& result) {
+  for (const TokenIds& sequence : result.sequences) fmt::print("{}\n", fmt::join(sequence, " "));
+}
 
 int generate_from_folder(const GenerateArguments& args) {
-  if (!args.ids || args.folder.prompt_ids.empty())
+  if (!args.prompts.empty() || !args.ids || (args.prompt_ids.empty() && args.prompts_file.empty()))
     throw UsageError(
-        "a folder's model reads and writes ids: give --prompt-ids \"1 2 3\" and --ids");
-  FolderGeneration request = args.folder;
-  request.folder = args.file;
-  request.threads = args.threads;
-  for (const auto& sequence : generate_ids(request)) fmt::print("{}\n", fmt::join(sequence, " "));
+        "a folder's model reads and writes ids: give --prompt-ids \"1 2 3\" and --ids (or ids in "
+        "the lines of --prompts FILE)");
+  if (!args.stop.empty()) throw UsageError("--stop is a text: a folder needs --stop-sequence");
+  std::vector<TokenIds> prompts = id_prompts(args);
+  if (!args.prompts_file.empty()) {
+    for (const std::string& line : prompt_lines(args))
+      prompts.push_back(parse_ids(args.prompts_file, line));
+  }
+  const hf::Folder folder = hf::read_folder(args.file);
+  const bool decoder = is_decoder(folder);
+  hf::GenerationConfig settings = hf::read_generation_config(folder);
+  apply_arguments(args, settings.options);
+  SearchResult result;
+  if (decoder) {
+    if (!args.start_ids.empty())
+      throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+    const DecoderModel model(folder, args.threads);
+    Generator generator(*model.session, model.decode, model.config);
+    result = generator.generate(prompts, settings.options);
+  } else {
+    const TokenIds start = start_ids(folder, settings.start_id, args.start_ids);
+    const EncoderDecoderModel model(folder, args.threads);
+    result = generate(*model.session, model.programs, prompts, start, settings.options);
+  }
+  fill_up(result.sequences, settings.options.pad_id, settings.options.results);
+  print_ids(result);
   return 0;
 }
 
-int generate(const GenerateArguments& args) {
-  if (std::filesystem::is_directory(args.file)) return generate_from_folder(args);
-  if (args.ids || !args.folder.prompt_ids.empty())
-    throw UsageError("--prompt-ids and --ids need a Hugging Face folder");
-  try {
-    args.sampling.check();
-  } catch (const ArgumentError& e) {
-    throw UsageError(e.what());
+std::vector<TokenIds> text_prompts(const GenerateArguments& args,
+                                   const CharacterTokenizer& tokenizer) {
+  std::vector<std::string> texts = args.prompts;
+  if (!args.prompts_file.empty()) {
+    for (const std::string& line : prompt_lines(args)) texts.push_back(line);
   }
-  if (args.prompt && args.prompt->empty())
-    throw UsageError("--prompt is empty: a first character is needed");
+  std::vector<TokenIds> prompts = id_prompts(args);
+  if (texts.empty() && prompts.empty()) texts.push_back(tokenizer.start_text());
+  for (const std::string& text : texts) {
+    if (text.empty()) throw UsageError("--prompt is empty: a first character is needed");
+    const auto ids = tokenizer.encode(text);
+    prompts.emplace_back(ids.begin(), ids.end());
+  }
+  return prompts;
+}
+
+int generate_text(const GenerateArguments& args) {
+  if (!args.start_ids.empty())
+    throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  GenerationOptions options{
+      .max_new = kDefaultTokens, .sampling = SamplingOptions{}, .slide = true};
+  apply_arguments(args, options);
+  for (const std::string& prompt : args.prompts) {
+    if (prompt.empty()) throw UsageError("--prompt is empty: a first character is needed");
+  }
   const LanguageModel model = load_language_model(args.file);
-  const std::string prompt = args.prompt.value_or(model.tokenizer.start_text());
-  const std::vector<std::int32_t> ids = model.tokenizer.encode(prompt);
+  const CharacterTokenizer& tokenizer = model.tokenizer;
+  const std::vector<TokenIds> prompts = text_prompts(args, tokenizer);
+  for (const std::string& text : args.stop) {
+    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
+    const auto ids = tokenizer.encode(text);
+    options.stop_sequences.emplace_back(ids.begin(), ids.end());
+  }
+  const auto text_of = [&](const TokenIds& ids) {
+    return tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end()));
+  };
   Session session(*model.graph, model.store, {.threads = args.threads});
-  Generator generator(session, model.programs.decode, model.config.context);
-  fmt::print("{}", prompt);
-  generator.generate(ids, args.tokens, args.sampling, [&](std::int32_t id) {
-    fmt::print("{}", model.tokenizer.decode({&id, 1}));
-    std::fflush(stdout);
-    return true;
-  });
-  fmt::print("\n");
+  Generator generator(session, model.programs.decode, model.config);
+  const bool alone = prompts.size() == 1 && rows_per_prompt(options) == 1;
+  if (alone && !args.ids) {  // a single text is shown while it is written
+    fmt::print("{}", text_of(prompts.front()));
+    generator.generate(prompts, options, [&](std::int64_t, std::int64_t id) {
+      fmt::print("{}", text_of({id}));
+      std::fflush(stdout);
+      return true;
+    });
+    fmt::print("\n");
+    return 0;
+  }
+  const SearchResult result = generator.generate(prompts, options);
+  if (args.ids) {
+    print_ids(result);
+    return 0;
+  }
+  for (std::size_t i = 0; i < result.sequences.size(); ++i)
+    fmt::print("{}{}\n", i == 0 ? "" : "---\n", text_of(result.sequences[i]));
   return 0;
 }
 
@@ -67,36 +120,13 @@ int generate(const GenerateArguments& args) {
 void add_generate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("generate", "Let a trained model write");
   const auto args = std::make_shared<GenerateArguments>();
-  SamplingOptions& sampling = args->sampling;
-  command
-      ->add_option("file", args->file,
-                   "a .weft file that weft train wrote, or a Hugging Face folder")
-      ->required();
-  command->add_option("--prompt", args->prompt, "text to go on from (default: a line break)");
-  command->add_option("--tokens", args->tokens, "characters to write")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--temperature", sampling.temperature, "below 1: safer; above 1: bolder")
-      ->capture_default_str();
-  command->add_option("--top-k", sampling.top_k, "draw from the k likeliest only; 0 = all");
-  command->add_option("--top-p", sampling.top_p,
-                      "draw from the likeliest that hold this much probability");
-  command->add_flag("--greedy", sampling.greedy, "always the likeliest");
-  command->add_option("--seed", sampling.seed, "the same seed writes the same text")
-      ->capture_default_str();
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
-  FolderGeneration& folder = args->folder;
-  command->add_option("--prompt-ids", folder.prompt_ids, "folder: ids to read, \"1 2 3\"");
-  command->add_flag("--ids", args->ids, "folder: print ids");
-  command->add_option("--beams", folder.beams, "folder: 1 = greedy")->check(CLI::PositiveNumber);
-  command->add_option("--length-penalty", folder.length_penalty,
-                      "folder: scores are divided by length^F");
-  command->add_option("--max-length", folder.max_length, "folder: most ids, the first included")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--results", folder.results, "folder: sequences to print, best first")
-      ->check(CLI::PositiveNumber);
-  command->callback([args, &action] { action = [args] { return generate(*args); }; });
+  add_generate_options(*command, *args);
+  command->callback([args, &action] {
+    action = [args] {
+      return std::filesystem::is_directory(args->file) ? generate_from_folder(*args)
+                                                       : generate_text(*args);
+    };
+  });
 }
 
 }  // namespace weft::program

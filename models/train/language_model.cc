@@ -11,12 +11,10 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
   settings.check();
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
-  const Value position = graph.input("position", DType::i64, {}, loc);
   const Gpt model(Scope(graph), config, loc);
 
   LanguageModelPrograms programs;
   programs.evaluate.precision(settings.precision);
-  programs.decode.precision(settings.precision);
   const GptOutputs outputs = model({.ids = tokens}, false, loc);
   name_outputs(outputs);
   const Value validation = cross_entropy(outputs.logits, targets, {.class_axis = -1});
@@ -26,8 +24,7 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
       cross_entropy(model({.ids = tokens}, true, loc).logits, targets, {.class_axis = -1});
   add_training_step(programs.train, loss, settings, loc);
 
-  const GptDecoding decoding = model.decode(tokens, position, graph.dim("capacity"), loc);
-  programs.decode.output("logits", decoding.logits, loc).update(decoding.updates, loc);
+  programs.decode = model.decode_program(tokens, loc).precision(settings.precision);
   return programs;
 }
 

@@ -14,8 +14,7 @@ struct LanguageModelPrograms {
   Program train{"train"};
   /// Forward without dropout. Output "loss": mean over all positions.
   Program evaluate{"evaluate"};
-  /// Incremental decoding: inputs "tokens" [batch, new] and "position" (i64 scalar), output
-  /// "logits" [batch, vocab]. The symbol "capacity" is the size of its caches.
+  /// Incremental decoding, as Gpt::decode_program says: what a Generator runs.
   Program decode{"decode"};
 };
 

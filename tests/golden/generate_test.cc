@@ -24,8 +24,8 @@ Tensor tensor_of(const Sequences& rows) {
       flat);
 }
 
-SearchOptions options_of(const json& kwargs, const json& ids, bool marian) {
-  SearchOptions o;
+GenerationOptions options_of(const json& kwargs, const json& ids, bool marian) {
+  GenerationOptions o;
   for (const auto& [key, value] : kwargs.items()) {
     if (key == "num_beams") {
       o.beams = value;
@@ -36,7 +36,7 @@ SearchOptions options_of(const json& kwargs, const json& ids, bool marian) {
     } else if (key == "length_penalty") {
       o.length_penalty = value;
     } else if (key == "early_stopping") {
-      o.early_stopping = value;
+      o.early_stopping = value ? EarlyStopping::first : EarlyStopping::heuristic;
     } else if (key == "num_return_sequences") {
       o.results = value;
     } else if (key == "no_repeat_ngram_size") {

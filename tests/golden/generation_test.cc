@@ -7,7 +7,7 @@
 
 #include "golden_folder.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/generate/gpt_search.h"
+#include "weft/models/generate/generator.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
 
@@ -17,11 +17,11 @@ namespace {
 using nlohmann::json;
 using Rows = std::vector<std::vector<std::int64_t>>;
 
-SearchOptions search_options(const json& config, const json& kwargs) {
-  SearchOptions options{.beams = kwargs.at("num_beams"), .max_length = kwargs.at("max_length")};
+GenerationOptions search_options(const json& config, const json& kwargs) {
+  GenerationOptions options{.beams = kwargs.at("num_beams"), .max_length = kwargs.at("max_length")};
   options.min_length = kwargs.value("min_length", 0);
   options.length_penalty = kwargs.value("length_penalty", 1.0);
-  options.early_stopping = kwargs.value("early_stopping", false);
+  if (kwargs.value("early_stopping", false)) options.early_stopping = EarlyStopping::first;
   options.results = kwargs.value("num_return_sequences", 1);
   options.no_repeat_ngram = kwargs.value("no_repeat_ngram_size", 0);
   options.eos_id = config.at("eos_token_id");
@@ -60,14 +60,16 @@ BOOST_AUTO_TEST_CASE(golden_generation) {
       const json generate = read_json(path);
       Graph graph;
       const hf::GptModel model = hf::build_gpt_model(graph, folder.config);
-      const GptSearch search(graph, model.gpt);
+      const Program decode =
+          model.gpt.decode_program(graph.input("tokens", DType::i64, {"rows", "new"}));
       Session session(graph, hf::load_weights(model.model, graph, folder), {.threads = 2});
+      Generator generator(session, decode, model.gpt.config());
       const json& inputs = generate.at("inputs");
       std::string problem;
       double worst = 0;
       for (const json& run : generate.at("runs")) {
-        const SearchResult result = search.run(
-            session, tensor_of(inputs.at("input_ids")), tensor_of(inputs.at("attention_mask")),
+        const SearchResult result = generator.generate(
+            tensor_of(inputs.at("input_ids")), tensor_of(inputs.at("attention_mask")),
             search_options(generate.at("config_used"), run.at("kwargs")));
         problem += compare(result, run, worst);
       }

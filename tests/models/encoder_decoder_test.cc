@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "encoder_decoder_kinds.h"
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
@@ -19,38 +20,6 @@ auto says(const std::string& part) {
     BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
     return true;
   };
-}
-
-EncoderDecoderConfig shrink(EncoderDecoderConfig c) {
-  c.vocab = 23;
-  c.width = 12;
-  c.head_size = c.head_size == 0 ? 0 : 5;
-  c.encoder_layers = c.decoder_layers = 2;
-  c.encoder_heads = c.decoder_heads = 3;
-  c.encoder_inner = c.decoder_inner = 20;
-  c.context = 32;
-  c.relative_buckets = 8;
-  c.relative_max_distance = 12;
-  c.start_id = 0;
-  c.padding_id = 1;
-  if (c.initializer_range > 0) c.initializer_range = 0.3;  // far from uniform predictions
-  return c;
-}
-
-std::vector<EncoderDecoderConfig> kinds() {
-  EncoderDecoderConfig pre = shrink(EncoderDecoderConfig::bart());
-  pre.norm = Seq2SeqNorm::pre_norm;
-  EncoderDecoderConfig gated = shrink(EncoderDecoderConfig::t5());
-  gated.gated = true;
-  gated.tied_head = gated.scale_tied_head = false;
-  EncoderDecoderConfig apart = shrink({});
-  apart.decoder_vocab = 19;
-  return {shrink({}),
-          shrink(EncoderDecoderConfig::t5()),
-          shrink(EncoderDecoderConfig::bart()),
-          pre,
-          gated,
-          apart};
 }
 
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::uint64_t seed) {

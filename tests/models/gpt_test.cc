@@ -210,33 +210,32 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
   const LanguageModelPrograms programs = build_gpt_programs(g, config, settings);
   const Program full = Program("full").output("logits", g.find_named("logits"));
   Session session(g, {.seed = 4, .threads = 1});
-  Generator generator(session, programs.decode, config.context);
-  const std::vector<std::int32_t> prompt = {5, 1, 7};
-  const auto text = generator.generate(prompt, 12, {.greedy = true});
+  Generator generator(session, programs.decode, config);
+  const auto fresh = [&](const TokenIds& prompt, const GenerationOptions& options) {
+    const TokenIds text = generator.generate({prompt}, options).sequences.front();
+    return TokenIds(text.begin() + static_cast<long>(prompt.size()), text.end());
+  };
+  const TokenIds prompt = {5, 1, 7};
   // The same by recomputing everything for every token.
-  std::vector<std::int32_t> expected = prompt;
+  TokenIds expected = prompt;
   while (expected.size() < 15) {
     const auto n = static_cast<std::int64_t>(expected.size());
-    const Tensor logits =
-        session.run(full, {{"tokens", Tensor::of<std::int32_t>({1, n}, expected)}})["logits"];
-    expected.push_back(
-        sample_token(logits.span<float>().subspan((n - 1) * config.vocab), {.greedy = true}, 0, 0));
+    const Tensor ids = Tensor::of<std::int64_t>({1, n}, expected).to(DType::i32);
+    const Tensor logits = session.run(full, {{"tokens", ids}})["logits"];
+    const auto last = logits.span<float>().subspan((n - 1) * config.vocab);
+    expected.push_back(std::max_element(last.begin(), last.end()) - last.begin());
   }
   expected.erase(expected.begin(), expected.begin() + 3);
-  BOOST_TEST(text == expected, boost::test_tools::per_element());
+  BOOST_TEST(fresh(prompt, {.max_new = 12}) == expected, boost::test_tools::per_element());
   // Far beyond the context, with a prompt that is too long as well; seeded draws repeat.
-  const std::vector<std::int32_t> long_prompt(40, 3);
-  const auto a = generator.generate(long_prompt, 50, {.temperature = 0.9, .seed = 3});
-  const auto b = generator.generate(long_prompt, 50, {.temperature = 0.9, .seed = 3});
+  const TokenIds long_prompt(40, 3);
+  GenerationOptions drawn{
+      .max_new = 50, .sampling = SamplingOptions{.temperature = 0.9, .seed = 3}, .slide = true};
+  const auto a = fresh(long_prompt, drawn), b = fresh(long_prompt, drawn);
   BOOST_TEST(a.size() == 50U);
   BOOST_TEST((a == b));
-  BOOST_TEST((a != generator.generate(long_prompt, 50, {.temperature = 0.9, .seed = 4})));
-  int seen = 0;
-  BOOST_TEST(generator.generate(prompt, 9, {}, [&](std::int32_t) { return ++seen < 4; }).size() ==
-             4U);
-  BOOST_CHECK_EXCEPTION(generator.generate({}, 1), ArgumentError, [](const Error& e) {
-    return std::string(e.what()).find("the prompt is empty") != std::string::npos;
-  });
+  drawn.sampling->seed = 4;
+  BOOST_TEST((a != fresh(long_prompt, drawn)));
 }
 
 }  // namespace

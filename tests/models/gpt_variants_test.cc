@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt_variants.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
@@ -14,55 +15,6 @@
 
 namespace weft {
 namespace {
-
-struct Variant {
-  std::string name;
-  GptConfig config;
-};
-
-/// Every choice of the config at least once, small enough to run in no time.
-std::vector<Variant> variants() {
-  GptConfig base;
-  base.vocab = 23;
-  base.layers = 2;
-  base.heads = 4;
-  base.width = 24;
-  base.context = 16;
-  base.initializer_range = 0.4;  // far from uniform predictions
-  GptConfig llama = GptConfig::llama();
-  llama.vocab = base.vocab;
-  llama.layers = base.layers;
-  llama.heads = base.heads;
-  llama.width = base.width;
-  llama.context = base.context;
-  llama.inner = 40;
-  llama.initializer_range = base.initializer_range;
-  std::vector<Variant> result = {{"gpt2", base}, {"llama", llama}};
-  const auto add = [&](const std::string& name, GptConfig config,
-                       const std::function<void(GptConfig&)>& change) {
-    change(config);
-    result.push_back({name, config});
-  };
-  add("grouped", llama, [](GptConfig& c) { c.kv_heads = 2; });
-  add("llama_bias", llama, [](GptConfig& c) { c.attention_bias = c.tied_head = true; });
-  add("window", llama, [](GptConfig& c) { c.window = 4; });
-  add("neox", base, [](GptConfig& c) {
-    c.residual = GptResidual::parallel;
-    c.positions = GptPositions::rotary;
-    c.rotary_share = 0.7;  // 4 of 6 features
-    c.projection = QkvProjection::fused_by_head;
-    c.transposed = false;
-  });
-  add("gpt1", base, [](GptConfig& c) { c.residual = GptResidual::post_norm; });
-  add("alibi", base, [](GptConfig& c) { c.positions = GptPositions::linear_bias; });
-  add("alibi_window", base, [](GptConfig& c) {
-    c.positions = GptPositions::linear_bias;
-    c.window = 5;
-  });
-  add("sinusoidal", base, [](GptConfig& c) { c.positions = GptPositions::sinusoidal; });
-  add("no_positions", base, [](GptConfig& c) { c.positions = GptPositions::none; });
-  return result;
-}
 
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::uint64_t seed) {
   Tensor ids = Tensor::empty(DType::i32, {batch, seq});

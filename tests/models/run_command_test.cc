@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -97,15 +98,28 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   BOOST_TEST(run.error().find("'x' is not an id") != std::string::npos);
   const fs::path copy = run.file("penalised");
   fs::copy(std::string(WEFT_FIXTURES) + "/goldens/t5-v1.1-default", copy);
-  std::ofstream(copy / "generation_config.json")
-      << R"({"decoder_start_token_id": 0, "repetition_penalty": 1.5})";
-  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
-  BOOST_TEST(run.error().find("repetition_penalty is 1.5: generation with it is not supported") !=
-             std::string::npos);
-  std::ofstream(copy / "generation_config.json")
-      << R"({"decoder_start_token_id": 0, "bad_words_ids": [[3, 4]]})";
-  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
-  BOOST_TEST(run.error().find("only words of a single id are supported") != std::string::npos);
+  const auto settings = [&](const std::string& json) {
+    std::ofstream(copy / "generation_config.json") << json;
+  };
+  const auto refuses = [&](const std::string& json, const std::string& message) {
+    settings(R"({"decoder_start_token_id": 0, )" + json + "}");
+    BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
+    BOOST_TEST_INFO(run.error());
+    BOOST_TEST(run.error().find(message) != std::string::npos);
+  };
+  refuses(R"("diversity_penalty": 1.5)",
+          "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
+  refuses(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
+  refuses(R"("do_sample": true, "typical_p": 0.9)",
+          "typical_p is 0.9: drawing with it is not supported");
+  refuses(R"("stop_strings": ["."])", "texts that end a sequence need a tokenizer");
+  refuses(R"("surprise": 1)",
+          "generation_config.json: surprise = 1 is not known, and might change what is generated");
+  refuses(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
+  refuses(R"("bad_words_ids": [[]])", "'bad_words_ids' must hold lists of ids, not []");
+  refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must hold ids, not \"a\"");
+  refuses(R"("forced_decoder_ids": [[1]])", "must hold pairs of place and id, not [1]");
+  refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
   std::ofstream(copy / "generation_config.json") << "{}";
   BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
   BOOST_TEST(run.error().find("states no decoder_start_token_id") != std::string::npos);
@@ -119,8 +133,99 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   BOOST_TEST(read_text_file(run.file("ids")) == "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
   BOOST_TEST(generate(gpt + "\"1 2\" --max-length 99") == 1);
   BOOST_TEST(run.error().find("beyond the 24 positions") != std::string::npos);
+  BOOST_REQUIRE_EQUAL(generate(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide"), 0);
+  const std::string many = read_text_file(run.file("ids"));
+  BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   BOOST_TEST(generate(gpt + "\"1 2 3\" --max-length 3") == 1);
   BOOST_TEST(run.error().find("nothing is left to generate") != std::string::npos);
+  // Several prompts at once, each as alone: the reference's own, without its padding.
+  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
+                                     "\"91 95 20\" --max-length 17"),
+                      0);
+  BOOST_TEST(read_text_file(run.file("ids")) ==
+             "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");
+  std::ofstream(run.file("prompts")) << "64 31 90 73\n\n91 95 20\n";
+  BOOST_REQUIRE_EQUAL(
+      generate("gpt2-default --ids --max-length 17 --prompts " + run.file("prompts")), 0);
+  BOOST_TEST(read_text_file(run.file("ids")) == "64 31 90 73 14 67\n91 95 20 76 23 67\n");
+}
+
+BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
+  const RunFolder run;
+  const std::string goldens = std::string(WEFT_FIXTURES) + "/goldens/";
+  const auto outcome = [&](const std::string& arguments) {
+    const std::string command = std::string(WEFT_PROGRAM) + " generate " + goldens + arguments +
+                                " >" + run.file("ids") + " 2>" + run.file("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const std::string gpt = "gpt2-default --ids --prompt-ids \"19 94 70 44 46\" ";
+  const auto ids = [&](const std::string& arguments) {
+    const int code = outcome(arguments);
+    BOOST_TEST_INFO(arguments + ": " + run.error());
+    BOOST_REQUIRE_EQUAL(code, 0);
+    return read_text_file(run.file("ids"));
+  };
+  // Greedy goes on 59 59 59 59 59 59 55 67.
+  BOOST_TEST(ids(gpt + "--tokens 2") == "19 94 70 44 46 59 59\n");
+  BOOST_TEST(ids(gpt + "--tokens 9 --stop-ids \"3 55\"") ==
+             "19 94 70 44 46 59 59 59 59 59 59 55\n");
+  BOOST_TEST(ids(gpt + "--tokens 9 --stop-sequence \"59 59 59\"") == "19 94 70 44 46 59 59 59\n");
+  BOOST_TEST(ids(gpt + "--tokens 2 --force 6:8") == "19 94 70 44 46 59 8\n");
+  BOOST_TEST(ids(gpt + "--tokens 3 --forbid-ids 59").find("59") == std::string::npos);
+  BOOST_TEST(ids(gpt + "--tokens 4 --repetition-penalty 9").find("59 59") == std::string::npos);
+  BOOST_TEST(ids(gpt + "--tokens 6 --no-repeat-ngram 1").find("59 59") == std::string::npos);
+  const std::string longer = ids(gpt + "--max-length 17 --min-length 15");
+  BOOST_TEST(longer.find(" 67 ") == std::string::npos);
+  BOOST_TEST(ids(gpt + "--max-length 17 --min-tokens 10") == longer);
+  BOOST_TEST(ids(gpt + "--greedy --tokens 2") == ids(gpt + "--beams 1 --tokens 2"));
+  const std::string four = ids(gpt +
+                               "--max-length 17 --beams 4 --length-penalty 2 "
+                               "--early-stopping true --results 3");
+  BOOST_TEST(four ==
+             "19 94 70 44 46 59 59 59 45 45 45 45 23 23 23 23 57\n"
+             "19 94 70 44 46 59 59 59 45 45 45 45 23 23 23 23 15\n"
+             "19 94 70 44 46 59 59 59 45 45 45 45 23 23 23 23 32\n");
+  BOOST_TEST(!ids(gpt + "--max-length 17 --beams 4 --early-stopping never").empty());
+  const std::string drawn = ids(gpt + "--tokens 9 --sample --results 4 --seed 3");
+  BOOST_TEST(std::count(drawn.begin(), drawn.end(), '\n') == 4);
+  BOOST_TEST(ids(gpt + "--tokens 9 --sample --results 4 --seed 3") == drawn);
+  BOOST_TEST(ids(gpt + "--tokens 9 --sample --results 4 --seed 4") != drawn);
+  BOOST_TEST(ids(gpt + "--tokens 9 --sample --results 4 --seed 3 --temperature 0.2") != drawn);
+  for (const char* sure : {"--top-k 1", "--top-p 0.000001", "--min-p 1"})
+    BOOST_TEST(ids(gpt + "--tokens 2 " + sure) == "19 94 70 44 46 59 59\n", sure);
+  const std::string t5 =
+      "t5-v1.1-default --ids --max-length 11 --prompt-ids "
+      "\"38 37 23 62 86 85 58\" ";
+  BOOST_TEST(ids(t5 + "--start-ids \"0 9\"") == "0 9 21 54\n");
+  BOOST_TEST(ids(t5 + "--prompt-ids \"47 41 81 99 76\"") == "0 9 21 54\n0 26 54\n");
+
+  const auto refuses = [&](const std::string& arguments, const std::string& message) {
+    BOOST_TEST(outcome(arguments) == 2, arguments);
+    BOOST_TEST_INFO(run.error());
+    BOOST_TEST(run.error().find(message) != std::string::npos);
+  };
+  refuses(gpt + "--greedy --temperature 2", "--greedy draws nothing");
+  refuses(gpt + "--greedy --beams 2", "--greedy is one beam");
+  refuses(gpt + "--beams 2 --top-k 4", "--beams draws nothing");
+  refuses(gpt + "--seed 4", "--seed needs drawing: add --sample");
+  refuses(gpt + "--length-penalty 2", "are of beams: add --beams");
+  refuses(gpt + "--early-stopping true", "are of beams: add --beams");
+  refuses(gpt + "--beams 2 --early-stopping soon", "must be true, false or never, not 'soon'");
+  refuses(gpt + "--results 2", "results must be at most beams, 1, not 2");
+  refuses(gpt + "--tokens 4 --max-length 4", "leave one out");
+  refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
+  refuses(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
+  refuses(gpt + "--stop-ids x", "--stop-ids: 'x' is not an id");
+  refuses(gpt + "--stop a", "--stop is a text: a folder needs --stop-sequence");
+  refuses(gpt + "--start-ids 4", "--start-ids is for encoder-decoders");
+  refuses(gpt + "--prompt a", "a folder's model reads and writes ids");
+  refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
+  refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
+  BOOST_TEST(outcome(t5 + "--slide") == 1);
+  BOOST_TEST(run.error().find("slide is for decoders") != std::string::npos);
+  BOOST_TEST(outcome(gpt + "--forbid-ids 999") == 1);
+  BOOST_TEST(run.error().find("the id 999 is outside the vocabulary of 101") != std::string::npos);
 }
 
 }  // namespace

@@ -1,69 +1,149 @@
-#include <array>
+// Drawing ids: filters by hand, and frequencies against exact probabilities.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/sampling.h"
 
 namespace weft {
 namespace {
 
-// Probabilities 0.1, 0.5, 0.15, 0.25.
-const std::vector<float> kLogits = {std::log(0.1F), std::log(0.5F), std::log(0.15F),
-                                    std::log(0.25F)};
+// Scores whose softmax is 0.1, 0.5, 0.15, 0.25.
+const std::vector<double> kScores = {std::log(0.1), std::log(0.5), std::log(0.15), std::log(0.25)};
 
-std::array<double, 4> frequencies(const SamplingOptions& options) {
-  std::array<double, 4> counts = {};
-  constexpr int kDraws = 20000;
-  for (int i = 0; i < kDraws; ++i)
-    counts[static_cast<std::size_t>(sample_token(kLogits, options, 0, i))] += 1.0 / kDraws;
-  return counts;
+std::vector<double> softmax(const std::vector<double>& scores) {
+  double total = 0;
+  for (const double s : scores) total += std::exp(s);
+  std::vector<double> p;
+  for (const double s : scores) p.push_back(std::exp(s) / total);
+  return p;
 }
 
-BOOST_AUTO_TEST_CASE(greedy_takes_the_first_of_the_likeliest) {
-  BOOST_TEST(sample_token(kLogits, {.greedy = true}, 0, 0) == 1);
-  const std::vector<float> tie = {1, 3, 3};
-  BOOST_TEST(sample_token(tie, {.greedy = true}, 0, 5) == 1);
+/// Probabilities after the filters.
+std::vector<double> filtered(const SamplingOptions& options, std::vector<double> scores = kScores) {
+  filter_scores(options, scores);
+  return softmax(scores);
+}
+
+void check_close(const std::vector<double>& actual, const std::vector<double>& expected) {
+  BOOST_TEST_REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    BOOST_TEST(std::abs(actual[i] - expected[i]) < 1e-12, actual[i] << " at " << i);
+}
+
+BOOST_AUTO_TEST_CASE(filters_keep_what_their_definitions_say) {
+  check_close(filtered({}), {0.1, 0.5, 0.15, 0.25});
+  // Temperature 1/2 squares: 0.01, 0.25, 0.0225, 0.0625 of 0.345.
+  check_close(filtered({.temperature = 0.5}),
+              {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
+  check_close(filtered({.top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
+  check_close(filtered({.top_k = 9}), {0.1, 0.5, 0.15, 0.25});
+  // 0.5 + 0.25 reaches 0.7 but not 0.8.
+  check_close(filtered({.top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
+  check_close(filtered({.top_p = 0.8}), {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
+  check_close(filtered({.top_p = 1e-9}), {0, 1, 0, 0});
+  // At least 0.4 of 0.5.
+  check_close(filtered({.min_p = 0.4}), {0, 2.0 / 3, 0, 1.0 / 3});
+  check_close(filtered({.min_p = 1}), {0, 1, 0, 0});
+  // Ids as likely as the k-th stay, as in the library.
+  check_close(filtered({.top_k = 2}, {1, 3, 1, 1}), softmax({1, 3, 1, 1}));
+  // Probabilities count again after each filter: of the 3 best 0.5/0.9 reaches 0.55.
+  check_close(filtered({.top_k = 3, .top_p = 0.55}), {0, 1, 0, 0});
+  // The temperature comes first: 0.345 * 0.7 = 0.2415 < 0.25.
+  check_close(filtered({.temperature = 0.5, .top_p = 0.7}), {0, 1, 0, 0});
+  // min_p compares after the temperature, too: 0.0625 / 0.25 = 0.25.
+  check_close(filtered({.temperature = 0.5, .min_p = 0.3}), {0, 1, 0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(draws_follow_the_probabilities) {
-  const auto plain = frequencies({});
-  BOOST_TEST(std::abs(plain[0] - 0.1) < 0.015);
-  BOOST_TEST(std::abs(plain[1] - 0.5) < 0.015);
-  BOOST_TEST(std::abs(plain[2] - 0.15) < 0.015);
-  // Temperature 1/2 squares them: 0.01, 0.25, 0.0225, 0.0625 of 0.345.
-  const auto cold = frequencies({.temperature = 0.5});
-  BOOST_TEST(std::abs(cold[1] - 0.25 / 0.345) < 0.015);
-  const auto two = frequencies({.top_k = 2});
-  BOOST_TEST(two[0] == 0);
-  BOOST_TEST(two[2] == 0);
-  BOOST_TEST(std::abs(two[1] - 2.0 / 3) < 0.015);
-  // 0.5 + 0.25 reaches 0.7: the nucleus has two tokens.
-  const auto nucleus = frequencies({.top_p = 0.7});
-  BOOST_TEST(nucleus[0] + nucleus[2] == 0);
-  const auto most = frequencies({.top_p = 0.8});
-  BOOST_TEST(most[0] == 0);
-  BOOST_TEST(most[2] > 0.1);
-  BOOST_TEST(frequencies({.top_p = 1e-9})[1] == 1, boost::test_tools::tolerance(1e-9));
+  constexpr int kDraws = 20000;
+  // Quantiles of chi-square for 1 in 1000, with as many degrees of freedom.
+  const double most[] = {0, 10.83, 13.82, 16.27};
+  for (const SamplingOptions& options :
+       {SamplingOptions{}, SamplingOptions{.temperature = 0.5}, SamplingOptions{.temperature = 2},
+        SamplingOptions{.top_k = 2}, SamplingOptions{.top_p = 0.8}, SamplingOptions{.min_p = 0.25},
+        SamplingOptions{.temperature = 1.5, .top_k = 3, .top_p = 0.95, .min_p = 0.1, .seed = 9}}) {
+    std::vector<double> scores = kScores;
+    filter_scores(options, scores);
+    const std::vector<double> p = softmax(scores);
+    std::vector<int> counts(p.size());
+    for (int i = 0; i < kDraws; ++i)
+      ++counts[static_cast<std::size_t>(draw_id(scores, options.seed, 0, i))];
+    double chi_square = 0;
+    int kinds = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      if (p[i] == 0) {
+        BOOST_TEST(counts[i] == 0);
+        continue;
+      }
+      ++kinds;
+      const double expected = p[i] * kDraws;
+      chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    BOOST_TEST(chi_square < most[kinds - 1]);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_row_and_index) {
-  std::vector<std::int32_t> first, again, other_seed, other_row;
+  std::vector<std::int64_t> first, again, other_seed, other_row;
   for (int i = 0; i < 64; ++i) {
-    first.push_back(sample_token(kLogits, {.seed = 3}, 0, i));
-    again.push_back(sample_token(kLogits, {.seed = 3}, 0, i));
-    other_seed.push_back(sample_token(kLogits, {.seed = 4}, 0, i));
-    other_row.push_back(sample_token(kLogits, {.seed = 3}, 1, i));
+    first.push_back(draw_id(kScores, 3, 0, i));
+    again.push_back(draw_id(kScores, 3, 0, i));
+    other_seed.push_back(draw_id(kScores, 4, 0, i));
+    other_row.push_back(draw_id(kScores, 3, 1, i));
   }
   BOOST_TEST((first == again));
   BOOST_TEST((first != other_seed));
   BOOST_TEST((first != other_row));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_options_and_logits_are_named) {
+/// exp of the scores after the rules.
+std::vector<double> ruled(const GenerationOptions& options, const TokenIds& ids,
+                          std::vector<double> scores, std::int64_t start = 1) {
+  apply_rules(options, length_rules(options, start), ids, scores);
+  return scores;
+}
+
+BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {
+  const double no = kForbidden;
+  using Scores = std::vector<double>;
+  const Scores scores = {2, -2, 4, -4};
+  // Positive scores of ids that occurred are divided, negative ones multiplied, each once.
+  BOOST_TEST((ruled({.repetition_penalty = 2}, {0, 1, 1, 0}, scores) == Scores{1, -4, 4, -4}));
+  BOOST_TEST((ruled({.repetition_penalty = 0.5}, {3}, scores) == Scores{2, -2, 4, -2}));
+  // 1 2 occurred, and 1 3: after 1 neither may come again.
+  BOOST_TEST((ruled({.no_repeat_ngram = 2}, {1, 2, 1, 3, 1}, scores) == Scores{2, -2, no, no}));
+  BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2, 0, 1, 2}, scores) == Scores{no, -2, 4, -4}));
+  BOOST_TEST((ruled({.no_repeat_ngram = 3}, {1, 2}, scores) == scores));
+  BOOST_TEST((ruled({.no_repeat_ngram = 1}, {1, 3}, scores) == Scores{2, no, 4, no}));
+  BOOST_TEST((ruled({.forbidden = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
+  BOOST_TEST((ruled({.forbidden_sequences = {{0, 1, 2}, {3, 0}}}, {0, 1}, scores) ==
+              Scores{2, -2, no, -4}));
+  BOOST_TEST((ruled({.forbidden_sequences = {{0, 1, 2}}}, {1}, scores) == scores));
+  BOOST_TEST((ruled({.min_length = 3, .eos_id = 1, .stop_ids = {2}}, {0, 0}, scores) ==
+              Scores{2, no, no, -4}));
+  BOOST_TEST((ruled({.min_length = 2, .eos_id = 1}, {0, 0}, scores) == scores));
+  BOOST_TEST((ruled({.min_new = 2, .eos_id = 1}, {0, 0, 0}, scores, 2) == Scores{2, no, 4, -4}));
+  BOOST_TEST((ruled({.min_new = 2, .eos_id = 1}, {0, 0, 0, 0}, scores, 2) == scores));
+  BOOST_TEST((ruled({.forced_bos_id = 3}, {0}, scores) == Scores{no, no, no, 0}));
+  BOOST_TEST((ruled({.forced_bos_id = 3}, {0, 0}, scores) == scores));
+  BOOST_TEST(
+      (ruled({.max_length = 4, .forced_eos_id = 3}, {0, 0, 0}, scores) == Scores{no, no, no, 0}));
+  BOOST_TEST((ruled({.max_new = 2, .forced_eos_id = 3}, {0, 0}, scores) == Scores{no, no, no, 0}));
+  BOOST_TEST((ruled({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
+  BOOST_TEST((ruled({.forbidden_first = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
+  // First after what is forced.
+  BOOST_TEST((ruled({.forced = {{1, 1}, {2, 1}}, .forbidden_first = {2}}, {0, 1, 1}, scores) ==
+              Scores{2, -2, no, -4}));
+  // The penalty comes before what is forbidden, forcing after it.
+  BOOST_TEST((ruled({.forced = {{2, 2}}, .repetition_penalty = 2, .forbidden = {2}}, {2, 2},
+                    scores) == Scores{no, no, 0, no}));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_options_are_named) {
   const auto check = [](const SamplingOptions& options, const std::string& message) {
     BOOST_CHECK_EXCEPTION(options.check(), ArgumentError, [&](const Error& e) {
       return std::string(e.what()).find(message) != std::string::npos;
@@ -72,10 +152,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_and_logits_are_named) {
   check({.temperature = 0}, "temperature must be positive, not 0");
   check({.top_k = -1}, "top_k must be 0 (all) or more, not -1");
   check({.top_p = 1.5}, "top_p must be in (0, 1], not 1.5");
-  const std::vector<float> broken = {0, std::numeric_limits<float>::quiet_NaN()};
-  BOOST_CHECK_EXCEPTION(sample_token(broken, {}, 0, 0), DataError, [](const Error& e) {
-    return std::string(e.what()).find("not finite") != std::string::npos;
-  });
+  check({.min_p = -0.5}, "min_p must be in [0, 1], not -0.5");
 }
 
 }  // namespace

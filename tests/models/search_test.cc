@@ -40,7 +40,7 @@ using Sequences = std::vector<std::vector<std::int64_t>>;
 const Tensor kStart = Tensor::of<std::int64_t>({1, 1}, {0});
 
 BOOST_AUTO_TEST_CASE(beams_find_what_greed_misses) {
-  SearchOptions o{.max_length = 6, .eos_id = 0, .pad_id = 9};
+  GenerationOptions o{.max_length = 6, .eos_id = 0, .pad_id = 9};
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 0}}));
   o.beams = 3;
   o.results = 2;
@@ -52,11 +52,15 @@ BOOST_AUTO_TEST_CASE(beams_find_what_greed_misses) {
 }
 
 BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
-  SearchOptions o{.max_length = 5, .min_length = 3, .eos_id = 0};
+  GenerationOptions o{.max_length = 5, .min_length = 3, .eos_id = 0};
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 1, 0}}));
+  o.max_length = 4;
   o.no_repeat_ngram = 1;
   o.min_length = 4;
-  BOOST_TEST((search(table(), kStart, o).sequences.front().size() == 5U));
+  BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 2, 3}}));
+  o.max_length = 5;
+  BOOST_CHECK_EXCEPTION(search(table(), kStart, o), DataError,
+                        says("forbid every id of the vocabulary after 4 ids of row 0"));
   o = {.max_length = 4, .eos_id = 0, .forced_eos_id = 0, .forced_bos_id = 3};
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
@@ -67,8 +71,98 @@ BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
   for (const std::int64_t id : without.sequences.front()) BOOST_TEST(id != 2);
 }
 
+BOOST_AUTO_TEST_CASE(sequences_end_at_ids_sequences_and_where_callers_say) {
+  GenerationOptions o{.max_length = 6, .eos_id = 0, .stop_ids = {3}};
+  BOOST_TEST(
+      (search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences == Sequences{{2, 3}}));
+  o = {.max_length = 9, .stop_sequences = {{3, 0}}};
+  BOOST_TEST((search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences ==
+              Sequences{{2, 3, 0}}));
+  // Only new ids count: the prompt's 3 does not complete the sequence 2 3.
+  o = {.max_length = 4, .stop_sequences = {{2, 3}}};
+  BOOST_TEST((
+      search(table(), Tensor::of<std::int64_t>({1, 2}, {2, 3}), o).sequences.front().size() == 4U));
+  o = {.max_length = 9};
+  o.stop = [](std::int64_t row, std::span<const std::int64_t> ids) {
+    return row == 1 && ids.size() == 2;
+  };
+  const auto two = search(table(), Tensor::of<std::int64_t>({2, 1}, {2, 2}), o).sequences;
+  BOOST_TEST(two[0].size() == 9U);
+  BOOST_TEST((two[1] == TokenIds{2, 3, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(every_id_of_every_row_is_told_as_it_comes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> told;
+  const SearchResult result =
+      search(table(), Tensor::of<std::int64_t>({2, 1}, {2, 1}), {.max_length = 4, .eos_id = 0},
+             [&](std::int64_t row, std::int64_t id) {
+               told.emplace_back(row, id);
+               return !(row == 1 && id == 0) && told.size() < 3;
+             });
+  const decltype(told) expected = {{0, 3}, {1, 0}, {0, 0}};
+  BOOST_TEST((told == expected));
+  BOOST_TEST((result.sequences == Sequences{{2, 3, 0}, {1, 0}}));
+}
+
+BOOST_AUTO_TEST_CASE(draws_come_several_per_prompt_and_repeat) {
+  const Tensor starts = Tensor::of<std::int64_t>({2, 1}, {0, 2});
+  GenerationOptions o{.max_length = 8, .sampling = SamplingOptions{.seed = 5}, .results = 3};
+  const auto a = search(table(), starts, o).sequences;
+  BOOST_TEST(a.size() == 6U);
+  BOOST_TEST((a[0] != a[1] || a[1] != a[2]));
+  for (std::size_t i = 0; i < 6; ++i) BOOST_TEST(a[i].front() == (i < 3 ? 0 : 2));
+  BOOST_TEST((search(table(), starts, o).sequences == a));
+  o.sampling->seed = 6;
+  BOOST_TEST((search(table(), starts, o).sequences != a));
+  // The same probabilities as the table: what follows 2 is 3 in 9 of 10 draws.
+  o = {.max_new = 1, .sampling = SamplingOptions{}, .results = 2000};
+  int threes = 0;
+  for (const TokenIds& ids : search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences)
+    threes += ids.back() == 3 ? 1 : 0;
+  BOOST_TEST(std::abs(threes - 1800) < 54);  // 4 standard deviations
+}
+
+BOOST_AUTO_TEST_CASE(beams_stop_as_early_as_they_are_told) {
+  GenerationOptions o{.beams = 2, .max_length = 8, .eos_id = 0, .results = 2};
+  o.length_penalty = 2;
+  int steps = 0;
+  const DecodeStep counting = [&](const Tensor& tokens, std::int64_t position,
+                                  const Tensor& parents) {
+    ++steps;
+    return table()(tokens, position, parents);
+  };
+  const auto run = [&](EarlyStopping early) {
+    o.early_stopping = early;
+    steps = 0;
+    const SearchResult result = search(counting, kStart, o);
+    BOOST_TEST(result.scores[0] >= result.scores[1]);
+    return std::pair(result.scores[0], steps);
+  };
+  const auto first = run(EarlyStopping::first), heuristic = run(EarlyStopping::heuristic),
+             never = run(EarlyStopping::never);
+  BOOST_TEST(first.second <= heuristic.second);
+  BOOST_TEST(heuristic.second <= never.second);
+  BOOST_TEST(first.second < never.second);
+  BOOST_TEST(first.first <= never.first);
+}
+
+BOOST_AUTO_TEST_CASE(padding_in_front_counts_nowhere) {
+  // Rules and lengths of a padded row are those of the row alone.
+  for (const std::int64_t beams : {1, 3}) {
+    for (const double penalty : {1.0, 1.7}) {
+      GenerationOptions o{.beams = beams, .max_length = 6, .min_length = 4, .eos_id = 0};
+      o.repetition_penalty = penalty;
+      o.no_repeat_ngram = 3;
+      const SearchStarts padded{{{9, 9, 2}, {1, 1, 2}}, {2, 0}};
+      const auto both = search(table(), padded, o).sequences;
+      BOOST_TEST((both[0] == search(table(), SearchStarts{{{2}}}, o).sequences[0]));
+      BOOST_TEST((both[1] == search(table(), SearchStarts{{{1, 1, 2}}}, o).sequences[0]));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
-  const auto refuses = [](const SearchOptions& o, const std::string& message) {
+  const auto refuses = [](const GenerationOptions& o, const std::string& message) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
   refuses({.beams = 0}, "beams must be at least 1, not 0");
@@ -76,6 +170,25 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   refuses({.max_length = 0}, "max_length must be at least 1, not 0");
   refuses({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
   refuses({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
+  refuses({.max_new = -2}, "max_new must be at least -1, not -2");
+  refuses({.min_new = -1}, "min_new must be at least 0, not -1");
+  refuses({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
+  refuses({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
+  refuses({.forbidden_sequences = {{}}}, "forbidden_sequences has an empty sequence");
+  refuses({.stop_sequences = {{1}, {}}}, "stop_sequences has an empty sequence");
+  refuses({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
+  refuses({.results = 2}, "results must be at most beams, 1, not 2 (sampling gives more)");
+  refuses({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
+  refuses({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
+  refuses({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
+  refuses({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
+  BOOST_CHECK_EXCEPTION(
+      search(table(), kStart, {.beams = 2}, [](std::int64_t, std::int64_t) { return true; }),
+      ArgumentError, says("on_token needs beams 1"));
+  const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
+    return Tensor::full(DType::f32, {1, 4}, std::nan(""));
+  };
+  BOOST_CHECK_EXCEPTION(search(broken, kStart, {}), DataError, says("logits are not finite"));
   BOOST_CHECK_EXCEPTION(search(table(), Tensor::of<std::int64_t>({1}, {0}), {}), ShapeError,
                         says("starts must be i64 [prompts, length]"));
   const DecodeStep wrong = [](const Tensor&, std::int64_t, const Tensor&) {

@@ -66,8 +66,14 @@ std::string adapters_path(const std::string& model) {
 /// One line of text from the model as it is now, with line breaks shown as spaces.
 std::string sample_line(const LanguageModel& model, Generator& generator) {
   const auto start = model.tokenizer.encode(model.tokenizer.start_text());
-  const auto ids = generator.generate(start, 72, {.temperature = 0.8, .seed = model.settings.seed});
-  std::string line = model.tokenizer.decode(ids);
+  const GenerationOptions options{
+      .max_new = 72,
+      .sampling = SamplingOptions{.temperature = 0.8, .seed = model.settings.seed},
+      .slide = true};
+  const TokenIds text =
+      generator.generate({TokenIds(start.begin(), start.end())}, options).sequences.front();
+  const std::vector<std::int32_t> fresh(text.begin() + static_cast<long>(start.size()), text.end());
+  std::string line = model.tokenizer.decode(fresh);
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   }
@@ -105,7 +111,7 @@ int train(const GptArguments& args) {
   const TrainTask task = text_task(session, model.programs, data, c.context, model.settings);
   print_plan(session, model.programs.train, task.batch(0).inputs, args);
 
-  Generator generator(session, model.programs.decode, c.context);
+  Generator generator(session, model.programs.decode, c);
   const TrainOutcome outcome =
       run_training(session,
                    {.task = task,

@@ -1,0 +1,166 @@
+// Beam search, with the rules of Hugging Face's library.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/models/generate/search_model.h"
+
+namespace weft {
+namespace {
+
+void log_softmax(const TokenIds& never, std::vector<double>& scores) {
+  for (const std::int64_t id : never) scores[static_cast<std::size_t>(id)] = kForbidden;
+  const double most = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (const double s : scores) sum += std::exp(s - most);
+  for (double& s : scores) s -= most + std::log(sum);
+}
+
+struct Hypothesis {
+  TokenIds ids;
+  double score;
+  bool ended;
+};
+
+/// The finished sequences of one prompt.
+class Finished {
+ public:
+  Finished(const GenerationOptions& options, const PromptRules& rules)
+      : options_(options), rules_(rules) {}
+
+  void add(const TokenIds& ids, double sum, bool ended) {
+    kept_.push_back({ids, sum / penalty(rules_.length(ids)), ended});
+    std::stable_sort(kept_.begin(), kept_.end(),
+                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    if (kept_.size() > static_cast<std::size_t>(options_.beams)) kept_.pop_back();
+  }
+  /// Nothing better can come of a sequence of `length` whose best candidate has this sum.
+  bool done(double best_sum, std::int64_t length) const {
+    if (kept_.size() < static_cast<std::size_t>(options_.beams)) return false;
+    switch (options_.early_stopping) {
+      case EarlyStopping::first: return true;
+      case EarlyStopping::heuristic: break;
+      case EarlyStopping::never:
+        // A positive penalty favours the longest sequence that there may be.
+        if (options_.length_penalty > 0) length = rules_.lengths.max;
+        break;
+    }
+    return kept_.back().score >= best_sum / penalty(length);
+  }
+  const std::vector<Hypothesis>& kept() const { return kept_; }
+
+ private:
+  double penalty(std::int64_t length) const {
+    return std::pow(static_cast<double>(length), options_.length_penalty);
+  }
+  const GenerationOptions& options_;
+  const PromptRules& rules_;
+  std::vector<Hypothesis> kept_;  // best first
+};
+
+struct Candidate {
+  double sum;
+  std::int64_t row, id;
+};
+
+/// The best continuations of one prompt's rows, best first: as many as leave `beams` that go on,
+/// whichever of them end.
+std::vector<Candidate> candidates(const SearchModel& model, const std::vector<TokenIds>& rows,
+                                  const std::vector<double>& sums, std::size_t first_row,
+                                  const PromptRules& prompt, const GenerationOptions& options) {
+  std::vector<Candidate> all;
+  const auto beams = static_cast<std::size_t>(options.beams);
+  for (std::size_t r = first_row; r < first_row + beams; ++r) {
+    std::vector<double> scores = model.logits(r);
+    log_softmax(options.never, scores);
+    apply_rules(options, prompt.lengths, prompt.counted(rows[r]), scores);
+    for (std::int64_t id = 0; id < model.vocab(); ++id)
+      all.push_back(
+          {sums[r] + scores[static_cast<std::size_t>(id)], static_cast<std::int64_t>(r), id});
+  }
+  const std::size_t ends = options.stop_ids.size() + (options.eos_id >= 0 ? 1 : 0);
+  const std::size_t count = std::min(std::max<std::size_t>(2, 1 + ends) * beams, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      if (a.sum != b.sum) return a.sum > b.sum;
+                      return a.row != b.row ? a.row < b.row : a.id < b.id;
+                    });
+  all.resize(count);
+  return all;
+}
+
+}  // namespace
+
+SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
+                         const std::vector<PromptRules>& prompts,
+                         const GenerationOptions& options) {
+  const auto beams = static_cast<std::size_t>(options.beams);
+  std::vector<TokenIds> rows;
+  std::vector<double> sums;
+  TokenIds parents;
+  std::vector<Finished> finished;
+  for (std::size_t p = 0; p < starts.ids.size(); ++p) {
+    finished.emplace_back(options, prompts[p]);
+    for (std::size_t b = 0; b < beams; ++b) {
+      parents.push_back(static_cast<std::int64_t>(rows.size()));
+      rows.push_back(starts.ids[p]);
+      sums.push_back(b == 0 ? 0 : -1e9);  // one row speaks for all at the start
+    }
+  }
+  std::vector<bool> done(starts.ids.size());
+  while (std::find(done.begin(), done.end(), false) != done.end()) {
+    model.run(rows, parents);
+    std::vector<TokenIds> next;
+    std::vector<double> next_sums;
+    parents.clear();
+    const auto go_on = [&](std::size_t row, std::int64_t id, double sum) {
+      next.push_back(rows[row]);
+      next.back().push_back(id);
+      next_sums.push_back(sum);
+      parents.push_back(static_cast<std::int64_t>(row));
+    };
+    for (std::size_t p = 0; p < prompts.size(); ++p) {
+      const std::size_t first = p * beams;
+      if (done[p]) {
+        for (std::size_t b = 0; b < beams; ++b) go_on(first + b, options.pad_id, 0);
+        continue;
+      }
+      const auto best = candidates(model, rows, sums, first, prompts[p], options);
+      for (std::size_t rank = 0; rank < best.size() && next.size() < first + beams; ++rank) {
+        const Candidate& c = best[rank];
+        const auto row = static_cast<std::size_t>(c.row);
+        if (!options.is_end(c.id)) {
+          go_on(row, c.id, c.sum);
+        } else if (rank < beams) {
+          finished[p].add(rows[row], c.sum, true);
+        }
+      }
+      // A vocabulary smaller than the beams leaves some without a candidate.
+      while (next.size() < first + beams) go_on(first, options.pad_id, kForbidden);
+      done[p] = finished[p].done(best.front().sum, prompts[p].length(rows[first]));
+      if (!done[p] && prompts[p].full(next[first])) {
+        for (std::size_t b = first; b < first + beams; ++b)
+          finished[p].add(next[b], next_sums[b], false);
+        done[p] = true;
+      }
+    }
+    rows = std::move(next);
+    sums = std::move(next_sums);
+  }
+
+  SearchResult result;
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(options.results); ++i) {
+      const Hypothesis& h = finished[p].kept().at(i);
+      const auto ids = prompts[p].counted(h.ids);
+      result.sequences.emplace_back(ids.begin(), ids.end());
+      // The library writes its first end, whichever it was.
+      if (h.ended)
+        result.sequences.back().push_back(options.eos_id >= 0 ? options.eos_id
+                                                              : options.stop_ids.front());
+      result.scores.push_back(h.score);
+    }
+  }
+  return result;
+}
+
+}  // namespace weft

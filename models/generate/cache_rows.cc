@@ -1,0 +1,26 @@
+#include "weft/models/generate/cache_rows.h"
+
+#include "weft/graph/functions.h"
+
+namespace weft {
+
+Program make_reorder_program(const Program& decode) {
+  Program reorder("reorder_caches");
+  for (const auto& [cache, value] : decode.given_updates()) {
+    Graph& graph = value.graph();
+    Value rows = graph.find_input("cache_rows");
+    if (!rows.defined())
+      rows = graph.input("cache_rows", ValueType{DType::i64, Shape{cache.shape()[0]}});
+    reorder.update(cache, take(cache, rows, 0));
+  }
+  return reorder;
+}
+
+bool rows_move(const Tensor& parents) {
+  for (std::int64_t i = 0; i < parents.numel(); ++i) {
+    if (parents.data<std::int64_t>()[i] != i) return true;
+  }
+  return false;
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+#include "weft/models/generate/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+void at_least(const char* name, std::int64_t value, std::int64_t low) {
+  if (value < low)
+    throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
+}
+
+void check_sequences(const char* name, const std::vector<TokenIds>& sequences) {
+  for (const TokenIds& sequence : sequences) {
+    if (sequence.empty())
+      throw ArgumentError(fmt::format("{} has an empty sequence, which is everywhere", name));
+  }
+}
+
+}  // namespace
+
+void SamplingOptions::check() const {
+  if (!(temperature > 0) || std::isinf(temperature)) {
+    throw ArgumentError(
+        fmt::format("temperature must be positive, not {} (for the most likely token use greedy)",
+                    temperature));
+  }
+  if (top_k < 0) throw ArgumentError(fmt::format("top_k must be 0 (all) or more, not {}", top_k));
+  if (!(top_p > 0 && top_p <= 1))
+    throw ArgumentError(fmt::format("top_p must be in (0, 1], not {}", top_p));
+  if (!(min_p >= 0 && min_p <= 1))
+    throw ArgumentError(fmt::format("min_p must be in [0, 1], not {}", min_p));
+}
+
+bool GenerationOptions::is_end(std::int64_t id) const {
+  return (id == eos_id && eos_id >= 0) ||
+         std::find(stop_ids.begin(), stop_ids.end(), id) != stop_ids.end();
+}
+
+void GenerationOptions::check() const {
+  at_least("beams", beams, 1);
+  at_least("max_length", max_length, 1);
+  at_least("max_new", max_new, -1);
+  at_least("min_length", min_length, 0);
+  at_least("min_new", min_new, 0);
+  at_least("no_repeat_ngram", no_repeat_ngram, 0);
+  at_least("eos_id", eos_id, -1);
+  at_least("results", results, 1);
+  if (!(repetition_penalty > 0) || std::isinf(repetition_penalty)) {
+    throw ArgumentError(
+        fmt::format("repetition_penalty must be positive, not {}", repetition_penalty));
+  }
+  if (!std::isfinite(length_penalty))
+    throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
+  check_sequences("forbidden_sequences", forbidden_sequences);
+  check_sequences("stop_sequences", stop_sequences);
+  if (sampling) {
+    sampling->check();
+    if (beams > 1)
+      throw ArgumentError(fmt::format(
+          "sampling with {} beams is not supported: draw with beams 1, or search without sampling",
+          beams));
+  } else if (results > beams) {
+    throw ArgumentError(fmt::format(
+        "results must be at most beams, {}, not {} (sampling gives more)", beams, results));
+  }
+  if (beams > 1 && (!stop_sequences.empty() || stop)) {
+    throw ArgumentError(
+        "stop_sequences and stop are not supported with beams: stop_ids and eos_id are");
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,180 @@
+#include "weft/models/hf/generation_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/hf/config_reader.h"
+
+namespace weft::hf {
+namespace {
+
+std::int64_t id_of(const char* key, const json& value) {
+  if (!value.is_number_integer())
+    throw FormatError(fmt::format("'{}' must hold ids, not {}", key, value.dump()));
+  return value.get<std::int64_t>();
+}
+
+/// An id, a list of ids, or nothing.
+TokenIds ids_of(ConfigReader& config, const char* key) {
+  const json* found = config.find(key);
+  TokenIds ids;
+  if (found == nullptr) return ids;
+  if (!found->is_array()) return {id_of(key, *found)};
+  for (const json& id : *found) ids.push_back(id_of(key, id));
+  return ids;
+}
+
+void read_ends(ConfigReader& config, GenerationOptions& o) {
+  const TokenIds ends = ids_of(config, "eos_token_id");
+  if (!ends.empty()) {
+    o.eos_id = ends.front();
+    o.stop_ids.assign(ends.begin() + 1, ends.end());
+  }
+  // Without padding of its own a model fills up with its end.
+  o.pad_id = std::max<std::int64_t>(o.eos_id, 0);
+  config.field("pad_token_id", o.pad_id);
+  o.pad_id = std::max<std::int64_t>(o.pad_id, 0);
+  const TokenIds forced = ids_of(config, "forced_eos_token_id");
+  if (forced.size() > 1)
+    throw ArgumentError("forced_eos_token_id has several ids: only one is supported");
+  if (!forced.empty()) o.forced_eos_id = forced.front();
+}
+
+void read_forbidden(ConfigReader& config, GenerationOptions& o) {
+  o.forbidden = ids_of(config, "suppress_tokens");
+  o.forbidden_first = ids_of(config, "begin_suppress_tokens");
+  if (const json* words = config.find("bad_words_ids")) {
+    for (const json& word : *words) {
+      TokenIds ids;
+      if (!word.is_array() || word.empty())
+        throw FormatError(
+            fmt::format("'bad_words_ids' must hold lists of ids, not {}", word.dump()));
+      for (const json& id : word) ids.push_back(id_of("bad_words_ids", id));
+      // The library lets a sequence end all the same.
+      if (ids.size() > 1) {
+        o.forbidden_sequences.push_back(ids);
+      } else if (!o.is_end(ids.front())) {
+        o.forbidden.push_back(ids.front());
+      }
+    }
+  }
+  if (const json* forced = config.find("forced_decoder_ids")) {
+    for (const json& pair : *forced) {
+      if (!pair.is_array() || pair.size() != 2)
+        throw FormatError(fmt::format(
+            "'forced_decoder_ids' must hold pairs of place and id, not {}", pair.dump()));
+      if (!pair.at(1).is_null())
+        o.forced[id_of("forced_decoder_ids", pair.at(0))] = id_of("forced_decoder_ids", pair.at(1));
+    }
+  }
+}
+
+void read_early_stopping(ConfigReader& config, GenerationOptions& o) {
+  const json* found = config.find("early_stopping");
+  if (found == nullptr || *found == false) return;
+  if (*found == true) {
+    o.early_stopping = EarlyStopping::first;
+  } else if (*found == "never") {
+    o.early_stopping = EarlyStopping::never;
+  } else {
+    throw FormatError(
+        fmt::format("'early_stopping' must be true, false or \"never\", not {}", found->dump()));
+  }
+}
+
+void read_sampling(ConfigReader& config, GenerationOptions& o) {
+  bool sample = false;
+  config.field("do_sample", sample);
+  SamplingOptions sampling{.top_k = 50};  // the library's default
+  config.field("temperature", sampling.temperature)
+      .field("top_k", sampling.top_k)
+      .field("top_p", sampling.top_p)
+      .field("min_p", sampling.min_p);
+  if (!sample) {
+    config.ignore({"typical_p", "epsilon_cutoff", "eta_cutoff", "top_h"});
+    const std::string why = "contrastive search is not supported";
+    config.fixed("penalty_alpha", nullptr, why);
+    return;
+  }
+  const std::string why = "drawing with it is not supported";
+  config.fixed("typical_p", 1.0, why)
+      .fixed("epsilon_cutoff", 0.0, why)
+      .fixed("eta_cutoff", 0.0, why)
+      .fixed("top_h", nullptr, why)
+      .ignore({"penalty_alpha"});
+  o.sampling = sampling;
+}
+
+void refuse_others(ConfigReader& config) {
+  const std::string why = "generation with it is not supported";
+  config.fixed("diversity_penalty", 0.0, why)
+      .fixed("num_beam_groups", 1, why)
+      .fixed("encoder_no_repeat_ngram_size", 0, why)
+      .fixed("encoder_repetition_penalty", 1.0, why)
+      .fixed("exponential_decay_length_penalty", nullptr, why)
+      .fixed("renormalize_logits", false, why)
+      .fixed("constraints", nullptr, why)
+      .fixed("force_words_ids", nullptr, why)
+      .fixed("sequence_bias", nullptr, why)
+      .fixed("guidance_scale", nullptr, why)
+      .fixed("watermarking_config", nullptr, why)
+      .fixed("stop_strings", nullptr, "texts that end a sequence need a tokenizer")
+      .fixed("max_time", nullptr, why)
+      .fixed("dola_layers", nullptr, why)
+      .fixed("token_healing", false, why)
+      .fixed("low_memory", nullptr, why);
+}
+
+}  // namespace
+
+GenerationConfig generation_config(const std::string& config_json, const std::string& generation) {
+  ConfigReader config = generation.empty() ? ConfigReader(config_json)
+                                           : ConfigReader(generation, "generation_config.json");
+  GenerationConfig result;
+  GenerationOptions& o = result.options;
+  config.field("decoder_start_token_id", result.start_id);
+  read_ends(config, o);
+  config.field("forced_bos_token_id", o.forced_bos_id)
+      .field("num_beams", o.beams)
+      .field("num_return_sequences", o.results)
+      .field("max_length", o.max_length)
+      .field("max_new_tokens", o.max_new)
+      .field("min_length", o.min_length)
+      .field("min_new_tokens", o.min_new)
+      .field("length_penalty", o.length_penalty)
+      .field("repetition_penalty", o.repetition_penalty)
+      .field("no_repeat_ngram_size", o.no_repeat_ngram);
+  read_early_stopping(config, o);
+  read_sampling(config, o);
+  read_forbidden(config, o);
+  refuse_others(config);
+  // In config.json other keys are the model's, which its builder reads.
+  if (!generation.empty()) {
+    config.ignore({"_from_model_config", "cache_config", "cache_implementation", "compile_config",
+                   "assistant_confidence_threshold", "assistant_early_exit", "assistant_lookbehind",
+                   "disable_compile", "is_assistant", "generation_kwargs",
+                   "max_matching_ngram_size", "num_assistant_tokens",
+                   "num_assistant_tokens_schedule", "output_logits", "prefill_chunk_size",
+                   "prompt_lookup_num_tokens", "return_legacy_cache", "target_lookbehind",
+                   "remove_invalid_values"});
+    for (const auto& [key, value] : config.object().items()) {
+      if (value.is_null()) config.find(key.c_str());
+    }
+    config.finish("what is generated");
+  }
+  // Marian's beams do not score padding; its greedy search does, as the library's.
+  if (ConfigReader(config_json).model_type() == "marian") o.never.push_back(o.pad_id);
+  return result;
+}
+
+GenerationConfig read_generation_config(const Folder& folder) {
+  const std::filesystem::path own = std::filesystem::path(folder.path) / "generation_config.json";
+  return generation_config(
+      folder.config, std::filesystem::exists(own) ? read_text_file(own.string()) : std::string());
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,24 @@
+// What a Hugging Face folder says about generating.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weft/models/generate/options.h"
+#include "weft/models/hf/folder.h"
+
+namespace weft::hf {
+
+struct GenerationConfig {
+  std::int64_t start_id = -1;  // what decoders of encoder-decoders start from; -1 = not stated
+  GenerationOptions options;
+};
+
+/// Reads generation_config.json, or where there is none the keys of generation in config.json.
+/// Missing keys have that library's defaults. Every key that changes what is generated is honoured
+/// or refused by name (ArgumentError); those of sampling count only where do_sample is true.
+GenerationConfig read_generation_config(const Folder& folder);
+/// The same from texts; `generation` may be empty: there is no such file.
+GenerationConfig generation_config(const std::string& config, const std::string& generation);
+
+}  // namespace weft::hf

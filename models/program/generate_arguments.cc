@@ -1,0 +1,234 @@
+#include "weft/models/program/generate_arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/program/commands.h"
+
+namespace weft::program {
+namespace {
+
+EarlyStopping parse_early_stopping(const std::string& text) {
+  if (text == "false") return EarlyStopping::heuristic;
+  if (text == "true") return EarlyStopping::first;
+  if (text == "never") return EarlyStopping::never;
+  throw UsageError(fmt::format("--early-stopping must be true, false or never, not '{}'", text));
+}
+
+/// Greedy, drawn, or searched for with beams: what is asked for goes before what the model says.
+void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
+  const bool draws = args.sample || args.temperature || args.top_k || args.top_p || args.min_p;
+  const bool searches = args.beams && *args.beams > 1;
+  if (args.greedy && draws)
+    throw UsageError(
+        "--greedy draws nothing: leave out --sample, --temperature, --top-k, --top-p, "
+        "--min-p, or --greedy");
+  if (args.greedy && searches) throw UsageError("--greedy is one beam: leave it out, or --beams");
+  if (draws && searches)
+    throw UsageError(
+        "--beams draws nothing: leave out --sample, --temperature, --top-k, --top-p, "
+        "--min-p, or --beams");
+  if (draws) {
+    if (!o.sampling) o.sampling.emplace();
+    o.beams = 1;
+  } else if (args.greedy || args.beams) {
+    o.sampling.reset();
+    o.beams = args.beams.value_or(1);
+  }
+  if (args.seed && !o.sampling) throw UsageError("--seed needs drawing: add --sample");
+  if (o.beams == 1 && !args.beams && (args.length_penalty || !args.early_stopping.empty()))
+    throw UsageError("--length-penalty and --early-stopping are of beams: add --beams");
+  if (args.results) {
+    o.results = *args.results;
+  } else if (!o.sampling) {
+    o.results = std::min(o.results, o.beams);
+  }
+}
+
+}  // namespace
+
+void add_generate_options(CLI::App& command, GenerateArguments& args) {
+  CLI::App* c = &command;
+  c->add_option("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
+      ->required();
+  c->add_option("--prompt", args.prompts,
+                "text to go on from (default: a line break); repeated: a batch")
+      ->expected(1)
+      ->take_all();
+  c->add_option("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"")
+      ->expected(1)
+      ->take_all();
+  c->add_option("--prompts", args.prompts_file,
+                "a file with a prompt per line (of ids for folders)");
+  c->add_flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
+  c->add_option("--threads", args.threads, "0 = all; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
+
+  const std::string length = "Length";
+  c->add_option("--tokens", args.tokens, "ids to write (.weft default: 500)")
+      ->check(CLI::PositiveNumber)
+      ->group(length);
+  c->add_option("--max-length", args.max_length, "most ids, with those in front")
+      ->check(CLI::PositiveNumber)
+      ->group(length);
+  c->add_option("--min-length", args.min_length, "no end before there are as many ids")
+      ->check(CLI::NonNegativeNumber)
+      ->group(length);
+  c->add_option("--min-tokens", args.min_tokens, "no end before as many ids are written")
+      ->check(CLI::NonNegativeNumber)
+      ->group(length);
+  c->add_flag("--slide", args.slide,
+              "beyond the model's context go on from the later half of it (.weft: always)")
+      ->group(length);
+
+  const std::string draw = "Drawing (the default of .weft files)";
+  c->add_flag("--sample", args.sample, "draw")->group(draw);
+  c->add_option("--temperature", args.temperature, "below 1: safer; above 1: bolder")->group(draw);
+  c->add_option("--top-k", args.top_k, "draw from the k likeliest only; 0 = all")->group(draw);
+  c->add_option("--top-p", args.top_p, "draw from the likeliest that hold this much probability")
+      ->group(draw);
+  c->add_option("--min-p", args.min_p,
+                "draw from those at least this share as likely as the likeliest")
+      ->group(draw);
+  c->add_option("--seed", args.seed, "the same seed writes the same text (default: 1)")
+      ->group(draw);
+
+  const std::string search = "Searching";
+  c->add_flag("--greedy", args.greedy, "always the likeliest (the default of folders)")
+      ->group(search);
+  c->add_option("--beams", args.beams, "1 = greedy")->check(CLI::PositiveNumber)->group(search);
+  c->add_option("--length-penalty", args.length_penalty, "scores are divided by length^F")
+      ->group(search);
+  c->add_option("--early-stopping", args.early_stopping,
+                "true: as soon as there are as many sequences as beams; false; never: only when "
+                "nothing can get better")
+      ->group(search);
+  c->add_option("--results", args.results, "texts per prompt: the best beams, or as many draws")
+      ->check(CLI::PositiveNumber);
+
+  const std::string rules = "Rules";
+  c->add_option("--repetition-penalty", args.repetition_penalty,
+                "above 1: ids that occurred are less likely")
+      ->group(rules);
+  c->add_option("--no-repeat-ngram", args.no_repeat_ngram, "no N adjacent ids twice; 0 = may")
+      ->check(CLI::NonNegativeNumber)
+      ->group(rules);
+  c->add_option("--stop", args.stop, ".weft: a text ends behind this; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->group(rules);
+  c->add_option("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"")
+      ->expected(1)
+      ->take_all()
+      ->group(rules);
+  c->add_option("--stop-sequence", args.stop_sequences,
+                "a text ends behind these ids, \"1 2\"; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->group(rules);
+  c->add_option("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"")
+      ->expected(1)
+      ->take_all()
+      ->group(rules);
+  c->add_option("--force", args.force,
+                "POSITION:ID: the id in that position, counted from 0 with the prompt; may be "
+                "repeated")
+      ->expected(1)
+      ->take_all()
+      ->group(rules);
+  c->add_option("--start-ids", args.start_ids,
+                "encoder-decoder folders: what the output begins with, \"2 5\"")
+      ->group(rules);
+}
+
+TokenIds parse_ids(const std::string& option, const std::string& text) {
+  TokenIds ids;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    std::size_t end = 0;
+    std::int64_t id = -1;
+    try {
+      id = std::stoll(word, &end);
+    } catch (const std::exception&) {
+      end = 0;
+    }
+    if (end != word.size() || id < 0)
+      throw UsageError(fmt::format("{}: '{}' is not an id", option, word));
+    ids.push_back(id);
+  }
+  if (ids.empty()) throw UsageError(fmt::format("{} holds no id", option));
+  return ids;
+}
+
+void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
+  choose_strategy(args, o);
+  const auto set = [](const auto& given, auto& option) {
+    if (given) option = *given;
+  };
+  if (args.tokens && args.max_length)
+    throw UsageError("--tokens and --max-length both say where to end: leave one out");
+  if (args.max_length) o.max_new = -1;
+  set(args.tokens, o.max_new);
+  set(args.max_length, o.max_length);
+  set(args.min_length, o.min_length);
+  set(args.min_tokens, o.min_new);
+  if (o.sampling) {
+    set(args.temperature, o.sampling->temperature);
+    set(args.top_k, o.sampling->top_k);
+    set(args.top_p, o.sampling->top_p);
+    set(args.min_p, o.sampling->min_p);
+    set(args.seed, o.sampling->seed);
+  }
+  set(args.length_penalty, o.length_penalty);
+  if (!args.early_stopping.empty()) o.early_stopping = parse_early_stopping(args.early_stopping);
+  set(args.repetition_penalty, o.repetition_penalty);
+  set(args.no_repeat_ngram, o.no_repeat_ngram);
+  for (const std::string& text : args.stop_ids) {
+    for (const std::int64_t id : parse_ids("--stop-ids", text)) o.stop_ids.push_back(id);
+  }
+  for (const std::string& text : args.stop_sequences)
+    o.stop_sequences.push_back(parse_ids("--stop-sequence", text));
+  for (const std::string& text : args.forbid_ids) {
+    for (const std::int64_t id : parse_ids("--forbid-ids", text)) o.forbidden.push_back(id);
+  }
+  for (const std::string& text : args.force) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos)
+      throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", text));
+    const TokenIds place = parse_ids("--force", text.substr(0, colon)),
+                   id = parse_ids("--force", text.substr(colon + 1));
+    if (place.size() != 1 || id.size() != 1)
+      throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", text));
+    o.forced[place.front()] = id.front();
+  }
+  o.slide = o.slide || args.slide;
+  try {
+    o.check();
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
+  }
+}
+
+std::vector<std::string> prompt_lines(const GenerateArguments& args) {
+  std::vector<std::string> lines;
+  std::istringstream in(read_text_file(args.prompts_file));
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  if (lines.empty()) throw UsageError(fmt::format("{} holds no prompt", args.prompts_file));
+  return lines;
+}
+
+std::vector<TokenIds> id_prompts(const GenerateArguments& args) {
+  std::vector<TokenIds> prompts;
+  for (const std::string& text : args.prompt_ids)
+    prompts.push_back(parse_ids("--prompt-ids", text));
+  return prompts;
+}
+
+}  // namespace weft::program

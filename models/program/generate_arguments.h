@@ -1,0 +1,55 @@
+// The command line of weft generate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/models/generate/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::program {
+
+/// What is not given is as the model says, or as GenerationOptions.
+struct GenerateArguments {
+  std::string file;
+  std::vector<std::string> prompts, prompt_ids;
+  std::string prompts_file;
+  bool ids = false;
+  int threads = 0;
+
+  std::optional<std::int64_t> tokens, max_length, min_length, min_tokens;
+  bool greedy = false, sample = false, slide = false;
+  std::optional<double> temperature, top_p, min_p;
+  std::optional<std::int64_t> top_k;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::int64_t> beams, results;
+  std::optional<double> length_penalty;
+  std::string early_stopping;
+  std::optional<double> repetition_penalty;
+  std::optional<std::int64_t> no_repeat_ngram;
+  std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids, force;
+  std::string start_ids;
+};
+
+/// Declares the options.
+void add_generate_options(CLI::App& command, GenerateArguments& args);
+
+/// "1 2 3" as ids; UsageError that names `option` where it is something else.
+TokenIds parse_ids(const std::string& option, const std::string& text);
+
+/// Changes `options`, what the model says, to what the command line asks for. Throws UsageError for
+/// what contradicts itself or makes no sense.
+void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
+
+/// The prompts in ids: of --prompt-ids, or of the lines of --prompts. UsageError where there are
+/// none.
+std::vector<TokenIds> id_prompts(const GenerateArguments& args);
+/// The lines of --prompts.
+std::vector<std::string> prompt_lines(const GenerateArguments& args);
+
+}  // namespace weft::program

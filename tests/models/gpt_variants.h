@@ -1,0 +1,61 @@
+// Small decoders that make every choice of GptConfig.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/models/families/gpt_config.h"
+
+namespace weft {
+
+struct Variant {
+  std::string name;
+  GptConfig config;
+};
+
+/// Every choice of the config at least once, small enough to run in no time.
+inline std::vector<Variant> variants() {
+  GptConfig base;
+  base.vocab = 23;
+  base.layers = 2;
+  base.heads = 4;
+  base.width = 24;
+  base.context = 16;
+  base.initializer_range = 0.4;  // far from uniform predictions
+  GptConfig llama = GptConfig::llama();
+  llama.vocab = base.vocab;
+  llama.layers = base.layers;
+  llama.heads = base.heads;
+  llama.width = base.width;
+  llama.context = base.context;
+  llama.inner = 40;
+  llama.initializer_range = base.initializer_range;
+  std::vector<Variant> result = {{"gpt2", base}, {"llama", llama}};
+  const auto add = [&](const std::string& name, GptConfig config,
+                       const std::function<void(GptConfig&)>& change) {
+    change(config);
+    result.push_back({name, config});
+  };
+  add("grouped", llama, [](GptConfig& c) { c.kv_heads = 2; });
+  add("llama_bias", llama, [](GptConfig& c) { c.attention_bias = c.tied_head = true; });
+  add("window", llama, [](GptConfig& c) { c.window = 4; });
+  add("neox", base, [](GptConfig& c) {
+    c.residual = GptResidual::parallel;
+    c.positions = GptPositions::rotary;
+    c.rotary_share = 0.7;  // 4 of 6 features
+    c.projection = QkvProjection::fused_by_head;
+    c.transposed = false;
+  });
+  add("gpt1", base, [](GptConfig& c) { c.residual = GptResidual::post_norm; });
+  add("alibi", base, [](GptConfig& c) { c.positions = GptPositions::linear_bias; });
+  add("alibi_window", base, [](GptConfig& c) {
+    c.positions = GptPositions::linear_bias;
+    c.window = 5;
+  });
+  add("sinusoidal", base, [](GptConfig& c) { c.positions = GptPositions::sinusoidal; });
+  add("no_positions", base, [](GptConfig& c) { c.positions = GptPositions::none; });
+  return result;
+}
+
+}  // namespace weft
