@@ -3,12 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <xmmintrin.h>
-#else
-#include <cfenv>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -20,54 +14,31 @@
 #ifdef WEFT_STD_THREADS
 #include <condition_variable>
 #else
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <tbb/task_group.h>
 #endif
 
 #include "weft/core/error.h"
+#include "weft/core/floating_point.h"
 #include "weft/core/random.h"
+#include "weft/core/team.h"
 
 namespace weft {
 namespace {
 
 constexpr int kMaxSlots = 4096;
-
-// The default floating-point environment for as long as it lives.
-class DefaultFloatingPoint {
- public:
-#if defined(__x86_64__) || defined(__i386__)
-  DefaultFloatingPoint() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
-  ~DefaultFloatingPoint() { _mm_setcsr(saved_); }
-
- private:
-  unsigned saved_;
-#else
-  DefaultFloatingPoint() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatingPoint() { std::fesetenv(&saved_); }
-
- private:
-  std::fenv_t saved_;
-#endif
- public:
-  DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
-  DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
-};
-
-using Participate = FunctionRef<void(int slot)>;
+// Work of less is done before a helper that lingers has done its part (it comes after 0.3 to 1 us),
+// or before one that sleeps has come.
+constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
 
 #ifdef WEFT_STD_THREADS
 
-// Threads of our own, for ThreadSanitizer: slot 0 is the caller, thread i has slot i.
+// Threads of our own, for ThreadSanitizer.
 class Pool {
  public:
-  explicit Pool(int slots) {
+  explicit Pool(int helpers) {
     try {
-      for (int slot = 1; slot < slots; ++slot) threads_.emplace_back([this, slot] { loop(slot); });
+      for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { loop(); });
     } catch (...) {
       stop();
       throw;
@@ -75,91 +46,68 @@ class Pool {
   }
   ~Pool() { stop(); }
 
-  /// Calls participate(slot) on the caller and on `participants` - 1 threads. It must not throw.
-  void run(int participants, Participate participate) {
+  int most_helpers() const { return static_cast<int>(threads_.size()); }
+  void ask(const std::shared_ptr<Team>& team) {
     {
-      std::lock_guard lock(mutex_);
-      job_ = &participate;
-      participants_ = participants;
-      pending_ = participants - 1;
-      ++generation_;
+      const std::lock_guard lock(mutex_);
+      asked_.push_back(team);
     }
-    wake_.notify_all();
-    participate(0);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return pending_ == 0; });
-    job_ = nullptr;
+    wake_.notify_one();
   }
 
  private:
-  void loop(int slot) {
-    std::uint64_t seen = 0;
+  void loop() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+      wake_.wait(lock, [&] { return stopping_ || !asked_.empty(); });
       if (stopping_) return;
-      seen = generation_;
-      // A job that this thread has no part in may be over, and the next one begun, before it wakes.
-      if (slot >= participants_ || job_ == nullptr) continue;
-      const Participate job = *job_;
+      const std::shared_ptr<Team> team = std::move(asked_.back());
+      asked_.pop_back();
       lock.unlock();
-      job(slot);
+      team->help();
       lock.lock();
-      if (--pending_ == 0) done_.notify_one();
     }
   }
   void stop() {
     {
-      std::lock_guard lock(mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
-    threads_.clear();
   }
 
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  const Participate* job_ = nullptr;
-  int participants_ = 0;
-  int pending_ = 0;
-  std::uint64_t generation_ = 0;
+  std::condition_variable wake_;
+  std::vector<std::shared_ptr<Team>> asked_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 
 #else
 
+// An arena of helpers. The calling thread stays outside: it has nothing to steal there and never
+// waits for an arena.
 class Pool {
  public:
-  // One slot is reserved for the calling thread, so that it always takes part.
-  explicit Pool(int slots) : arena_(slots, 1) {}
+  explicit Pool(int helpers) : helpers_(helpers), arena_(std::max(helpers, 1), 0) {}
 
-  /// Calls participate(slot) `participants` times, on as many threads as the arena gets; a thread
-  /// may take several turns, one after the other. It must not throw.
-  void run(int participants, Participate participate) {
-    arena_.execute([&] {
-      // Isolated: a cancelled task group around the caller must not drop our work silently.
-      tbb::task_group_context context(tbb::task_group_context::isolated);
-      tbb::parallel_for(
-          tbb::blocked_range<int>(0, participants, 1),
-          [&](const tbb::blocked_range<int>&) {
-            participate(tbb::this_task_arena::current_thread_index());
-          },
-          tbb::simple_partitioner(), context);
-    });
+  /// What TBB grants to all arenas together; asking for more would leave tasks waiting.
+  int most_helpers() const {
+    const std::size_t allowed =
+        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+    return static_cast<int>(std::min(static_cast<std::size_t>(helpers_), allowed - 1));
+  }
+  void ask(const std::shared_ptr<Team>& team) {
+    arena_.enqueue([team] { team->help(); });
   }
 
  private:
+  const int helpers_;
   tbb::task_arena arena_;
 };
 
 #endif
-
-// Written only by the thread that has the slot; padded, so that slots do not share a cache line.
-struct alignas(64) SlotCount {
-  std::atomic<std::int64_t> chunks{0};
-};
 
 }  // namespace
 
@@ -167,22 +115,21 @@ struct Workers::Impl {
   using Body = FunctionRef<void(std::int64_t, int)>;
 
   Impl(int slots, std::uint64_t shuffle)
-      : slots(slots), shuffle_seed(shuffle), counts(static_cast<std::size_t>(slots)), pool(slots) {}
+      : slots(slots), shuffle_seed(shuffle), team(std::make_shared<Team>(slots)), pool(slots - 1) {}
+  ~Impl() { team->dismiss(); }
 
   const int slots;
   const std::uint64_t shuffle_seed;
-  std::vector<SlotCount> counts;
+  const std::shared_ptr<Team> team;
   std::atomic<bool> busy{false};
   std::uint64_t calls = 0;          // guarded by `busy`; makes each shuffle different
   std::vector<std::int64_t> order;  // guarded by `busy`
   Pool pool;
 
-  void count(int slot, std::int64_t chunks) {
-    counts[static_cast<std::size_t>(slot)].chunks.fetch_add(chunks, std::memory_order_relaxed);
-  }
   void shuffle(std::int64_t chunks);
   void delay(std::int64_t chunk) const;
-  void serial(std::int64_t chunks, Body body, bool counted);
+  bool worth_sharing(double cost_ns) const;
+  void serial(std::int64_t chunks, Body body);
   void parallel(std::int64_t chunks, Body body);
 };
 
@@ -227,52 +174,27 @@ void Workers::Impl::delay(std::int64_t chunk) const {
   for (std::uint32_t n = word >> 2 & 63u; n > 0; --n) std::this_thread::yield();
 }
 
-void Workers::Impl::serial(std::int64_t chunks, Body body, bool counted) {
+bool Workers::Impl::worth_sharing(double cost_ns) const {
+  return shuffle_seed != 0 || cost_ns >= (team->helpers() > 0 ? kWorthSharingNs : kWorthWakingNs);
+}
+
+void Workers::Impl::serial(std::int64_t chunks, Body body) {
   DefaultFloatingPoint environment;
-  for (std::int64_t i = 0; i < chunks; ++i) {
-    if (counted) count(0, 1);
-    body(i, 0);
-  }
+  for (std::int64_t i = 0; i < chunks; ++i) body(i, 0);
 }
 
 void Workers::Impl::parallel(std::int64_t chunks, Body body) {
-  const bool shuffled = shuffle_seed != 0;
-  if (shuffled) shuffle(chunks);
-
-  // One task per slot that takes chunks from a counter, not one task per chunk: a chunk then costs
-  // one atomic addition, and the environment is set once per thread.
-  alignas(64) std::atomic<std::int64_t> next{0};
-  alignas(64) std::atomic<bool> failed{false};
-  std::mutex mutex;
-  std::exception_ptr error;
-  std::int64_t error_chunk = chunks;
-
-  auto participate = [&](int slot) {
-    DefaultFloatingPoint environment;
-    std::int64_t ran = 0;
-    while (!failed.load(std::memory_order_relaxed)) {
-      const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= chunks) break;
-      const std::int64_t chunk = shuffled ? order[static_cast<std::size_t>(i)] : i;
-      ++ran;
-      try {
-        if (shuffled) delay(chunk);
-        body(chunk, slot);
-      } catch (...) {
-        // The lowest chunk wins: chunks are handed out in order and those begun are finished, so
-        // the error that the caller sees does not depend on timing.
-        std::lock_guard lock(mutex);
-        if (chunk < error_chunk) {
-          error = std::current_exception();
-          error_chunk = chunk;
-        }
-        failed.store(true, std::memory_order_relaxed);
-      }
-    }
-    if (ran > 0) count(slot, ran);
+  const auto wanted = static_cast<int>(std::min<std::int64_t>(slots, chunks)) - 1;
+  // Asked for only while somebody is missing: it takes a lock.
+  const int helpers = team->helpers() >= wanted ? wanted : std::min(wanted, pool.most_helpers());
+  const auto ask = [&] { pool.ask(team); };
+  if (shuffle_seed == 0) return team->run(chunks, nullptr, body, helpers, ask);
+  shuffle(chunks);
+  const auto delayed = [&](std::int64_t chunk, int slot) {
+    delay(chunk);
+    body(chunk, slot);
   };
-  pool.run(static_cast<int>(std::min<std::int64_t>(slots, chunks)), participate);
-  if (error) std::rethrow_exception(error);
+  team->run(chunks, order.data(), delayed, helpers, ask);
 }
 
 Workers::Workers(WorkersOptions options) {
@@ -289,37 +211,31 @@ Workers::~Workers() = default;
 
 int Workers::slots() const { return impl_->slots; }
 
-void Workers::for_chunks(std::int64_t chunks,
-                         FunctionRef<void(std::int64_t chunk, int slot)> body) {
+void Workers::for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body,
+                         double cost_ns) {
   if (chunks <= 0) return;
   Exclusive exclusive(impl_->busy);
-  if (chunks == 1 || (impl_->slots == 1 && impl_->shuffle_seed == 0)) {
-    impl_->serial(chunks, body, true);
+  if (!impl_->worth_sharing(cost_ns)) {
+    impl_->serial(chunks, body);
+  } else if (chunks == 1 || (impl_->slots == 1 && impl_->shuffle_seed == 0)) {
+    impl_->team->count(0, chunks);
+    impl_->serial(chunks, body);
   } else {
     impl_->parallel(chunks, body);
   }
 }
 
-void Workers::for_chunks_serial(std::int64_t chunks,
-                                FunctionRef<void(std::int64_t chunk, int slot)> body) {
-  if (chunks <= 0) return;
-  Exclusive exclusive(impl_->busy);
-  impl_->serial(chunks, body, false);
-}
-
 Workers::Statistics Workers::statistics() const {
   Statistics s;
-  for (const SlotCount& c : impl_->counts) {
-    const std::int64_t n = c.chunks.load(std::memory_order_relaxed);
+  for (int slot = 0; slot < impl_->slots; ++slot) {
+    const std::int64_t n = impl_->team->chunks_of(slot);
     s.parallel_chunks += n;
     s.distinct_slots += n > 0 ? 1 : 0;
   }
   return s;
 }
 
-void Workers::reset_statistics() {
-  for (SlotCount& c : impl_->counts) c.chunks.store(0, std::memory_order_relaxed);
-}
+void Workers::reset_statistics() { impl_->team->clear_counts(); }
 
 int hardware_threads() {
   // The set must be as large as the kernel's; a machine may have more CPUs than a plain cpu_set_t.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -36,8 +37,9 @@ struct WorkersOptions {
   std::uint64_t shuffle_seed = 0;
 };
 
-/// A set of worker slots (one TBB arena of its own). Results must not depend on how chunks are
-/// assigned: chunk counts follow from shapes only and partial results are combined in index order.
+/// A set of worker slots (the caller and a TBB arena of helpers). Results must not depend on how
+/// chunks are assigned: chunk counts follow from shapes only and partial results are combined in
+/// index order.
 class Workers {
  public:
   explicit Workers(WorkersOptions options = {});
@@ -51,13 +53,16 @@ class Workers {
   /// Calls body(chunk, slot) once for every chunk in [0, chunks) and returns when all are done. No
   /// two calls have the same slot at the same time. The floating-point environment (MXCSR) is the
   /// default in every call: round to nearest, denormals kept. The first exception is rethrown here.
-  void for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body);
-  /// The same on the calling thread in order (slot 0): for work too small to share.
-  void for_chunks_serial(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body);
+  ///
+  /// `cost_ns` is a guess of the time that all chunks take on one thread. What is not worth sharing
+  /// runs on the calling thread in order (slot 0): less than about 5 us, or 20 us where nobody is
+  /// awake to help. Threads that have helped look for more for 100 us before they sleep.
+  void for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body,
+                  double cost_ns = std::numeric_limits<double>::infinity());
 
   /// For tests: how much really ran in parallel since the last reset.
   struct Statistics {
-    std::int64_t parallel_chunks = 0;  // chunks run by for_chunks
+    std::int64_t parallel_chunks = 0;  // chunks of what was worth sharing
     int distinct_slots = 0;            // slots that ran at least one of them
   };
   Statistics statistics() const;

@@ -60,8 +60,8 @@ struct KernelRun {
 struct Phase {
   std::int64_t chunks = 1;
   std::function<void(const KernelRun& run, std::int64_t chunk)> body;
-  /// Rough cost of the whole phase in nanoseconds on one core; below about 20 us a phase runs
-  /// serially.
+  /// Rough cost of the whole phase in nanoseconds on one core; what is not worth sharing
+  /// runs serially (see Workers::for_chunks).
   double cost_ns = 0;
 };
 

@@ -11,7 +11,6 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
-constexpr double kSerialNs = 20e3;  // below, starting workers costs more than it gains
 constexpr std::size_t kCopyChunk = 1 << 20;
 
 }  // namespace
@@ -160,11 +159,7 @@ void Executor::run_steps(const Plan& plan, const int* steps, std::size_t count) 
       const Part& part = *std::prev(after);
       run_chunk(plan, part, chunk - part.first_chunk, slot);
     };
-    if (cost > kSerialNs || options_.shuffle_seed != 0) {
-      workers_.for_chunks(chunks, body);
-    } else {
-      workers_.for_chunks_serial(chunks, body);
-    }
+    workers_.for_chunks(chunks, body, cost);
   }
 }
 

@@ -5,8 +5,6 @@
 namespace weft::bench {
 namespace {
 
-constexpr double kSerialBelowNs = 20'000;
-
 Cost default_cost(const KernelRequest& request) {
   Cost cost;
   const auto bytes = [](const OperandSpec& spec) {
@@ -66,11 +64,7 @@ void PreparedOp::run() {
                   slots_[static_cast<std::size_t>(slot)]->data()},
                  chunk);
     };
-    if (phase.cost_ns < kSerialBelowNs) {
-      workers_.for_chunks_serial(phase.chunks, body);
-    } else {
-      workers_.for_chunks(phase.chunks, body);
-    }
+    workers_.for_chunks(phase.chunks, body, phase.cost_ns);
   }
 }
 

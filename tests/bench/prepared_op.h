@@ -15,7 +15,7 @@
 
 namespace weft::bench {
 
-/// Runs `kernel` phases on `threads` workers; phases cheaper than 20 us on one, as a Session does.
+/// Runs `kernel` phases on `threads` workers, small ones on one, as a Session does.
 class PreparedOp {
  public:
   /// Throws as the op's shape rule does. `threads` 0 means one per hardware thread.

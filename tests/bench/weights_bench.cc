@@ -87,11 +87,7 @@ class Stream {
                       slots_->data() + kernel_.slot_scratch * static_cast<std::size_t>(slot)},
                      chunk);
         };
-        if (phase.cost_ns < 20e3) {
-          workers_.for_chunks_serial(phase.chunks, body);
-        } else {
-          workers_.for_chunks(phase.chunks, body);
-        }
+        workers_.for_chunks(phase.chunks, body, phase.cost_ns);
       }
       best_[c] = std::min(best_[c], std::chrono::duration<double>(Clock::now() - begin).count());
     }

@@ -116,6 +116,38 @@ BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
   BOOST_TEST(data == wanted, boost::test_tools::per_element());
 }
 
+// As two Sessions do that run in two threads: each with Workers of its own, phases short and long.
+BOOST_AUTO_TEST_CASE(several_workers_run_side_by_side) {
+  constexpr int kCallers = 4, kPhases = 300;
+  std::vector<std::int64_t> sums(kCallers, 0);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      Workers workers({.threads = 3});
+      std::vector<std::int64_t> parts(17, caller);
+      for (int phase = 0; phase < kPhases; ++phase) {
+        workers.for_chunks(
+            17, [&](std::int64_t chunk, int) { parts[static_cast<std::size_t>(chunk)] += chunk; });
+        if (phase % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      for (const std::int64_t part : parts) sums[static_cast<std::size_t>(caller)] += part;
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  for (int caller = 0; caller < kCallers; ++caller) {
+    BOOST_TEST(sums[static_cast<std::size_t>(caller)] == kPhases * 136 + 17 * caller);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(workers_come_and_go) {
+  std::atomic<int> ran{0};
+  for (int round = 0; round < 200; ++round) {
+    Workers workers({.threads = 5});  // gone before all its helpers have come
+    workers.for_chunks(8, [&](std::int64_t, int) { ran.fetch_add(1); });
+  }
+  BOOST_TEST(ran.load() == 1600);
+}
+
 BOOST_AUTO_TEST_CASE(the_lowest_failing_chunk_is_reported) {
   for (int threads : {1, 5}) {
     Workers workers({.threads = threads});
@@ -155,7 +187,7 @@ BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
       std::string message;
       std::thread other([&] {
         try {
-          workers.for_chunks_serial(1, nothing);
+          workers.for_chunks(1, nothing);
         } catch (const StateError& e) {
           message = e.what();
         }
@@ -174,15 +206,16 @@ BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
   BOOST_TEST(ran.load() == 64);
 }
 
-BOOST_AUTO_TEST_CASE(serial_runs_in_order_on_the_caller) {
+BOOST_AUTO_TEST_CASE(what_is_not_worth_sharing_runs_in_order_on_the_caller) {
   Workers workers({.threads = 5});
   const auto self = std::this_thread::get_id();
   std::vector<std::int64_t> order;
-  workers.for_chunks_serial(5, [&](std::int64_t chunk, int slot) {
+  const auto in_order = [&](std::int64_t chunk, int slot) {
     BOOST_TEST(slot == 0);
     BOOST_TEST((std::this_thread::get_id() == self));
     order.push_back(chunk);
-  });
+  };
+  workers.for_chunks(5, in_order, 1e3);
   BOOST_TEST((order == std::vector<std::int64_t>{0, 1, 2, 3, 4}));
   BOOST_TEST(workers.statistics().parallel_chunks == 0);
   workers.for_chunks(1, [&](std::int64_t, int slot) {
@@ -223,9 +256,10 @@ BOOST_AUTO_TEST_CASE(floating_point_environment_is_the_default) {
     workers.for_chunks(chunks, [&](std::int64_t, int) {
       if ((_mm_getcsr() & 0xffc0u) != 0x1f80u) wrong.fetch_add(1);
     });
-    workers.for_chunks_serial(chunks, [&](std::int64_t, int) {
+    const auto serial = [&](std::int64_t, int) {
       if ((_mm_getcsr() & 0xffc0u) != 0x1f80u) wrong.fetch_add(1);
-    });
+    };
+    workers.for_chunks(chunks, serial, 0);
     try {
       workers.for_chunks(chunks, [](std::int64_t, int) { throw std::runtime_error("x"); });
     } catch (const std::runtime_error&) {

@@ -1,0 +1,152 @@
+#include "weft/core/team.h"
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/core/error.h"
+
+using namespace weft;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A team whose helpers are threads of the test; all have left when it goes.
+struct Crew {
+  explicit Crew(int slots) : slots(slots), team(slots) {}
+  ~Crew() {
+    team.dismiss();
+    for (std::thread& t : threads) t.join();
+  }
+  void run(std::int64_t chunks, Team::Body body) {
+    team.run(chunks, nullptr, body, slots - 1,
+             [&] { threads.emplace_back([this] { team.help(); }); });
+  }
+  const int slots;
+  Team team;
+  std::vector<std::thread> threads;
+};
+
+constexpr auto nobody = [] {};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(team)
+
+BOOST_AUTO_TEST_CASE(helpers_that_never_come_are_not_waited_for) {
+  Team team(4);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<int> runs(100, 0);
+    team.run(
+        100, nullptr,
+        [&](std::int64_t chunk, int slot) {
+          BOOST_TEST(slot == 0);
+          ++runs[static_cast<std::size_t>(chunk)];
+        },
+        3, nobody);
+    BOOST_TEST(runs == std::vector<int>(100, 1), boost::test_tools::per_element());
+    BOOST_TEST(team.helpers() == 3);  // still expected, and not asked for again
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_threads_the_caller_does_all) {
+  Team team(4);
+  int ran = 0, asked = 0;
+  team.run(
+      10, nullptr, [&](std::int64_t, int) { ++ran; }, 3,
+      [&] {
+        ++asked;
+        throw std::bad_alloc();
+      });
+  BOOST_TEST(ran == 10);
+  BOOST_TEST(asked == 1);
+  BOOST_TEST(team.helpers() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_helper_finds_nothing_and_leaves) {
+  Team team(2);
+  int ran = 0;
+  team.run(
+      5, nullptr, [&](std::int64_t, int) { ++ran; }, 1, nobody);
+  BOOST_TEST(team.helpers() == 1);
+  team.help();
+  BOOST_TEST(team.helpers() == 0);
+  BOOST_TEST(ran == 5);
+}
+
+BOOST_AUTO_TEST_CASE(idle_helpers_leave) {
+  Crew crew(3);
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<int> ran{0};
+    crew.run(50, [&](std::int64_t, int) { ran.fetch_add(1); });
+    BOOST_TEST(ran.load() == 50);
+    const auto deadline = Clock::now() + std::chrono::seconds(20);
+    while (crew.team.helpers() > 0 && Clock::now() < deadline) std::this_thread::yield();
+    BOOST_TEST(crew.team.helpers() == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
+  constexpr int kSlots = 4, kPhases = 20000;
+  Crew crew(kSlots);
+  std::vector<std::int64_t> sums(7, 0);
+  std::vector<std::atomic<int>> inside(kSlots);
+  std::atomic<int> collisions{0};
+  for (int phase = 0; phase < kPhases; ++phase) {
+    // What a phase writes the next one reads, on any thread.
+    crew.run(static_cast<std::int64_t>(sums.size()), [&](std::int64_t chunk, int slot) {
+      if (inside[static_cast<std::size_t>(slot)].fetch_add(1) != 0) collisions.fetch_add(1);
+      sums[static_cast<std::size_t>((chunk + phase) % 7)] += chunk + phase;
+      inside[static_cast<std::size_t>(slot)].fetch_sub(1);
+    });
+  }
+  std::vector<std::int64_t> wanted(7, 0);
+  for (int phase = 0; phase < kPhases; ++phase) {
+    for (int chunk = 0; chunk < 7; ++chunk) {
+      wanted[static_cast<std::size_t>((chunk + phase) % 7)] += chunk + phase;
+    }
+  }
+  BOOST_TEST(sums == wanted, boost::test_tools::per_element());
+  BOOST_TEST(collisions.load() == 0);
+  std::int64_t chunks = 0;
+  for (int slot = 0; slot < kSlots; ++slot) chunks += crew.team.chunks_of(slot);
+  BOOST_TEST(chunks == 7 * kPhases);
+}
+
+BOOST_AUTO_TEST_CASE(chunks_are_handed_out_in_the_order_given) {
+  Team team(2);
+  std::vector<std::int64_t> order(20), seen;
+  std::iota(order.rbegin(), order.rend(), 0);
+  team.run(
+      20, order.data(), [&](std::int64_t chunk, int) { seen.push_back(chunk); }, 1, nobody);
+  BOOST_TEST(seen == order, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_drops_what_is_not_begun) {
+  Crew crew(4);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> ran{0};
+    BOOST_CHECK_EXCEPTION(crew.run(1000,
+                                   [&](std::int64_t chunk, int) {
+                                     ran.fetch_add(1);
+                                     if (chunk >= 5) {
+                                       throw DataError("chunk " + std::to_string(chunk));
+                                     }
+                                   }),
+                          DataError,
+                          [](const DataError& e) { return e.what() == std::string("chunk 5"); });
+    BOOST_TEST(ran.load() <= 5 + 4);
+    ran = 0;
+    crew.run(20, [&](std::int64_t, int) { ran.fetch_add(1); });
+    BOOST_TEST(ran.load() == 20);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
