@@ -18,6 +18,7 @@ const std::vector<Pass>& default_passes() {
       {"quantized", "products with weights in fewer bits read those bits", fold_quantized},
       {"join_head", "joins the last linear layer and its cross-entropy", join_head},
       {"accumulate", "adds rows to a sum instead of beside it", accumulate},
+      {"narrow", "keeps what only products at medium read as bfloat16", narrow_activations},
       {"fuse", "gathers elementwise operations into single passes over memory", fuse},
   };
   return passes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/graph/ir/clone.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
 
@@ -18,6 +19,8 @@ struct PassOptions {
   bool verify = false;
   /// The largest operands, in elements, that `fold` evaluates at compile time.
   std::int64_t fold_elements = std::int64_t{1} << 20;
+  /// Of products, where neither program nor node says.
+  Precision precision = Precision::highest;
   /// Called with the program before the first pass ("start") and after every pass: to print it,
   /// say.
   std::function<void(std::string_view pass, const Program& program)> observe = {};
@@ -37,8 +40,9 @@ const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
 /// the same bits as the original, except that sign and payload of a NaN may differ, and that
-/// products with quantised weights, join_head and accumulate add the same terms in another order.
-/// Throws ArgumentError for an unknown name in `disabled`.
+/// products with quantised weights, join_head and accumulate add the same terms in another order,
+/// and that narrow rounds operands of products at `medium`. Throws ArgumentError for an unknown
+/// name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
 
@@ -57,6 +61,8 @@ Module fold_quantized(Module module, const PassOptions& options = {});
 Module join_head(Module module, const PassOptions& options = {});
 /// Lets index_add add to what its result is added to: accumulate.cc.
 Module accumulate(Module module, const PassOptions& options = {});
+/// Keeps activations that only products at `medium` read as bfloat16: see narrow.cc.
+Module narrow_activations(Module module, const PassOptions& options = {});
 /// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs last: other passes do
 /// not look into them. Their names (Graph::names) vanish where nobody asks for the values.
 Module fuse(Module module, const PassOptions& options = {});

@@ -59,7 +59,8 @@ struct CompiledProgram {
 };
 
 struct CompileOptions {
-  bool passes = true;  // false runs the graph as it was built
+  bool passes = true;                        // false runs the graph as it was built
+  Precision precision = Precision::highest;  // of products, where neither program nor node says
 };
 
 /// Compiles `program`, with the values called `fetch` in its graph as further outputs. Throws

@@ -49,7 +49,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
       return it->program;
     }
   }
-  auto made = compile(program, fetch, {.passes = options_.passes});
+  auto made = compile(program, fetch, {.passes = options_.passes, .precision = options_.precision});
   ++compile_count_;
   programs_.push_front({std::move(key), made});
   if (programs_.size() > kMostPrograms) {
