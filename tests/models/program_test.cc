@@ -364,6 +364,10 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   BOOST_TEST(contains(weft("bench train --model char-small --batch 2 --seq 16 --runs 1").out,
                       "seconds_per_step"));
 
+  const Outcome attention = weft("bench attention --seq 64 --heads 2 --size 16 --runs 1 --json");
+  BOOST_TEST(attention.code == 0);
+  BOOST_TEST(nlohmann::json::parse(attention.out)["planned_bytes"].get<double>() > 0);
+  check_error(weft("bench attention --seq 0"), 2, "--seq");
   check_error(weft("bench train --model gpt9"), 2, "unknown model 'gpt9'; there are: char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,
               "char-small has 64 positions, which is less than --seq 65");

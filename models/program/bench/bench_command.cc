@@ -70,6 +70,20 @@ void add_bench_command(CLI::App& app, Action& action) {
       "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
   forward->callback([passes, &action] { action = [passes] { return bench_forward(*passes); }; });
 
+  CLI::App* attention =
+      command->add_subcommand("attention", "Causal attention, forward and backward");
+  const auto attending = std::make_shared<AttentionBench>();
+  add_common(*attention, attending->common);
+  attention->add_option("--batch", attending->batch, "rows (default: 1)")
+      ->check(CLI::PositiveNumber);
+  attention->add_option("--heads", attending->heads, "default: 12")->check(CLI::PositiveNumber);
+  attention->add_option("--size", attending->size, "of a head (default: 64)")
+      ->check(CLI::PositiveNumber);
+  attention->add_option("--seq", attending->seq, "queries and keys (default: 8192)")
+      ->check(CLI::PositiveNumber);
+  attention->callback(
+      [attending, &action] { action = [attending] { return bench_attention(*attending); }; });
+
   CLI::App* decode = command->add_subcommand("decode", "One token after another, with a cache");
   const auto decoding = std::make_shared<DecodeBench>();
   add_common(*decode, decoding->common);

@@ -45,6 +45,13 @@ struct ModelBench {
 int bench_train(const ModelBench& bench);
 int bench_forward(const ModelBench& bench);
 
+/// Causal attention with its gradients: q, k and v are [batch, heads, seq, size].
+struct AttentionBench {
+  BenchOptions common;
+  std::int64_t batch = 1, heads = 12, seq = 8192, size = 64;
+};
+int bench_attention(const AttentionBench& bench);
+
 struct DecodeBench {
   BenchOptions common;
   std::string model = "gpt2";

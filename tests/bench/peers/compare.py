@@ -3,8 +3,8 @@
 usage: compare.py [WORK ...] [--rounds N] [--threads N] [--weft build/weft] [--python python3]
                   [--onnx FOLDER] [--json FILE]
 
-WORK is gemm, gemm-bf16, train, train-bf16, forward, forward-bf16, ort, memory or scaling (default:
-all but those whose peer is not installed). Every round runs Weft and the peer once each, one after
+WORK is gemm, gemm-bf16, train, train-bf16, forward, forward-bf16, ort, attention, memory or scaling
+(default: all but those whose peer is not installed). Every round runs Weft and the peer once each, one after
 the other, in processes of their own; what is printed are medians over the rounds and their ratio
 (above 1: Weft is faster, or smaller). Nothing here fails for a slow machine: it is no test.
 """
@@ -100,6 +100,19 @@ class Comparison:
                     lambda figures: figures["seconds_per_step"])
                 self.show(f"forward {model} {batch}x{seq} {precision}", ours, theirs, peer)
 
+    def attention(self):
+        """Causal attention with its gradients beside the decomposed one; memory over the length."""
+        needed = {}
+        for seq in ("4096", "8192"):
+            ours, theirs, peer = self.alternate(
+                lambda: self.weft("attention", "--seq", seq),
+                lambda: self.torch("attention", seq),
+                lambda figures: figures["seconds_per_step"])
+            self.show(f"attention 1x12x{seq}x64 causal, with gradients", ours, theirs, peer)
+            needed[seq] = self.weft("attention", "--seq", seq, "--runs", "1")["planned_bytes"]
+        print(f"{'':<8}planned memory: {needed['4096'] / 2**20:.0f} MiB at 4096, "
+              f"{needed['8192'] / 2**20:.0f} MiB at 8192")
+
     def memory(self):
         ours, theirs, peer = self.alternate(
             lambda: self.weft("train", "--model", "gpt2", "--batch", "4", "--seq", "256"),
@@ -140,6 +153,7 @@ def main():
         "forward": lambda: [c.model("forward", m, ["highest", "high"], "f32") for m in MODELS],
         "forward-bf16": lambda: [c.model("forward", m, ["medium"], "bf16") for m in MODELS],
         "ort": c.onnx,
+        "attention": c.attention,
         "memory": c.memory,
         "scaling": c.scaling,
     }

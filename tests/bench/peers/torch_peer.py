@@ -2,6 +2,7 @@
 
 usage: torch_peer.py gemm SHAPES     SHAPES is "MxNxK,MxNxK,..."
        torch_peer.py train|forward MODEL BATCH SEQ
+       torch_peer.py attention SEQ  (12 heads of 64, causal, forward and backward)
 options: --threads N   --dtype f32|bf16   --runs N   --attention math|fused   --compile
 
 bf16 is autocast for models and bfloat16 operands for products. `--attention fused` uses
@@ -127,6 +128,26 @@ def gemm(args):
     return {"shapes": shapes}
 
 
+def attention(args):
+    seq, heads, size = int(args.work[0]), 12, 64
+    q, k, v = (torch.randn(1, heads, seq, size, requires_grad=True) for _ in range(3))
+    cotangent = torch.randn(1, heads, seq, size)
+    keep = torch.ones(seq, seq, dtype=torch.bool).tril()
+
+    def work():
+        if args.attention == "fused":
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            scores = (q @ k.transpose(-2, -1) / math.sqrt(size)).masked_fill(~keep, float("-inf"))
+            y = F.softmax(scores, dim=-1) @ v
+        y.backward(cotangent)
+        q.grad = k.grad = v.grad = None
+
+    seconds = seconds_of(work, args.runs or 3)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"seq": seq, "seconds_per_step": seconds, "peak_rss_bytes": peak}
+
+
 def model(args, training):
     name, batch, seq = args.work[0], int(args.work[1]), int(args.work[2])
     net, x = make_model(name, batch, seq, args.attention == "fused")
@@ -159,7 +180,7 @@ def model(args, training):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("kind", choices=["gemm", "train", "forward"])
+    parser.add_argument("kind", choices=["gemm", "train", "forward", "attention"])
     parser.add_argument("work", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
@@ -169,7 +190,12 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    figures = gemm(args) if args.kind == "gemm" else model(args, args.kind == "train")
+    if args.kind == "gemm":
+        figures = gemm(args)
+    elif args.kind == "attention":
+        figures = attention(args)
+    else:
+        figures = model(args, args.kind == "train")
     print(json.dumps({"peer": f"PyTorch {torch.__version__}", "dtype": args.dtype, **figures}))
 
 

@@ -1,0 +1,74 @@
+// Causal attention alone, forward and backward: what long sequences cost.
+#include "weft/autodiff/gradients.h"
+#include "weft/core/random.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/attention.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/models/program/bench/benches.h"
+#include "weft/models/program/bench/machine.h"
+#include "weft/models/program/bench/report.h"
+
+namespace weft::program {
+namespace {
+
+Tensor random_tensor(const Sizes& sizes, std::uint64_t seed) {
+  Tensor result = Tensor::empty(DType::f32, sizes);
+  const RandomStream random{.seed = seed};
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    result.mutable_data<float>()[i] =
+        static_cast<float>(random.word(static_cast<std::uint64_t>(i))) * 0x1p-31F - 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+int bench_attention(const AttentionBench& bench) {
+  const std::int64_t rows = bench.batch, heads = bench.heads, seq = bench.seq, size = bench.size;
+  Graph graph;
+  Program program("attention");
+  NamedTensors feeds;
+  std::vector<Value> inputs;
+  NamedSizes sizes;
+  for (const char* name : {"q", "k", "v", "cotangent"}) {
+    const Value input = graph.input(name, DType::f32, {rows, heads, seq, size});
+    inputs.push_back(input);
+    feeds.emplace_back(name, random_tensor({rows, heads, seq, size}, inputs.size()));
+    sizes.emplace_back(name, Sizes{rows, heads, seq, size});
+  }
+  const Value out = attention(inputs[0], inputs[1], inputs[2], {.causal = true});
+  program.output("out", out);
+  const auto d = gradients(sum(out * inputs[3]), {inputs[0], inputs[1], inputs[2]});
+  program.output("dq", d[0]).output("dk", d[1]).output("dv", d[2]);
+
+  Session session(graph, bench.common.session());
+  const auto plan = session.plan(program, sizes);
+  const int threads = bench.common.thread_count();
+  const double peak_before = fma_peak(threads);
+  const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : 5,
+                              [&] { session.run(program, feeds); });
+  const double peak = (peak_before + fma_peak(threads)) / 2;
+  // Two products forward, five backward (the scores are computed again), half of each is masked.
+  const auto pairs = static_cast<double>(rows * heads * seq) * static_cast<double>(seq + 1) / 2;
+  const double flop = 7 * 2 * pairs * static_cast<double>(size), seconds = times.median();
+  const MemoryReport memory = plan->memory();
+  print_figures({{"benchmark", "attention"},
+                 {"batch", rows},
+                 {"heads", heads},
+                 {"size", size},
+                 {"seq", seq},
+                 {"precision", precision_name(bench.common.precision)},
+                 {"threads", threads},
+                 {"seconds_per_step", seconds},
+                 {"best_seconds_per_step", times.best()},
+                 {"flops", flop},
+                 {"flops_per_second", flop / seconds},
+                 {"peak_flops_per_second", peak},
+                 {"fraction_of_peak", flop / seconds / peak},
+                 {"planned_bytes", memory.arena + memory.outputs},
+                 {"peak_rss_bytes", peak_rss_bytes()}},
+                bench.common.json);
+  return 0;
+}
+
+}  // namespace weft::program
