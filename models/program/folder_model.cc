@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/models/generate/score.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/program/commands.h"
@@ -30,7 +31,10 @@ DecoderModel::DecoderModel(const hf::Folder& folder, int threads)
     : graph(std::make_unique<Graph>()) {
   const hf::GptModel model = hf::build_gpt_model(*graph, folder.config);
   config = model.gpt.config();
-  decode = model.gpt.decode_program(graph->input("tokens", DType::i64, {"rows", "new"}));
+  const Value tokens = graph->input("tokens", DType::i64, {"rows", "new"});
+  decode = model.gpt.decode_program(tokens);
+  score = make_score_program(model.gpt, tokens,
+                             graph->input("targets", DType::i64, {"rows", "new"}));
   session = std::make_unique<Session>(*graph, hf::load_weights(model.model, *graph, folder),
                                       SessionOptions{.threads = threads});
 }
@@ -44,6 +48,7 @@ EncoderDecoderModel::EncoderDecoderModel(const hf::Folder& folder, int threads)
   if (!model.encoder_decoder)
     throw UsageError(fmt::format("{} has no head that predicts ids", model.architecture));
   programs = make_seq2seq_programs(*model.encoder_decoder);
+  score = make_score_program(*model.encoder_decoder);
   session = std::make_unique<Session>(*graph, hf::load_weights(model, *graph, folder),
                                       SessionOptions{.threads = threads});
 }

@@ -18,22 +18,23 @@ bool is_decoder(const hf::Folder& folder);
 /// ArgumentError where it has none.
 TokenIds start_ids(const hf::Folder& folder, std::int64_t start_id, const std::string& given);
 
-/// A decoder over its caches.
+/// A decoder: what generates over caches, and what scores.
 struct DecoderModel {
   DecoderModel(const hf::Folder& folder, int threads);
 
   std::unique_ptr<Graph> graph;
-  Program decode{"decode"};
+  Program decode{"decode"}, score{"score"};
   GptConfig config;
   std::unique_ptr<Session> session;
 };
 
-/// An encoder-decoder over its caches.
+/// The same of an encoder-decoder.
 struct EncoderDecoderModel {
   EncoderDecoderModel(const hf::Folder& folder, int threads);
 
   std::unique_ptr<Graph> graph;
   Seq2SeqPrograms programs;
+  Program score{"score"};
   std::unique_ptr<Session> session;
 };
 

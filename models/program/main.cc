@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   Action action;
   add_train_command(app, action);
   add_generate_command(app, action);
+  add_score_command(app, action);
   add_inspect_command(app, action);
   add_quantize_command(app, action);
   add_merge_command(app, action);

@@ -26,12 +26,15 @@ LanguageModel quantized(const LanguageModel& model, const QuantizeArguments& arg
                         std::vector<ConvertedWeight>& weights) {
   QuantizeOptions options{.weights = args.weights};
   if (!args.only.empty()) options.patterns = args.only;
-  QuantizedModel made =
-      quantize({model.programs.evaluate, model.programs.decode}, *model.store, options);
+  std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
+  const bool scores = model.programs.score.graph() != nullptr;
+  if (scores) programs.push_back(model.programs.score);
+  QuantizedModel made = quantize(programs, *model.store, options);
   weights = std::move(made.weights);
   LanguageModel result = model;
   result.graph = made.graph;
-  result.programs = {Program("train"), made.programs[0], made.programs[1]};
+  result.programs = {Program("train"), made.programs[0], made.programs[1],
+                     scores ? made.programs[2] : Program("score")};
   result.store = made.store;
   return result;
 }

@@ -69,8 +69,10 @@ LanguageModel start_from(const LanguageModel& base, const TrainSettings& setting
     if (name == "loss") loss.output(name, value);
   }
   AdaptedModel adapted =
-      add_lora({loss, model.programs.evaluate, model.programs.decode}, *base.store, *lora);
-  model.programs = {Program("train"), adapted.programs[1], adapted.programs[2]};
+      add_lora({loss, model.programs.evaluate, model.programs.decode, model.programs.score},
+               *base.store, *lora);
+  model.programs = {Program("train"), adapted.programs[1], adapted.programs[2],
+                    adapted.programs[3]};
   add_training_step(model.programs.train, adapted.programs[0].outputs().front().second, settings);
   model.graph = adapted.graph;
   model.store = adapted.store;
@@ -91,6 +93,7 @@ LoraAdapters lora_adapters(const LanguageModel& model) {
 
 void save_language_model(const std::string& path, const LanguageModel& model) {
   std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
+  if (model.programs.score.graph() != nullptr) programs.push_back(model.programs.score);
   if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
   std::vector<Attachment> attachments = {
       {kConfigAttachment, kConfigType, model.config.to_json()},
@@ -107,7 +110,8 @@ void save_language_model(const std::string& path, const LanguageModel& model) {
 LanguageModel load_language_model(const std::string& path) {
   const ModelFile file(path, kConfigType, "language model");
   return {file.checkpoint().shared_graph(),
-          {file.program_if_there("train"), file.program("evaluate"), file.program("decode")},
+          {file.program_if_there("train"), file.program("evaluate"), file.program("decode"),
+           file.program_if_there("score")},
           file.checkpoint().store(),
           GptConfig::from_json(file.attachment(kConfigAttachment)),
           CharacterTokenizer::from_json(file.attachment(kTokenizer)),

@@ -16,6 +16,9 @@ struct LanguageModelPrograms {
   Program evaluate{"evaluate"};
   /// Incremental decoding, as Gpt::decode_program says: what a Generator runs.
   Program decode{"decode"};
+  /// Output "losses" [batch, seq]: what `evaluate` takes the mean of. Files of the first versions
+  /// lack it: it has no outputs then.
+  Program score{"score"};
 };
 
 /// Builds a GPT and its three programs. Values "hidden.<i>", "last_hidden_state" and "logits" are

@@ -1,0 +1,139 @@
+#include "weft/models/generate/score.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/generate/search.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kUncounted = -100;
+
+void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& continuations) {
+  if (prompts.size() != continuations.size() || prompts.empty()) {
+    throw ArgumentError(
+        fmt::format("every prompt needs one continuation: there are {} prompts and {} "
+                    "continuations",
+                    prompts.size(), continuations.size()));
+  }
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (prompts[i].empty() || continuations[i].empty())
+      throw ArgumentError(fmt::format("{} {} is empty: there is nothing to {}",
+                                      prompts[i].empty() ? "prompt" : "continuation", i,
+                                      prompts[i].empty() ? "go on from" : "score"));
+  }
+}
+
+/// What a decoder reads and what it should predict at each place.
+struct Rows {
+  std::vector<TokenIds> inputs, targets;
+};
+
+/// Rows of `fronts` followed by continuations; only the latter are targets that count.
+Rows make_rows(const std::vector<TokenIds>& fronts, const std::vector<TokenIds>& continuations) {
+  Rows rows;
+  for (std::size_t i = 0; i < fronts.size(); ++i) {
+    TokenIds text = fronts[i];
+    text.insert(text.end(), continuations[i].begin(), continuations[i].end());
+    TokenIds targets(fronts[i].size() - 1, kUncounted);
+    targets.insert(targets.end(), continuations[i].begin(), continuations[i].end());
+    text.pop_back();
+    rows.inputs.push_back(std::move(text));
+    rows.targets.push_back(std::move(targets));
+  }
+  // Padding comes last, where no token before it looks.
+  fill_up(rows.inputs, 0);
+  fill_up(rows.targets, kUncounted);
+  return rows;
+}
+
+std::vector<ContinuationScore> read_scores(const Tensor& losses,
+                                           const std::vector<TokenIds>& fronts,
+                                           const std::vector<TokenIds>& continuations) {
+  std::vector<ContinuationScore> scores(fronts.size());
+  for (std::size_t i = 0; i < fronts.size(); ++i) {
+    const std::int64_t first = static_cast<std::int64_t>(i) * losses.size(1) +
+                               static_cast<std::int64_t>(fronts[i].size()) - 1;
+    for (std::size_t j = 0; j < continuations[i].size(); ++j)
+      scores[i].log_probabilities.push_back(-losses.at(first + static_cast<std::int64_t>(j)));
+  }
+  return scores;
+}
+
+}  // namespace
+
+double ContinuationScore::total() const {
+  double sum = 0;
+  for (const double x : log_probabilities) sum += x;
+  return sum;
+}
+
+double ContinuationScore::perplexity() const {
+  return std::exp(-total() / static_cast<double>(log_probabilities.size()));
+}
+
+Program make_score_program(const Gpt& gpt, Value tokens, Value targets, SourceLocation loc) {
+  const Value logits = gpt({.ids = tokens}, false, loc).logits;
+  return Program("score").output(
+      "losses", cross_entropy(logits, targets, {.reduction = Reduction::none}), loc);
+}
+
+Program make_score_program(const EncoderDecoder& net, SourceLocation loc) {
+  Graph& graph = net.graph();
+  const auto input = [&](const char* name, const char* batch, const char* length) {
+    const Value there = graph.find_input(name);
+    return there.defined() ? there : graph.input(name, DType::i64, {batch, length}, loc);
+  };
+  const Value ids = input("prompt_ids", "prompts", "source"),
+              mask = input("prompt_mask", "prompts", "source"),
+              decoder_ids = input("decoder_ids", "prompts", "target"),
+              targets = input("targets", "prompts", "target");
+  const Value memory = net.encode(ids, mask, false, loc).last_hidden_state;
+  const Value h = net.decode(decoder_ids, {}, memory, mask, false, loc).last_hidden_state;
+  return Program("score").output(
+      "losses", cross_entropy(net.logits(h, loc), targets, {.reduction = Reduction::none}), loc);
+}
+
+std::vector<ContinuationScore> score(Session& session, const Program& program,
+                                     const GptConfig& config, const std::vector<TokenIds>& prompts,
+                                     const std::vector<TokenIds>& continuations) {
+  check(prompts, continuations);
+  const Rows rows = make_rows(prompts, continuations);
+  const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
+  if (config.positions == GptPositions::learned && length > config.context) {
+    throw ArgumentError(
+        fmt::format("prompt and continuation have {} ids to read, the model {} positions", length,
+                    config.context));
+  }
+  const Value tokens = session.graph().find_input("tokens");
+  const Value targets = session.graph().find_input("targets");
+  const Tensor losses = session.run(program, {{"tokens", ids_tensor(rows.inputs).to(tokens.dtype())},
+                                              {"targets",
+                                               ids_tensor(rows.targets).to(targets.dtype())}})
+      ["losses"];
+  return read_scores(losses, prompts, continuations);
+}
+
+std::vector<ContinuationScore> score(Session& session, const Program& program,
+                                     const TokenIds& start, const std::vector<TokenIds>& prompts,
+                                     const std::vector<TokenIds>& continuations) {
+  check(prompts, continuations);
+  if (start.empty()) throw ArgumentError("there is no id that the decoder starts from");
+  std::vector<TokenIds> ids = prompts, mask;
+  for (const TokenIds& prompt : prompts) mask.emplace_back(prompt.size(), 1);
+  fill_up(ids, 0);
+  fill_up(mask, 0);
+  const std::vector<TokenIds> starts(prompts.size(), start);
+  const Rows rows = make_rows(starts, continuations);
+  const Tensor losses = session.run(program, {{"prompt_ids", ids_tensor(ids)},
+                                              {"prompt_mask", ids_tensor(mask)},
+                                              {"decoder_ids", ids_tensor(rows.inputs)},
+                                              {"targets", ids_tensor(rows.targets)}})["losses"];
+  return read_scores(losses, starts, continuations);
+}
+
+}  // namespace weft

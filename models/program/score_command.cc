@@ -1,0 +1,154 @@
+// weft score: how likely a model finds a text.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/score.h"
+#include "weft/models/hf/generation_config.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/folder_model.h"
+#include "weft/models/program/generate_arguments.h"
+#include "weft/models/train/checkpoint.h"
+
+namespace weft::program {
+namespace {
+
+struct ScoreArguments {
+  std::string file;
+  std::vector<std::string> prompts, continuations, prompt_ids, continuation_ids;
+  std::string start_ids;
+  int threads = 0;
+};
+
+/// Prompts and continuations, as many of each.
+struct Pairs {
+  std::vector<TokenIds> prompts, continuations;
+};
+
+std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<TokenIds> ids;
+  for (const std::string& text : texts) ids.push_back(parse_ids(option, text));
+  return ids;
+}
+
+/// One prompt is for all continuations. Without any a decoder goes on from each one's first id.
+Pairs make_pairs(Pairs given, bool decoder) {
+  const std::size_t count = given.continuations.size();
+  if (count == 0)
+    throw UsageError("what is to be scored is given by --continuation or --continuation-ids");
+  if (given.prompts.empty()) {
+    if (!decoder) throw UsageError("an encoder-decoder needs a prompt: give --prompt-ids");
+    for (TokenIds& ids : given.continuations) {
+      if (ids.size() < 2)
+        throw UsageError("without a prompt the first id is not scored: two are needed");
+      given.prompts.push_back({ids.front()});
+      ids.erase(ids.begin());
+    }
+  }
+  if (given.prompts.size() == 1) given.prompts.resize(count, given.prompts.front());
+  if (given.prompts.size() != count)
+    throw UsageError(fmt::format("there are {} prompts for {} continuations: give one for all, or "
+                                 "one for each",
+                                 given.prompts.size(), count));
+  return given;
+}
+
+/// `show` is how an id is printed.
+template <class Show>
+void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Show&& show) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const ContinuationScore& score = scores[i];
+    if (i > 0) fmt::print("---\n");
+    for (std::size_t j = 0; j < score.log_probabilities.size(); ++j)
+      fmt::print("{:<10} {:12.6f}\n", show(pairs.continuations[i][j]), score.log_probabilities[j]);
+    fmt::print("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
+               score.log_probabilities.size(), score.perplexity());
+  }
+}
+
+int score_folder(const ScoreArguments& args) {
+  if (!args.prompts.empty() || !args.continuations.empty())
+    throw UsageError("a folder's model reads ids: give --prompt-ids and --continuation-ids");
+  const hf::Folder folder = hf::read_folder(args.file);
+  const bool decoder = is_decoder(folder);
+  const Pairs pairs = make_pairs({parse_all("--prompt-ids", args.prompt_ids),
+                                  parse_all("--continuation-ids", args.continuation_ids)},
+                                 decoder);
+  const auto show = [](std::int64_t id) { return std::to_string(id); };
+  if (decoder) {
+    if (!args.start_ids.empty())
+      throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+    const DecoderModel model(folder, args.threads);
+    print(pairs,
+          score(*model.session, model.score, model.config, pairs.prompts, pairs.continuations),
+          show);
+  } else {
+    const TokenIds start =
+        start_ids(folder, hf::read_generation_config(folder).start_id, args.start_ids);
+    const EncoderDecoderModel model(folder, args.threads);
+    print(pairs, score(*model.session, model.score, start, pairs.prompts, pairs.continuations),
+          show);
+  }
+  return 0;
+}
+
+int score_text(const ScoreArguments& args) {
+  if (!args.start_ids.empty())
+    throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  const LanguageModel model = load_language_model(args.file);
+  if (model.programs.score.graph() == nullptr)
+    throw FormatError(fmt::format(
+        "{} was written before there was scoring: weft train --resume writes it anew", args.file));
+  const auto encode = [&](std::vector<TokenIds>& ids, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const auto characters = model.tokenizer.encode(text);
+      ids.emplace_back(characters.begin(), characters.end());
+    }
+  };
+  Pairs given{parse_all("--prompt-ids", args.prompt_ids),
+              parse_all("--continuation-ids", args.continuation_ids)};
+  encode(given.prompts, args.prompts);
+  encode(given.continuations, args.continuations);
+  const Pairs pairs = make_pairs(std::move(given), true);
+  Session session(*model.graph, model.store, {.threads = args.threads});
+  print(pairs,
+        score(session, model.programs.score, model.config, pairs.prompts, pairs.continuations),
+        [&](std::int64_t id) {
+          const auto character = static_cast<std::int32_t>(id);
+          const std::string text = model.tokenizer.decode({&character, 1});
+          return text == "\n" ? std::string("\\n") : text;
+        });
+  return 0;
+}
+
+}  // namespace
+
+void add_score_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("score", "How likely a model finds a text");
+  const auto args = std::make_shared<ScoreArguments>();
+  command
+      ->add_option("file", args->file,
+                   "a .weft file that weft train wrote, or a Hugging Face folder")
+      ->required();
+  const auto several = [&](const char* name, std::vector<std::string>& to, const char* help) {
+    command->add_option(name, to, help)->expected(1)->take_all();
+  };
+  several("--prompt", args->prompts, "text in front, which is not scored");
+  several("--continuation", args->continuations, "text to score; repeated: a batch");
+  several("--prompt-ids", args->prompt_ids, "the same as ids, \"1 2 3\"");
+  several("--continuation-ids", args->continuation_ids, "the same as ids");
+  command->add_option("--start-ids", args->start_ids,
+                      "encoder-decoder folders: what the output begins with");
+  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
+  command->callback([args, &action] {
+    action = [args] {
+      return std::filesystem::is_directory(args->file) ? score_folder(*args) : score_text(*args);
+    };
+  });
+}
+
+}  // namespace weft::program
