@@ -111,10 +111,9 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
   }
   const Value tokens = session.graph().find_input("tokens");
   const Value targets = session.graph().find_input("targets");
-  const Tensor losses = session.run(program, {{"tokens", ids_tensor(rows.inputs).to(tokens.dtype())},
-                                              {"targets",
-                                               ids_tensor(rows.targets).to(targets.dtype())}})
-      ["losses"];
+  const Tensor losses =
+      session.run(program, {{"tokens", ids_tensor(rows.inputs).to(tokens.dtype())},
+                            {"targets", ids_tensor(rows.targets).to(targets.dtype())}})["losses"];
   return read_scores(losses, prompts, continuations);
 }
 

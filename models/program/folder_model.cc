@@ -33,8 +33,8 @@ DecoderModel::DecoderModel(const hf::Folder& folder, int threads)
   config = model.gpt.config();
   const Value tokens = graph->input("tokens", DType::i64, {"rows", "new"});
   decode = model.gpt.decode_program(tokens);
-  score = make_score_program(model.gpt, tokens,
-                             graph->input("targets", DType::i64, {"rows", "new"}));
+  score =
+      make_score_program(model.gpt, tokens, graph->input("targets", DType::i64, {"rows", "new"}));
   session = std::make_unique<Session>(*graph, hf::load_weights(model.model, *graph, folder),
                                       SessionOptions{.threads = threads});
 }

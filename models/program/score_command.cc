@@ -50,9 +50,10 @@ Pairs make_pairs(Pairs given, bool decoder) {
   }
   if (given.prompts.size() == 1) given.prompts.resize(count, given.prompts.front());
   if (given.prompts.size() != count)
-    throw UsageError(fmt::format("there are {} prompts for {} continuations: give one for all, or "
-                                 "one for each",
-                                 given.prompts.size(), count));
+    throw UsageError(
+        fmt::format("there are {} prompts for {} continuations: give one for all, or "
+                    "one for each",
+                    given.prompts.size(), count));
   return given;
 }
 

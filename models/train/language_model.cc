@@ -20,10 +20,10 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
   const Value validation = cross_entropy(outputs.logits, targets, {.class_axis = -1});
   programs.evaluate.output("loss", validation, loc);
   programs.score.precision(settings.precision)
-      .output("losses",
-              cross_entropy(outputs.logits, targets,
-                            {.class_axis = -1, .reduction = Reduction::none}),
-              loc);
+      .output(
+          "losses",
+          cross_entropy(outputs.logits, targets, {.class_axis = -1, .reduction = Reduction::none}),
+          loc);
 
   const Value loss =
       cross_entropy(model({.ids = tokens}, true, loc).logits, targets, {.class_axis = -1});

@@ -146,6 +146,19 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   BOOST_TEST(a.out.size() == 8U + 40U + 1U);
   BOOST_TEST(a.out == b.out);
   BOOST_TEST(weft("generate " + model + " --greedy --tokens 5").code == 0);
+  const Outcome both = weft("generate " + model + " --greedy --tokens 9 --prompt 'all ' --prompt " +
+                            "'and no play'");
+  BOOST_TEST(both.code == 0);
+  BOOST_TEST(both.out.starts_with("all "));
+  const Outcome alone = weft("generate " + model + " --greedy --tokens 9 --prompt 'and no play'");
+  BOOST_TEST(both.out.ends_with("---\n" + alone.out));
+  BOOST_TEST(weft("generate " + model + " --beams 3 --tokens 9 --ids").code == 0);
+  const Outcome ended = weft("generate " + model + " --tokens 400 --prompt 'all ' --stop ' '");
+  BOOST_TEST(std::count(ended.out.begin(), ended.out.end(), ' ') == 2);
+  check_error(weft("generate " + model + " --stop ''"), 2, "--stop is empty");
+  const Outcome scored = weft("score " + model + " --prompt 'all wo' --continuation rk");
+  BOOST_TEST(scored.code == 0);
+  BOOST_TEST(contains(scored.out, "of 2 ids, perplexity "));
   check_error(weft("generate " + model + " --prompt 'all Work'"), 1,
               "character 'W' (U+0057) at position 4 is not in the vocabulary");
   // More steps than were planned.

@@ -228,5 +228,45 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   BOOST_TEST(run.error().find("the id 999 is outside the vocabulary of 101") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
+  const RunFolder run;
+  const auto score = [&](const std::string& arguments) {
+    const std::string command = std::string(WEFT_PROGRAM) + " score " + WEFT_FIXTURES +
+                                "/goldens/" + arguments + " >" + run.file("out") + " 2>" +
+                                run.file("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  // The reference's beam: the score of 2 ids after 4, times their length 6 without the end.
+  BOOST_REQUIRE_EQUAL(
+      score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\""), 0);
+  const std::string out = read_text_file(run.file("out"));
+  BOOST_TEST(out.starts_with("14 "));
+  BOOST_TEST(out.find("\n67 ") != std::string::npos);
+  BOOST_TEST(out.find("of 2 ids, perplexity ") != std::string::npos);
+  const double total = std::stod(out.substr(out.find("total") + 5));
+  BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);  // its padding counts as length there
+  BOOST_REQUIRE_EQUAL(score("gpt2-default --continuation-ids \"14 67\" --continuation-ids "
+                            "\"5 6 7\""),
+                      0);
+  BOOST_TEST(read_text_file(run.file("out")).find("\n---\n6 ") != std::string::npos);
+  BOOST_REQUIRE_EQUAL(score("t5-v1.1-default --prompt-ids \"1 2\" --continuation-ids 9"), 0);
+  const auto refuses = [&](const std::string& arguments, const std::string& message) {
+    BOOST_TEST(score(arguments) == 2, arguments);
+    BOOST_TEST_INFO(run.error());
+    BOOST_TEST(run.error().find(message) != std::string::npos);
+  };
+  refuses("gpt2-default", "given by --continuation or --continuation-ids");
+  refuses("gpt2-default --continuation a", "give --prompt-ids and --continuation-ids");
+  refuses("gpt2-default --continuation-ids 4", "without a prompt the first id is not scored");
+  refuses("gpt2-default --continuation-ids \"4 x\"", "--continuation-ids: 'x' is not an id");
+  refuses("gpt2-default --prompt-ids 1 --prompt-ids 2 --continuation-ids 4",
+          "there are 2 prompts for 1 continuations");
+  refuses("gpt2-default --start-ids 1 --prompt-ids 1 --continuation-ids 4",
+          "--start-ids is for encoder-decoders");
+  refuses("t5-v1.1-default --continuation-ids 4", "an encoder-decoder needs a prompt");
+  refuses("bert-qa-default --continuation-ids 4", "is neither a decoder nor an encoder-decoder");
+}
+
 }  // namespace
 }  // namespace weft
