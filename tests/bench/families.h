@@ -14,6 +14,8 @@ void add_weights_benchmarks();
 void add_elementwise_benchmarks();
 /// A fused chain beside a streaming copy of the same bytes.
 void add_fused_benchmarks();
+/// What sharing a short phase among two threads costs.
+void add_workers_benchmarks();
 /// softmax, norms, cross-entropy, attention.
 void add_network_benchmarks();
 

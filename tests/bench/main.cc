@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   weft::bench::add_elementwise_benchmarks();
   weft::bench::add_fused_benchmarks();
   weft::bench::add_network_benchmarks();
+  weft::bench::add_workers_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;
