@@ -27,6 +27,20 @@ GptConfig wide_start(GptConfig config) {
   return config;
 }
 
+/// nanogpt-cpu with LLaMA's parts, and as many parameters: matrices of a block have 12 width^2 in
+/// both (two key heads for four query heads leave room for a gate of width 3 * width), and the head
+/// of its own has the place of the learned positions.
+GptConfig llama_cpu() {
+  GptConfig config = GptConfig::llama();
+  config.layers = 4;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.width = 128;
+  config.inner = 384;
+  config.context = 64;
+  return wide_start(config);
+}
+
 }  // namespace
 
 const std::vector<Preset<GptConfig>>& gpt_presets() {
@@ -45,6 +59,10 @@ const std::vector<Preset<GptConfig>>& gpt_presets() {
       {"nanogpt-cpu",
        "nanoGPT's character model for a CPU (public validation loss 1.88)",
        wide_start(nanogpt(sizes(4, 4, 128, 64), 0)),
+       {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
+      {"llama-cpu",
+       "the same size with LLaMA's parts: RMSNorm, RoPE, SwiGLU, grouped heads",
+       llama_cpu(),
        {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
       {"nanogpt-baby",
        "nanoGPT's baby GPT (public validation loss 1.47)",

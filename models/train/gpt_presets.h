@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// char-small, nanogpt-cpu, nanogpt-baby, gpt2. The vocabulary is set by the text.
+/// char-small, nanogpt-cpu, llama-cpu, nanogpt-baby, gpt2. The vocabulary is set by the text.
 const std::vector<Preset<GptConfig>>& gpt_presets();
 
 }  // namespace weft
