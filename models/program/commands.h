@@ -22,6 +22,7 @@ using Action = std::function<int()>;
 void add_train_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
+void add_translate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_quantize_command(CLI::App& app, Action& action);
 void add_merge_command(CLI::App& app, Action& action);

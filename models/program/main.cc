@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   add_train_command(app, action);
   add_generate_command(app, action);
   add_score_command(app, action);
+  add_translate_command(app, action);
   add_inspect_command(app, action);
   add_quantize_command(app, action);
   add_merge_command(app, action);

@@ -147,6 +147,7 @@ void add_train_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Train a model");
   command->require_subcommand(1);
   add_train_gpt(*command, action);
+  add_train_seq2seq(*command, action);
 }
 
 }  // namespace weft::program

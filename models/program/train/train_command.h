@@ -16,6 +16,7 @@ namespace weft::program {
 
 // One for each family: adds `weft train <family>`.
 void add_train_gpt(CLI::App& train, Action& action);
+void add_train_seq2seq(CLI::App& train, Action& action);
 
 /// Options of every family.
 struct TrainArguments {
@@ -65,10 +66,12 @@ Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
     Preset<Config> chosen =
         find_preset(presets, args.preset.empty() ? presets.front().name : args.preset);
     FieldValues training = args.training;
-    // A short try of a preset warms up for a tenth of its steps.
+    // A short try of a preset warms up for a tenth of its steps, but a step at least: not every
+    // schedule can do without.
     if (training.contains("steps") && !training.contains("warmup")) {
+      const auto steps = training["steps"].get<std::int64_t>();
       training["warmup"] =
-          std::min(chosen.training.warmup, training["steps"].get<std::int64_t>() / 10);
+          std::min(chosen.training.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10));
     }
     chosen.training = with_fields(chosen.training, training);
     return chosen;

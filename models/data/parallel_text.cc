@@ -1,0 +1,115 @@
+#include "weft/models/data/parallel_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/models/data/shuffle.h"
+#include "weft/models/data/text.h"
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+/// The index of each pair's source among the different sources, in order of first occurrence.
+std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std::size_t* sources) {
+  std::unordered_map<std::string_view, std::size_t> seen;
+  std::vector<std::size_t> indices;
+  for (const TextPair& pair : pairs)
+    indices.push_back(seen.emplace(pair.source, seen.size()).first->second);
+  *sources = seen.size();
+  return indices;
+}
+
+}  // namespace
+
+std::vector<TextPair> read_text_pairs(const std::string& path) {
+  const std::string text = read_text_file(path);
+  std::vector<TextPair> pairs;
+  const std::string_view rest = text;
+  std::size_t start = 0;
+  for (std::int64_t number = 1; start < rest.size(); ++number) {
+    const std::size_t end = std::min(rest.find('\n', start), rest.size());
+    const std::string_view line = rest.substr(start, end - start);
+    start = end + 1;
+    if (trimmed(line).empty()) continue;
+    const auto refuse = [&](const std::string& what) {
+      throw FormatError(
+          fmt::format("{}, line {}: {}; expected source <tab> target", path, number, what));
+    };
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos) refuse("there is no second column");
+    const std::string_view target = line.substr(tab + 1);
+    TextPair pair{std::string(trimmed(line.substr(0, tab))),
+                  std::string(trimmed(target.substr(0, target.find('\t'))))};
+    if (pair.source.empty()) refuse("the source is empty");
+    if (pair.target.empty()) refuse("the target is empty");
+    for (const std::string* side : {&pair.source, &pair.target}) {
+      try {
+        for (std::size_t at = 0; at < side->size();) next_code_point(*side, at);
+      } catch (const FormatError& e) {
+        refuse(e.what());
+      }
+    }
+    pairs.push_back(std::move(pair));
+  }
+  if (pairs.empty()) throw ArgumentError(fmt::format("{} has no pair of texts", path));
+  return pairs;
+}
+
+TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_out,
+                              std::uint64_t seed) {
+  if (!(held_out > 0 && held_out < 0.5)) {
+    throw ArgumentError(
+        fmt::format("the share of sources held out for validation, and again for test, must be in "
+                    "(0, 0.5), not {}",
+                    held_out));
+  }
+  std::size_t sources = 0;
+  const std::vector<std::size_t> of_pair = source_indices(pairs, &sources);
+  if (sources < 3) {
+    throw ArgumentError(fmt::format(
+        "{} different sources cannot be split into training, validation and test", sources));
+  }
+  const auto part = std::max<std::size_t>(
+      1, static_cast<std::size_t>(std::floor(held_out * static_cast<double>(sources))));
+  const std::vector<std::int64_t> order =
+      shuffled(static_cast<std::int64_t>(sources), stable_hash("weft.data.split", seed));
+  std::vector<std::vector<TextPair> TextPairSplit::*> part_of(sources, &TextPairSplit::train);
+  for (std::size_t i = 0; i < part; ++i) {
+    part_of[static_cast<std::size_t>(order[i])] = &TextPairSplit::validation;
+    part_of[static_cast<std::size_t>(order[part + i])] = &TextPairSplit::test;
+  }
+  TextPairSplit split;
+  for (std::size_t i = 0; i < pairs.size(); ++i) (split.*part_of[of_pair[i]]).push_back(pairs[i]);
+  return split;
+}
+
+std::vector<TranslationCase> group_by_source(const std::vector<TextPair>& pairs) {
+  std::size_t sources = 0;
+  const std::vector<std::size_t> of_pair = source_indices(pairs, &sources);
+  std::vector<TranslationCase> cases(sources);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    TranslationCase& found = cases[of_pair[i]];
+    found.source = pairs[i].source;
+    if (std::find(found.references.begin(), found.references.end(), pairs[i].target) ==
+        found.references.end()) {
+      found.references.push_back(pairs[i].target);
+    }
+  }
+  return cases;
+}
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+#include "weft/models/train/translator_presets.h"
+
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// The Transformer (Vaswani et al. 2017) in small: inner = 4 * width. Matrices start with a
+/// standard deviation of 1 / sqrt(width), as wide as models that are this narrow need; norms come
+/// before the blocks, which trains without the long warm-up that the paper's order needs.
+EncoderDecoderConfig transformer(std::int64_t layers, std::int64_t width, std::int64_t heads) {
+  EncoderDecoderConfig c;
+  c.encoder_layers = c.decoder_layers = layers;
+  c.width = width;
+  c.encoder_heads = c.decoder_heads = heads;
+  c.encoder_inner = c.decoder_inner = 4 * width;
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.initializer_range = 1 / std::sqrt(static_cast<double>(width));
+  return c;
+}
+
+EncoderDecoderConfig translation(std::int64_t vocab, double dropout) {
+  EncoderDecoderConfig c = transformer(2, 128, 4);
+  c.vocab = vocab;
+  c.dropout = dropout;
+  c.label_smoothing = 0.1;
+  return c;
+}
+
+EncoderDecoderConfig reversal() {
+  EncoderDecoderConfig c = transformer(2, 64, 4);
+  c.dropout = 0;
+  return c;
+}
+
+/// The paper's Adam (beta 0.9, 0.98) and schedule.
+TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int64_t warmup) {
+  return {.steps = steps,
+          .batch = batch,
+          .lr = lr,
+          .min_lr = 0,
+          .schedule = LearningRate::inverse_sqrt,
+          .warmup = warmup,
+          .beta2 = 0.98,
+          .weight_decay = 0.0,
+          .validation_fraction = 0.04,
+          .eval_every = steps / 10,
+          .eval_batches = 0,
+          .save_every = steps / 5};
+}
+
+/// A rate that falls to nothing: at the end every string shall come out right.
+TrainSettings reversal_training() {
+  TrainSettings settings = recipe(2500, 2048, 2e-3, 200);
+  settings.schedule = LearningRate::cosine;
+  return settings;
+}
+
+}  // namespace
+
+const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"eng-swe", "English to Swedish from 25,000 pairs", translation(4000, 0.2),
+       recipe(1500, 2048, 3e-3, 200)},
+      {"eng-swe-short", "the same, ended at 600 of 1,500 steps", translation(4000, 0.2),
+       recipe(600, 2048, 3e-3, 200)},
+      {"eng-fra", "English to French from 5,000 short pairs", translation(1500, 0.3),
+       recipe(500, 2048, 3e-3, 200)},
+      {"reversal", "strings of 1 to 20 letters come out reversed", reversal(), reversal_training()},
+  };
+  return presets;
+}
+
+}  // namespace weft

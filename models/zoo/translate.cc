@@ -1,0 +1,91 @@
+// A Transformer learns to translate from pairs of sentences, from nothing: learns its pieces of
+// words, trains, measures, saves, loads, translates.
+//   zoo_translate PAIRS.tsv [STEPS]      source <tab> target on every line
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "weft/models/train/translator_presets.h"
+#include "weft/models/train/translator_task.h"
+
+using namespace weft;
+
+namespace {
+
+class Progress : public TrainObserver {
+ public:
+  void on_step(const StepReport& report) override {
+    if (report.step % 100 != 0) return;
+    fmt::print("step {:4}/{}  loss {:.3f}  {:.0f} tokens/s\n", report.step, report.steps,
+               report.loss, report.items_per_second);
+    std::fflush(stdout);
+  }
+  void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
+    fmt::print("step {:4}  held out: loss {:.3f}", step, found.loss);
+    for (const Metric& metric : found.metrics) fmt::print("  {} {:.2f}", metric.name, metric.value);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+};
+
+/// Byte pairs of both languages together: a name or a number is the same piece on both sides.
+SequenceTokenizer learn_pieces(const std::vector<TextPair>& pairs, std::int64_t vocab) {
+  std::vector<std::string> texts;
+  for (const TextPair& pair : pairs) {
+    texts.push_back(pair.source);
+    texts.push_back(pair.target);
+  }
+  return SequenceTokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: zoo_translate PAIRS.tsv [STEPS]\n");
+    return 2;
+  }
+  // 1. Data. A source with several translations is in one part only: nothing of the test part has
+  // been seen. Pieces are learnt from the training part, too.
+  Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "eng-swe-short");
+  if (argc > 2) {
+    preset.training.steps = std::atoll(argv[2]);
+    preset.training.warmup = std::min(preset.training.warmup, preset.training.steps / 10);
+  }
+  const TextPairSplit data = split_by_source(
+      read_text_pairs(argv[1]), preset.training.validation_fraction, preset.training.seed);
+
+  // 2. The model: Vaswani et al. (2017) in small.
+  Translator model =
+      make_translator(preset.model, learn_pieces(data.train, preset.model.vocab), preset.training);
+  Session session(*model.graph, model.store,
+                  {.seed = preset.training.seed, .plan_cache = kTranslatorPlans});
+
+  // 3. Training on batches of pairs of similar length, with perplexity and BLEU of the validation
+  // part on the way.
+  TranslatorData task_data(data, model, bleu_metric);
+  Progress progress;
+  Trainer trainer(session, translator_task(session, model, task_data),
+                  {.settings = preset.training, .observer = &progress});
+  trainer.run();
+
+  // 4. The test part, once.
+  const double loss = mean_loss(session, model.programs.evaluate,
+                                make_pair_batches(data.test, model.tokenizer, model.settings));
+  const Translations test =
+      translate_cases(session, model, group_by_source(data.test), {.beams = 4});
+  const Bleu bleu = corpus_bleu(test.outputs, test.references);
+  fmt::print("test: perplexity {:.2f}, {}\n{}\n", std::exp(loss), bleu.to_string(), bleu.signature);
+
+  // 5. One file holds everything; who loads it needs none of the code above.
+  model.history = trainer.history();
+  save_translator("translate.weft", model);
+  const Translator loaded = load_translator("translate.weft");
+  Session fresh(*loaded.graph, loaded.store);
+  const std::vector<std::string> texts = {"I am hungry.", "Where is the train station?",
+                                          "Tom bought a new car yesterday."};
+  const std::vector<std::string> outputs = translate(fresh, loaded, texts, {.beams = 4});
+  for (std::size_t i = 0; i < texts.size(); ++i) fmt::print("{} -> {}\n", texts[i], outputs[i]);
+}

@@ -1,0 +1,67 @@
+// Runs the program `weft`, for tests of its commands.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "weft/models/data/text.h"
+
+namespace weft {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+/// Runs the program in a folder of its own that holds text.txt.
+class Shell {
+ public:
+  Shell()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("weft_program_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream text(path("text.txt"));
+    for (int i = 0; i < 200; ++i)
+      text << "all work and no play makes jack a dull boy " << i % 7 << "\n";
+  }
+  ~Shell() { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Outcome operator()(const std::string& arguments) const {
+    const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
+                                " 2>" + path("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
+            read_text_file(path("err"))};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline void check_error(const Outcome& outcome, int code, const std::string& part) {
+  BOOST_TEST_CONTEXT(outcome.err) {
+    BOOST_TEST(outcome.code == code);
+    BOOST_TEST(outcome.err.starts_with("weft: "));
+    BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+    BOOST_TEST(outcome.err.find(part) != std::string::npos);
+  }
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline std::string last_line(std::string text) {
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+}  // namespace weft

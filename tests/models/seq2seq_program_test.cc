@@ -1,0 +1,108 @@
+// weft train seq2seq and weft translate as their users see them.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <string>
+
+#include "program_shell.h"
+
+namespace weft {
+namespace {
+
+const std::string kSmall =
+    " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2 "
+    "--encoder-inner 32 --decoder-inner 32 --batch 64 --steps 6 --eval-every 3 --threads 2";
+
+/// Numbers in another language.
+std::string write_pairs(const Shell& weft) {
+  const std::string path = weft.path("pairs.tsv");
+  std::ofstream file(path);
+  const char* const ours[] = {"one", "two", "three", "four", "five", "six"};
+  const char* const theirs[] = {"ett", "tv\u00e5", "tre", "fyra", "fem", "sex"};
+  for (int a = 0; a < 6; ++a) {
+    for (int b = 0; b < 6; ++b)
+      file << ours[a] << " and " << ours[b] << ".\t" << theirs[a] << " och " << theirs[b] << ".\n";
+  }
+  return path;
+}
+
+BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
+  const Shell weft;
+  const std::string pairs = " --pairs " + write_pairs(weft);
+  const std::string start =
+      "train seq2seq --preset eng-swe-short --vocab 60 --validation-fraction "
+      "0.1" +
+      pairs + kSmall;
+  const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
+  const Outcome trained = weft(start + " --out " + model);
+  BOOST_TEST_CONTEXT(trained.out + trained.err) {
+    BOOST_TEST_REQUIRE(trained.code == 0);
+    BOOST_TEST(contains(trained.out, "60 pieces"));
+    BOOST_TEST(contains(trained.out, "30 to train on, 3 to validate, 3 to test"));
+    BOOST_TEST(contains(trained.out, "perplexity"));
+    BOOST_TEST(contains(trained.out, "greedy    BLEU = "));
+    BOOST_TEST(contains(trained.out, "beams     BLEU = "));
+    BOOST_TEST(contains(trained.out, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
+    BOOST_TEST(contains(trained.out, "\nsource    "));
+    BOOST_TEST(contains(trained.out, "\nreference "));
+  }
+  for (const char* plot : {"m.svg", "m.measure.svg", "m.attention.svg"})
+    BOOST_TEST(contains(read_text_file(weft.path(plot)), "<svg"));
+
+  const Outcome stopped = weft(start + " --stop-after 2 --out " + other);
+  BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train seq2seq --pairs "));
+  const Outcome resumed = weft("train seq2seq --threads 1 --resume " + other + pairs);
+  const auto figures = [](const std::string& out) { return out.substr(out.find("\ntest ")); };
+  BOOST_TEST(figures(resumed.out).substr(0, 300) == figures(trained.out).substr(0, 300));
+  check_error(weft("train seq2seq --resume " + other), 2, "--pairs is required");
+  check_error(weft("train seq2seq --resume " + other + pairs + " --width 8"), 2,
+              "--width cannot be given with --resume");
+  check_error(weft("train seq2seq --resume " + other + pairs + " --vocab 70"), 2,
+              "--vocab cannot be given with --resume");
+
+  const Outcome said = weft("translate " + model + " 'one and two.' 'six and six.' --beams 2");
+  BOOST_TEST(said.code == 0);
+  BOOST_TEST(std::count(said.out.begin(), said.out.end(), '\n') == 2);
+  std::ofstream(weft.path("lines.txt")) << "one and two.\nsix and six.\n";
+  BOOST_TEST(weft("translate " + model + " --beams 2 --input " + weft.path("lines.txt")).out ==
+             said.out);
+  check_error(weft("translate " + model), 2, "give texts to translate, or --input FILE");
+  check_error(weft("translate " + model + " a --input b"), 2, "give texts to translate, or");
+  check_error(weft("translate " + model + " a --beams 0"), 2, "--beams");
+  check_error(weft("translate " + weft.path("lines.txt") + " a"), 1, "lines.txt");
+  check_error(weft("generate " + model + " --prompt a"), 1, "holds no language model");
+}
+
+BOOST_AUTO_TEST_CASE(strings_come_out_reversed_by_a_preset) {
+  const Shell weft;
+  const std::string model = weft.path("r.weft");
+  const Outcome trained = weft("train seq2seq --preset reversal --out " + model + kSmall +
+                               " --validation-fraction 0.001");
+  BOOST_TEST_CONTEXT(trained.out + trained.err) {
+    BOOST_TEST_REQUIRE(trained.code == 0);
+    BOOST_TEST(contains(trained.out, "28 characters"));
+    BOOST_TEST(contains(trained.out, "test      exact match "));
+  }
+  BOOST_TEST(weft("translate " + model + " abc").code == 0);
+  check_error(weft("translate " + model + " A1"), 1, "character 'A' (U+0041) at position 0");
+}
+
+BOOST_AUTO_TEST_CASE(misuse_of_translators_is_named) {
+  const Shell weft;
+  const std::string out = " --out " + weft.path("m.weft"), pairs = " --pairs " + write_pairs(weft);
+  check_error(weft("train seq2seq" + out), 2, "--pairs is required");
+  check_error(weft("train seq2seq" + pairs), 2, "--out is required");
+  check_error(weft("train seq2seq --preset eng-ger" + pairs + out), 2, "unknown preset 'eng-ger'");
+  check_error(weft("train seq2seq --preset reversal" + pairs + out), 2, "it takes no --pairs");
+  check_error(weft("train seq2seq --preset reversal --vocab 50" + out), 2, "it takes no --vocab");
+  check_error(weft("train seq2seq --vocab 5000" + pairs + out), 2, "is too large");
+  check_error(weft("train seq2seq --vocab 60 --width 30 --encoder-heads 4" + pairs + out), 2,
+              "width");
+  check_error(weft("train seq2seq --validation-fraction 0.6" + pairs + out), 2,
+              "must be in (0, 0.5), not 0.6");
+  check_error(weft("train seq2seq --pairs /nowhere.tsv" + out), 1, "/nowhere.tsv");
+  check_error(weft("train seq2seq --pairs " + weft.path("text.txt") + out), 1,
+              "line 1: there is no second column");
+}
+
+}  // namespace
+}  // namespace weft
