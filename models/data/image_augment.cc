@@ -15,6 +15,7 @@ namespace weft {
 namespace {
 
 const auto kFields = [](auto& a, auto&& visit) {
+  visit("padding", a.padding);
   visit("shift", a.shift);
   visit("rotation", a.rotation);
   visit("zoom", a.zoom);
@@ -69,7 +70,10 @@ void ImageAugmentation::check() const {
                           std::string_view allowed) {
     if (!fits) throw ArgumentError(fmt::format("{} must be {}, not {}", field, allowed, value));
   };
-  require(shift >= 0 && shift <= 1 << 20, "shift", static_cast<double>(shift),
+  constexpr std::int64_t kFar = 1 << 20;
+  require(padding >= 0 && padding <= kFar, "padding", static_cast<double>(padding),
+          "from 0 to 1048576 pixels");
+  require(shift >= 0 && shift <= static_cast<double>(kFar), "shift", shift,
           "from 0 to 1048576 pixels");
   require(rotation >= 0 && rotation <= 180, "rotation", rotation, "from 0 to 180 degrees");
   require(zoom >= 0 && zoom < 1, "zoom", zoom, "in [0, 1)");
@@ -93,12 +97,17 @@ Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t 
   Draws draw(seed, step, index);
   Tensor result = image;
   if (how.min_area < 1) result = random_part(result, how.min_area, draw);
+  if (how.padding > 0) {
+    const std::int64_t top = draw.among(-how.padding, how.padding);
+    result = crop_image(result, top, draw.among(-how.padding, how.padding), image.size(1),
+                        image.size(2));
+  }
   if (how.shift > 0 || how.rotation > 0 || how.zoom > 0) {
     Affine affine;
     affine.degrees = draw.between(-how.rotation, how.rotation);
     affine.scale = draw.between(1 - how.zoom, 1 + how.zoom);
-    affine.down = static_cast<double>(draw.among(-how.shift, how.shift));
-    affine.right = static_cast<double>(draw.among(-how.shift, how.shift));
+    affine.down = draw.between(-how.shift, how.shift);
+    affine.right = draw.between(-how.shift, how.shift);
     result = transform_image(result, affine);
   }
   if (how.flip && draw.among(0, 1) == 1) result = flip_horizontal(result);

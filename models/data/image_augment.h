@@ -12,13 +12,13 @@ namespace weft {
 /// What may happen to a training image, drawn anew every time it is used. The defaults change
 /// nothing.
 struct ImageAugmentation {
-  std::int64_t shift = 0;  // moved by up to so many pixels each way: a random crop of the image
-                           // with this much black around it
-  double rotation = 0;     // turned by up to so many degrees each way
-  double zoom = 0;         // larger or smaller by up to this factor: 0.1 is 0.9 to 1.1
-  double min_area = 1;     // less than 1: a random part of at least this share of the area, with
-                           // sides 3:4 to 4:3, is resized to the whole (Szegedy et al. 2015)
-  bool flip = false;       // left and right change places in half of the images
+  std::int64_t padding = 0;  // a random crop of the image with so many black pixels around it
+  double shift = 0;          // moved by up to so many pixels each way, fractions included
+  double rotation = 0;       // turned by up to so many degrees each way
+  double zoom = 0;           // larger or smaller by up to this factor: 0.1 is 0.9 to 1.1
+  double min_area = 1;       // less than 1: a random part of at least this share of the area, with
+                             // sides 3:4 to 4:3, is resized to the whole (Szegedy et al. 2015)
+  bool flip = false;         // left and right change places in half of the images
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;

@@ -20,6 +20,7 @@ class UsageError : public std::runtime_error {
 using Action = std::function<int()>;
 
 void add_train_command(CLI::App& app, Action& action);
+void add_classify_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   add_train_command(app, action);
+  add_classify_command(app, action);
   add_generate_command(app, action);
   add_score_command(app, action);
   add_translate_command(app, action);

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_refused) {
 BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   const Tensor image = pattern(9, 9);
   const ImageAugmentation how{
-      .shift = 1, .rotation = 10, .zoom = 0.1, .min_area = 0.6, .flip = true};
+      .padding = 1, .shift = 0.5, .rotation = 10, .zoom = 0.1, .min_area = 0.6, .flip = true};
   const auto same = [&](std::uint64_t seed, std::int64_t step, std::int64_t index) {
     return bitwise_equal(augment(image, how, 1, 2, 3), augment(image, how, seed, step, index));
   };
@@ -139,10 +139,10 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   BOOST_TEST(!same(1, 3, 3));
   BOOST_TEST(!same(1, 2, 4));
   BOOST_TEST(bitwise_equal(augment(image, {}, 1, 2, 3), image));
-  // Shifts alone are crops of the padded image: all nine occur, as often as each other.
+  // Crops of the padded image: all nine occur, as often as each other.
   std::vector<int> seen(9, 0);
   for (std::int64_t i = 0; i < 900; ++i) {
-    const Tensor moved = augment(image, {.shift = 1}, 5, 0, i);
+    const Tensor moved = augment(image, {.padding = 1}, 5, 0, i);
     for (std::int64_t k = 0; k < 9; ++k)
       seen[static_cast<std::size_t>(k)] +=
           bitwise_equal(moved, crop_image(image, k / 3 - 1, k % 3 - 1, 9, 9)) ? 1 : 0;
@@ -170,12 +170,13 @@ BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_refuse_what_makes_no_sense) {
   const auto refuses = [](const ImageAugmentation& wrong, const std::string& message) {
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, message_contains({message}));
   };
-  refuses({.shift = -1}, "shift must be from 0 to 1048576 pixels, not -1");
+  refuses({.padding = -1}, "padding must be from 0 to 1048576 pixels, not -1");
+  refuses({.shift = -0.5}, "shift must be from 0 to 1048576 pixels, not -0.5");
   refuses({.rotation = 181}, "rotation must be from 0 to 180 degrees, not 181");
   refuses({.zoom = 1}, "zoom must be in [0, 1), not 1");
   refuses({.min_area = 0}, "min_area must be in (0, 1], not 0");
   BOOST_CHECK_EXCEPTION(ImageAugmentation::from_json("{}"), FormatError,
-                        message_contains({"the augmentation of images lacks 'shift'"}));
+                        message_contains({"the augmentation of images lacks 'padding'"}));
 }
 
 /// `count` images of one pixel, image i is i, of class i mod classes.

@@ -148,6 +148,7 @@ void add_train_command(CLI::App& app, Action& action) {
   command->require_subcommand(1);
   add_train_gpt(*command, action);
   add_train_seq2seq(*command, action);
+  add_train_vit(*command, action);
 }
 
 }  // namespace weft::program

@@ -1,0 +1,108 @@
+// A classifier of images as one file: a vision transformer with its head, what its classes are
+// called, and how it was trained.
+//
+// Programs take images as f32 [batch, channels, height, width] with values in [0, 1]; the
+// normalisation is inside them. Parameters are those of Vit at the root, and
+// classifier.{weight,bias}, as models/hf names them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/data/image_augment.h"
+#include "weft/models/families/vit_config.h"
+#include "weft/models/train/classification_report.h"
+#include "weft/models/train/trainer.h"
+
+namespace weft {
+
+struct ImageClassifierPrograms {
+  /// One whole training step over "images" and "labels" (i32 [batch]): outputs as
+  /// add_training_step makes them.
+  Program train{"train"};
+  /// "images", "labels" -> "loss" (mean) and "predictions" (i64 [batch]), without dropout.
+  Program evaluate{"evaluate"};
+  /// "images" -> "probabilities" (f32 [batch, classes]) and "predictions".
+  Program classify{"classify"};
+};
+
+/// How pixels become what the transformer sees: (pixel - mean) / deviation for each channel.
+struct ImageNormalisation {
+  std::vector<double> mean, deviation;
+};
+/// That of the images' own statistics; a channel that is all one value is only shifted.
+ImageNormalisation normalisation_of(const ImageSet& set);
+
+/// What an image-classifier file holds. Loaded, it needs no model code: the programs come from the
+/// file.
+struct ImageClassifier {
+  std::shared_ptr<Graph> graph;
+  ImageClassifierPrograms programs;
+  std::shared_ptr<VariableStore> store;
+  VitConfig config;
+  std::vector<std::string> classes;
+  ImageNormalisation normalisation;
+  ImageAugmentation augmentation;  // of training
+  TrainSettings settings;
+  TrainHistory history;
+
+  ImageSize image_size() const {
+    return {config.channels, config.image_height, config.image_width};
+  }
+  /// False for a model without the program "train".
+  bool can_train() const { return programs.train.graph() != nullptr; }
+};
+
+/// A new model, its variables not made yet (a Session does that). Throws ArgumentError where there
+/// are fewer than two classes, the normalisation does not fit the channels, or the config asks for
+/// distillation (which needs a teacher).
+ImageClassifier make_image_classifier(const VitConfig& config,
+                                      const std::vector<std::string>& classes,
+                                      const ImageNormalisation& normalisation,
+                                      const ImageAugmentation& augmentation,
+                                      const TrainSettings& settings,
+                                      SourceLocation loc = SourceLocation::current());
+
+/// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
+/// IoError; StateError where the variables are torn.
+void save_image_classifier(const std::string& path, const ImageClassifier& model);
+/// Reads what save_image_classifier wrote. Throws IoError, FormatError; a .weft file without an
+/// image classifier in it is a FormatError that says so.
+ImageClassifier load_image_classifier(const std::string& path);
+
+/// Probabilities of the classes: f32 [count, classes] for images [count, channels, height, width]
+/// of the model's size; ShapeError for others (fit_image makes an image fit).
+Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images);
+
+/// A class and how likely it is.
+struct ClassScore {
+  std::string name;
+  double probability = 0;
+};
+/// The `most` likely classes of an image [channels, height, width] of any size, which is fitted to
+/// the model's; the likeliest first.
+std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
+                                 const Tensor& image, std::int64_t most = 5);
+
+struct ImageEvaluation {
+  double loss = 0;  // mean
+  ClassificationReport report;
+};
+/// Measures `model` on a set with its classes and its size of images (DataError, ShapeError).
+ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
+                                const ImageSet& set);
+
+/// Training on `train` with looks at `validation`, which may be empty: loss and "accuracy".
+/// Session, model and sets must outlive the task.
+TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
+                     const ImageSet& validation);
+
+/// Where the model looks: the image, and for every layer how much each patch is attended to, by the
+/// class token or, in a model without one, by all patches, as a mean over heads. An SVG document.
+/// `image` is [channels, height, width] of the model's size.
+std::string attention_svg(const ImageClassifier& model, const Tensor& image,
+                          const std::string& title);
+
+}  // namespace weft

@@ -1,0 +1,71 @@
+#include "weft/models/train/vit_presets.h"
+
+namespace weft {
+namespace {
+
+/// A square image of `channels` in square patches; the mean of the patches stands for it.
+VitConfig sizes(std::int64_t channels, std::int64_t image, std::int64_t patch, std::int64_t layers,
+                std::int64_t heads, std::int64_t width, double dropout) {
+  VitConfig config;
+  config.channels = channels;
+  config.image_height = config.image_width = image;
+  config.patch_height = config.patch_width = patch;
+  config.layers = layers;
+  config.heads = heads;
+  config.width = width;
+  config.inner = 4 * width;
+  config.pooling = VitPooling::mean;
+  config.layer_norm_eps = 1e-6;
+  config.dropout = dropout;
+  config.initializer_range = 0.08;
+  return config;
+}
+
+}  // namespace
+
+const std::vector<Preset<VitRecipe>>& vit_presets() {
+  static const std::vector<Preset<VitRecipe>> presets = {
+      {"digits",
+       "8 x 8 digits (optdigits) in patches of 2 x 2",
+       {sizes(1, 8, 2, 4, 4, 64, 0), {.shift = 0.5, .rotation = 8, .zoom = 0.08}},
+       {.steps = 1500,
+        .batch = 64,
+        .lr = 2e-3,
+        .min_lr = 1e-5,
+        .warmup = 100,
+        .beta2 = 0.99,
+        .weight_decay = 0.05,
+        .eval_every = 300,
+        .eval_batches = 0,
+        .save_every = 600}},
+      {"mnist",
+       "28 x 28 digits (MNIST) in patches of 7 x 7",
+       {sizes(1, 28, 7, 4, 4, 96, 0), {.shift = 1.5, .rotation = 10, .zoom = 0.1}},
+       {.steps = 2000,
+        .batch = 64,
+        .lr = 2e-3,
+        .min_lr = 1e-5,
+        .warmup = 140,
+        .beta2 = 0.99,
+        .weight_decay = 0.05,
+        .eval_every = 250,
+        .eval_batches = 0,
+        .save_every = 500}},
+      {"images",
+       "colour images (a folder per class) of 64 x 64 in patches of 8 x 8",
+       {sizes(3, 64, 8, 6, 4, 192, 0.1), {.min_area = 0.4, .flip = true}},
+       {.steps = 5000,
+        .batch = 64,
+        .lr = 1e-3,
+        .min_lr = 1e-5,
+        .warmup = 250,
+        .beta2 = 0.99,
+        .weight_decay = 0.05,
+        .eval_every = 250,
+        .eval_batches = 10,
+        .save_every = 500}},
+  };
+  return presets;
+}
+
+}  // namespace weft

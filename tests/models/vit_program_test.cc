@@ -1,0 +1,145 @@
+// weft train vit, classify and evaluate as their users see them.
+#include <sys/wait.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "weft/models/data/text.h"
+#include "weft/tests/models/image_files.h"
+
+namespace weft {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+/// Runs the program in a folder with a small data set: digits.tra, digits.tes of two classes, light
+/// above or below, and a picture.
+class Program {
+ public:
+  Program() : folder_("vit_program") {
+    std::string train, test;
+    for (int i = 0; i < 60; ++i) {
+      std::string line;
+      for (int p = 0; p < 16; ++p) {
+        const bool light = (p < 8) == (i % 2 == 0);
+        line += std::to_string((light ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
+      }
+      (i < 40 ? train : test) += line + std::to_string(i % 2) + "\n";
+    }
+    folder_.write("data/digits.tra", train);
+    folder_.write("data/digits.tes", test);
+    // 4 x 4: two rows of 40, two of 220.
+    folder_.write(
+        "picture.png",
+        testing::unhex(
+            "89504e470d0a1a0a0000000d49484452000000040000000408000000008c9ac1a200000016494441"
+            "54789c63d4606060606260606060bc036301000b0e010bacd309100000000049454e44ae426082"));
+  }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    return folder_.write(name, bytes);
+  }
+  Outcome operator()(const std::string& arguments) const {
+    const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
+                                " 2>" + path("err") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
+            read_text_file(path("err"))};
+  }
+
+ private:
+  testing::Folder folder_;
+};
+
+void check_error(const Outcome& outcome, int code, const std::string& part) {
+  BOOST_TEST_CONTEXT(outcome.err) {
+    BOOST_TEST(outcome.code == code);
+    BOOST_TEST(outcome.err.starts_with("weft: "));
+    BOOST_TEST(outcome.err.find(part) != std::string::npos);
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string last_line(std::string text) {
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+const std::string kTiny =
+    " --image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 --batch 8"
+    " --warmup 2 --lr 0.01 --eval-every 10 --padding 0 --shift 0 --rotation 0 --threads 2";
+
+BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
+  const Program weft;
+  const std::string data = " --data " + weft.path("data");
+  const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
+  const Outcome trained = weft("train vit --steps 40" + data + " --out " + model + kTiny);
+  BOOST_TEST(trained.code == 0);
+  BOOST_TEST(trained.err == "");
+  BOOST_TEST(contains(trained.out, "2 classes, images 1 x 4 x 4"));
+  BOOST_TEST(contains(trained.out,
+                      "40 to train on, 4 of them put aside to validate on (seed 1337); 20 to test "
+                      "on at the end (digits.tes)"));
+  BOOST_TEST(contains(trained.out, "step 40/40"));
+  BOOST_TEST(contains(trained.out, "  accuracy "));
+  BOOST_TEST(contains(trained.out, "class  precision  recall      F1  examples\n"));
+  BOOST_TEST(contains(last_line(trained.out), "accuracy 1.0000 (20 of 20)"));
+  for (const char* name : {"m.svg", "m.confusion.svg", "m.attention.svg"})
+    BOOST_TEST(contains(read_text_file(weft.path(name)), "<svg"));
+
+  // Stopped and resumed in another process: the same end.
+  const Outcome stopped =
+      weft("train vit --steps 40 --stop-after 15" + data + " --out " + other + kTiny);
+  BOOST_TEST(stopped.code == 0);
+  BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train vit --data"));
+  const Outcome resumed = weft("train vit --threads 1 --resume " + other + data);
+  BOOST_TEST(resumed.code == 0);
+  BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
+
+  const Outcome measured = weft("evaluate " + model + data);
+  BOOST_TEST(measured.code == 0);
+  BOOST_TEST(contains(last_line(measured.out), "accuracy 1.0000 (20 of 20: digits.tes)"));
+  // The picture is light below.
+  const std::string picture = weft.path("picture.png");
+  const Outcome found = weft("classify " + model + " " + picture + " " + picture + " --top 1");
+  BOOST_TEST(found.code == 0);
+  BOOST_TEST(found.out.starts_with(picture + "  1 "));
+  BOOST_TEST(contains(found.out, "\n" + picture + "  1 "));
+  BOOST_TEST(weft("inspect " + model + " --programs").code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
+  const Program weft;
+  const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");
+  check_error(weft("train vit" + out), 2, "--data is required");
+  check_error(weft("train vit" + data), 2, "--out is required");
+  check_error(weft("train vit --preset cats" + data + out), 2,
+              "unknown preset 'cats': there are digits, mnist, images");
+  check_error(weft("train vit --rotation 200" + data + out), 2,
+              "rotation must be from 0 to 180 degrees, not 200");
+  check_error(weft("train vit --width 30" + data + out), 2,
+              "width 30 is not a multiple of heads 4");
+  check_error(weft("train vit --resume x.weft --flip" + data), 2,
+              "--flip cannot be given with --resume");
+  check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
+  check_error(weft("evaluate x.weft"), 2, "--text (language models) and --data");
+  check_error(weft("evaluate x.weft --text a --data b"), 2, "one of --text");
+  check_error(weft("classify x.weft"), 2, "images is required");
+  BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
+  check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
+              "digits.tra: no PNG, JPEG or BMP file at byte 0");
+  weft.write("more/a.tra", "0,16,0,16,2\n");
+  weft.write("more/a.tes", "0,16,0,16,2\n");
+  check_error(weft("train vit --resume " + weft.path("m.weft") + " --data " + weft.path("more")), 2,
+              "knows the classes (0, 1), not those of");
+}
+
+}  // namespace
+}  // namespace weft
