@@ -158,9 +158,9 @@ BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
   const Preset<GptConfig>& cpu = find_preset(gpt_presets(), "nanogpt-cpu");
   BOOST_TEST(cpu.model.layers == 4);
   BOOST_TEST(cpu.training.steps == 2000);
-  BOOST_CHECK_EXCEPTION(
-      find_preset(gpt_presets(), "gpt9"), ArgumentError,
-      says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, nanogpt-baby, gpt2"));
+  BOOST_CHECK_EXCEPTION(find_preset(gpt_presets(), "gpt9"), ArgumentError,
+                        says("unknown preset 'gpt9': there are char-small, nanogpt-cpu, llama-cpu, "
+                             "nanogpt-baby, gpt2"));
 }
 
 BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
