@@ -146,6 +146,7 @@ TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArgu
 void add_train_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Train a model");
   command->require_subcommand(1);
+  add_train_encoder(*command, action);
   add_train_gpt(*command, action);
   add_train_seq2seq(*command, action);
   add_train_vit(*command, action);

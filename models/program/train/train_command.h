@@ -15,6 +15,7 @@
 namespace weft::program {
 
 // One for each family: adds `weft train <family>`.
+void add_train_encoder(CLI::App& train, Action& action);
 void add_train_gpt(CLI::App& train, Action& action);
 void add_train_seq2seq(CLI::App& train, Action& action);
 void add_train_vit(CLI::App& train, Action& action);

@@ -1,0 +1,138 @@
+#include "weft/models/data/labelled_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "weft/core/error.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/data/text.h"
+#include "weft/models/json_fields.h"
+
+namespace weft {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+template <class Visit>
+void for_lines(std::string_view text, Visit&& visit) {
+  std::int64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    visit(++number, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// The two sides of the first tab (`first`) or of the last one.
+std::pair<std::string, std::string> sides(std::string_view line, std::size_t tab) {
+  return {std::string(trim(line.substr(0, tab))), std::string(trim(line.substr(tab + 1)))};
+}
+
+}  // namespace
+
+LabelSide parse_label_side(std::string_view name) {
+  static constexpr std::array<std::string_view, 3> kNames = {"auto", "first", "last"};
+  return json_fields::parse_choice<LabelSide>(kNames, name, "side of the label");
+}
+
+LabelledText LabelledText::subset(std::span<const std::int64_t> indices) const {
+  LabelledText result{{}, {}, names};
+  for (const std::int64_t i : indices) {
+    result.texts.push_back(texts.at(static_cast<std::size_t>(i)));
+    result.labels.push_back(labels.at(static_cast<std::size_t>(i)));
+  }
+  return result;
+}
+
+LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide side) {
+  struct Line {
+    std::string place;
+    std::pair<std::string, std::string> first, last;  // label first; text first
+  };
+  std::vector<Line> lines;
+  for (const std::string& path : paths) {
+    for_lines(read_text_file(path), [&](std::int64_t number, std::string_view line) {
+      if (trim(line).empty()) return;
+      const std::string place = fmt::format("{}:{}", path, number);
+      const std::size_t tab = line.find('\t');
+      if (tab == std::string_view::npos)
+        throw FormatError(fmt::format("{}: expected a label and a text with a tab between", place));
+      lines.push_back({place, sides(line, tab), sides(line, line.rfind('\t'))});
+    });
+  }
+  if (side == LabelSide::automatic) {
+    std::set<std::string_view> first, last;
+    for (const Line& line : lines) {
+      first.insert(line.first.first);
+      last.insert(line.last.second);
+    }
+    if (first.size() == last.size() && !lines.empty()) {
+      throw FormatError(fmt::format(
+          "{}: cannot tell labels from texts: both sides have {} distinct values; say which it is",
+          lines.front().place, first.size()));
+    }
+    side = first.size() < last.size() ? LabelSide::first : LabelSide::last;
+  }
+  LabelledText result;
+  std::map<std::string, std::vector<std::size_t>> by_label;
+  for (const Line& line : lines) {
+    const auto& [label, text] =
+        side == LabelSide::first ? line.first : std::pair{line.last.second, line.last.first};
+    if (label.empty()) throw FormatError(fmt::format("{}: the label is empty", line.place));
+    by_label[label].push_back(result.texts.size());
+    result.texts.push_back(text);
+  }
+  if (by_label.size() < 2) {
+    throw FormatError(fmt::format("{}: a classifier needs two classes or more, here {}",
+                                  fmt::join(paths, ", "),
+                                  by_label.empty() ? "is no line" : "is one only"));
+  }
+  result.labels.resize(result.texts.size());
+  for (const auto& [label, indices] : by_label) {
+    for (const std::size_t i : indices)
+      result.labels[i] = static_cast<std::int32_t>(result.names.size());
+    result.names.push_back(label);
+  }
+  return result;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::vector<std::string> lines;
+  for_lines(read_text_file(path), [&](std::int64_t, std::string_view line) {
+    if (!trim(line).empty()) lines.emplace_back(trim(line));
+  });
+  return lines;
+}
+
+Split stratified_split(std::span<const std::int32_t> labels, double test_fraction,
+                       std::uint64_t seed) {
+  if (!(test_fraction > 0 && test_fraction < 1))
+    throw ArgumentError(fmt::format("test_fraction must be in (0, 1), not {}", test_fraction));
+  std::map<std::int32_t, std::vector<std::int64_t>> classes;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    classes[labels[i]].push_back(static_cast<std::int64_t>(i));
+  Split split;
+  for (auto& [label, members] : classes) {
+    Draws(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label))
+        .shuffle(members);
+    const auto count = static_cast<std::ptrdiff_t>(
+        std::llround(test_fraction * static_cast<double>(members.size())));
+    split.test.insert(split.test.end(), members.begin(), members.begin() + count);
+    split.train.insert(split.train.end(), members.begin() + count, members.end());
+  }
+  std::sort(split.train.begin(), split.train.end());
+  std::sort(split.test.begin(), split.test.end());
+  return split;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#include "weft/models/train/encoder_file.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kTokenizer = "model.tokenizer";
+
+}  // namespace
+
+void check_vocabulary(const EncoderConfig& config, const SentencePieceTokenizer& tokenizer) {
+  if (config.vocab != tokenizer.vocab_size() || config.padding_id != tokenizer.pad_id()) {
+    throw ArgumentError(fmt::format(
+        "the model has a vocabulary of {} with padding {}, the tokenizer one of {} with padding {}",
+        config.vocab, config.padding_id, tokenizer.vocab_size(), tokenizer.pad_id()));
+  }
+}
+
+std::vector<Attachment> encoder_attachments(const EncoderConfig& config,
+                                            const SentencePieceTokenizer& tokenizer,
+                                            const TrainSettings& settings,
+                                            const TrainHistory& history) {
+  return {{kConfigAttachment, kEncoderConfigType, config.to_json()},
+          {kTokenizer, "weft.tokenizer.sentence_piece", tokenizer.to_bytes()},
+          {kSettingsAttachment, "weft.train.settings", settings.to_json()},
+          {kHistoryAttachment, "weft.train.history", history.to_json()}};
+}
+
+EncoderFile read_encoder_file(const ModelFile& file) {
+  return {EncoderConfig::from_json(file.attachment(kConfigAttachment)),
+          SentencePieceTokenizer::from_bytes(file.attachment(kTokenizer)),
+          TrainSettings::from_json(file.attachment(kSettingsAttachment)),
+          TrainHistory::from_json(file.attachment(kHistoryAttachment))};
+}
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// What the files of all trained encoders have in common. Internal to models/train.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/train/model_file.h"
+#include "weft/models/train/settings.h"
+
+namespace weft {
+
+inline constexpr const char* kEncoderConfigType = "weft.config.encoder";
+
+/// Throws ArgumentError where they differ in vocabulary or padding.
+void check_vocabulary(const EncoderConfig& config, const SentencePieceTokenizer& tokenizer);
+
+std::vector<Attachment> encoder_attachments(const EncoderConfig& config,
+                                            const SentencePieceTokenizer& tokenizer,
+                                            const TrainSettings& settings,
+                                            const TrainHistory& history);
+
+struct EncoderFile {
+  EncoderConfig config;
+  SentencePieceTokenizer tokenizer;
+  TrainSettings settings;
+  TrainHistory history;
+};
+/// The attachments again. Throws FormatError.
+EncoderFile read_encoder_file(const ModelFile& file);
+
+}  // namespace weft

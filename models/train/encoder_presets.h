@@ -1,0 +1,14 @@
+// Encoders by name.
+#pragma once
+
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/train/preset.h"
+
+namespace weft {
+
+/// Masked-LM pre-training: bert-mini, bert-base. The vocabulary is set by the text.
+const std::vector<Preset<EncoderConfig>>& encoder_presets();
+/// Fine-tuning as a classifier: the same names; the config counts where no trained weights do.
+const std::vector<Preset<EncoderConfig>>& text_classifier_presets();
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// An encoder that says which class a text is of.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/data/labelled_text.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/train/classification_metrics.h"
+#include "weft/models/train/trainer.h"
+
+namespace weft {
+
+/// Programs over inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 = token).
+struct TextClassifierPrograms {
+  /// One whole training step, as add_training_step makes it; also needs "labels" i32 [batch].
+  Program train{"train"};
+  /// Without dropout: "log_probabilities" [batch, classes].
+  Program classify{"classify"};
+};
+
+/// BERT for sequence classification: pooler over the first token, dropout, linear layer. Parameters
+/// are named as in encoder.h; the new ones are "pooler" and "classifier".
+struct TextClassifier {
+  std::shared_ptr<Graph> graph;
+  TextClassifierPrograms programs;
+  std::shared_ptr<VariableStore> store;
+  EncoderConfig config;
+  SentencePieceTokenizer tokenizer;
+  std::vector<std::string> classes;  // their names
+  TrainSettings settings;
+  TrainHistory history;
+};
+
+/// How a model that starts from trained weights learns.
+struct FineTuneOptions {
+  std::vector<std::string> freeze = {};  // patterns of parameters that stay as they are
+  double layer_lr_decay = 1;             // layer_groups() says more
+};
+
+/// A new model, its variables not made yet. Throws ArgumentError where config and tokenizer do not
+/// fit, for fewer than two classes, and as freeze() and layer_groups().
+TextClassifier make_text_classifier(const EncoderConfig& config,
+                                    const SentencePieceTokenizer& tokenizer,
+                                    const std::vector<std::string>& classes,
+                                    const TrainSettings& settings,
+                                    const FineTuneOptions& options = {});
+/// The file is replaced as a whole or not at all. Throws IoError; StateError where variables are
+/// torn.
+void save_text_classifier(const std::string& path, const TextClassifier& model);
+/// Throws IoError; FormatError, also for a .weft file with another model in it.
+TextClassifier load_text_classifier(const std::string& path);
+
+struct Classified {
+  std::int32_t label = 0;                  // the most likely class
+  std::vector<double> probabilities = {};  // of every class
+};
+/// Classes of texts, in their order. `session` runs the model's graph over its store. Long texts
+/// are cut to the model's context. Throws FormatError for invalid UTF-8.
+std::vector<Classified> classify(Session& session, const TextClassifier& model,
+                                 std::span<const std::string> texts);
+/// The same in a Session of its own.
+std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
+                                 int threads = 0);
+
+/// All predictions for labelled texts.
+ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data);
+
+/// Training in epochs, each in an order of its own; evaluation on all of `held_out` (may be null):
+/// mean loss, "accuracy" and the "f1" of the last class (two classes) or its mean over all classes.
+/// Everything must outlive the task.
+TrainTask text_classifier_task(Session& session, const TextClassifier& model,
+                               const LabelledText& train, const LabelledText* held_out);
+
+/// The attention that the first token of `text` pays, a panel per layer and head: rows and columns
+/// are the text's pieces. An SVG document.
+std::string attention_svg(const TextClassifier& model, const std::string& text);
+
+}  // namespace weft

@@ -1,0 +1,203 @@
+// Masking for masked language models, and pairs of sentences: rates and definitions.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "text_files.h"
+#include "weft/core/error.h"
+#include "weft/models/data/masking.h"
+#include "weft/models/data/sentence_pairs.h"
+#include "weft/models/data/token_rows.h"
+
+namespace weft {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+/// Ids 0 to 6 are special, 6 is the mask; words start at even ids.
+MaskingOptions options(std::int64_t vocab = 1000) {
+  MaskingOptions result{.mask_id = 6};
+  for (std::int64_t id = 0; id < vocab; ++id) {
+    result.special.push_back(id < 7 ? 1 : 0);
+    result.word_start.push_back(id % 2 == 0 ? 1 : 0);
+  }
+  return result;
+}
+
+/// [CLS] 200 tokens [SEP]
+Ids sentence(std::int64_t row) {
+  Ids ids = {4};
+  for (std::int32_t i = 0; i < 200; ++i)
+    ids.push_back(7 + (i * 31 + static_cast<std::int32_t>(row) * 17) % 993);
+  ids.push_back(5);
+  return ids;
+}
+
+BOOST_AUTO_TEST_CASE(fifteen_percent_are_asked_for_and_replaced_as_in_the_paper) {
+  std::int64_t asked = 0, masked = 0, kept = 0, changed = 0;
+  for (std::int64_t row = 0; row < 200; ++row) {
+    const Ids ids = sentence(row);
+    const MaskedTokens tokens = masked_tokens(ids, options(), 1, 0, row);
+    std::int64_t here = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (tokens.labels[i] == -100) {
+        BOOST_TEST(tokens.ids[i] == ids[i]);
+        continue;
+      }
+      BOOST_TEST(tokens.labels[i] == ids[i]);
+      ++here;
+      if (tokens.ids[i] == 6) {
+        ++masked;
+      } else {
+        BOOST_TEST(tokens.ids[i] >= 7);
+        ++(tokens.ids[i] == ids[i] ? kept : changed);
+      }
+    }
+    BOOST_TEST(here == 30);  // 15% of 200, in every row
+    BOOST_TEST(tokens.labels.front() == -100);
+    BOOST_TEST(tokens.labels.back() == -100);
+    asked += here;
+  }
+  // 6000 draws: three standard deviations of a share of 0.8 are 0.016, of 0.1 are 0.012.
+  const auto share = [&](std::int64_t n) { return static_cast<double>(n) / asked; };
+  BOOST_TEST(std::abs(share(masked) - 0.8) < 0.016);
+  BOOST_TEST(std::abs(share(kept) - 0.1) < 0.012);
+  BOOST_TEST(std::abs(share(changed) - 0.1) < 0.012);
+}
+
+BOOST_AUTO_TEST_CASE(masking_is_a_function_of_seed_step_and_row) {
+  const Ids ids = sentence(0);
+  const auto labels = [&](std::uint64_t seed, std::int64_t step, std::int64_t row) {
+    return masked_tokens(ids, options(), seed, step, row).labels;
+  };
+  const std::set<Ids> all = {labels(1, 2, 3), labels(1, 2, 3), labels(2, 2, 3), labels(1, 3, 3),
+                             labels(1, 2, 4)};
+  BOOST_TEST(all.size() == 4);
+}
+
+BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
+  // Words of one to four tokens.
+  Ids ids = {4};
+  std::vector<std::pair<std::size_t, std::size_t>> words;  // begin, size
+  for (std::size_t w = 0; w < 40; ++w) {
+    words.emplace_back(ids.size(), 1 + w % 4);
+    for (std::size_t i = 0; i < 1 + w % 4; ++i)
+      ids.push_back(static_cast<std::int32_t>(8 + 10 * w + (i == 0 ? 0 : 1)));
+  }
+  ids.push_back(5);
+  MaskingOptions whole = options();
+  whole.whole_words = true;
+  std::map<std::size_t, int> hidden_sizes;
+  for (std::int64_t row = 0; row < 50; ++row) {
+    const MaskedTokens tokens = masked_tokens(ids, whole, 1, 0, row);
+    std::int64_t count = 0;
+    for (const auto& [begin, size] : words) {
+      const bool first = tokens.labels[begin] != -100;
+      for (std::size_t i = begin; i < begin + size; ++i)
+        BOOST_TEST((tokens.labels[i] != -100) == first);
+      if (first) {
+        count += static_cast<std::int64_t>(size);
+        ++hidden_sizes[size];
+      }
+    }
+    BOOST_TEST(count <= 15);  // 15% of 100
+    BOOST_TEST(count >= 14);
+  }
+  BOOST_TEST(hidden_sizes.size() == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(short_and_special_rows) {
+  const MaskedTokens one = masked_tokens(Ids{4, 9, 5}, options(), 1, 0, 0);
+  BOOST_TEST(one.labels == (Ids{-100, 9, -100}), boost::test_tools::per_element());
+  const MaskedTokens none = masked_tokens(Ids{4, 5}, options(), 1, 0, 0);
+  BOOST_TEST(none.labels == (Ids{-100, -100}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(masking_options_out_of_range_are_refused) {
+  MaskingOptions bad = options();
+  bad.rate = 1.5;
+  check_says<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); },
+                            "rate must be in [0, 1], not 1.5");
+  bad = options();
+  bad.random_share = 0.5;
+  check_says<ArgumentError>([&] { masked_tokens(Ids{9}, bad, 1, 0, 0); }, "random_share must be");
+  check_says<ArgumentError>([] { masked_tokens(Ids{9}, MaskingOptions{}, 1, 0, 0); },
+                            "must have an entry for every id");
+  check_says<DataError>([] { masked_tokens(Ids{1000}, options(), 1, 0, 0); },
+                        "token id 1000 is outside the vocabulary [0, 1000)");
+}
+
+/// Sentence s of document d is {100 d + s}.
+std::vector<Document> documents() {
+  std::vector<Document> result(4);
+  for (std::int32_t d = 0; d < 4; ++d) {
+    for (std::int32_t s = 0; s < (d == 2 ? 1 : 5); ++s)
+      result[static_cast<std::size_t>(d)].push_back({100 * d + s});
+  }
+  return result;
+}
+
+BOOST_AUTO_TEST_CASE(next_sentences_follow_or_are_of_another_document) {
+  std::int64_t wrong = 0;
+  std::set<std::int32_t> firsts;
+  for (std::int64_t row = 0; row < 400; ++row) {
+    const SentencePair pair = sentence_pair(documents(), PairTask::next_sentence, 1, 0, row);
+    firsts.insert(pair.first.front());
+    if (pair.label == 0) {
+      BOOST_TEST(pair.second.front() == pair.first.front() + 1);
+    } else {
+      BOOST_TEST(pair.second.front() / 100 != pair.first.front() / 100);
+      ++wrong;
+    }
+  }
+  BOOST_TEST(std::abs(wrong - 200) < 30);  // three standard deviations
+  BOOST_TEST(firsts.size() == 12u);        // every sentence that another one follows
+}
+
+BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
+  std::int64_t swapped = 0;
+  for (std::int64_t row = 0; row < 400; ++row) {
+    const SentencePair pair = sentence_pair(documents(), PairTask::sentence_order, 1, 0, row);
+    BOOST_TEST(pair.second.front() - pair.first.front() == (pair.label == 0 ? 1 : -1));
+    swapped += pair.label;
+  }
+  BOOST_TEST(std::abs(swapped - 200) < 30);
+}
+
+BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
+  const SentencePair pair{{10, 11}, {20, 21, 22, 23}, 0};
+  const PairTokens whole = join_pair(pair, 4, 5, 64);
+  BOOST_TEST(whole.ids == (Ids{4, 10, 11, 5, 20, 21, 22, 23, 5}), boost::test_tools::per_element());
+  BOOST_TEST(whole.token_types == (Ids{0, 0, 0, 0, 1, 1, 1, 1, 1}),
+             boost::test_tools::per_element());
+  BOOST_TEST(join_pair(pair, 4, 5, 7).ids == (Ids{4, 10, 11, 5, 20, 21, 5}),
+             boost::test_tools::per_element());
+  check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); }, "needs a context of 5, not 4");
+  check_says<ArgumentError>(
+      [] { sentence_pair(std::vector<Document>{{{1}}}, PairTask::sentence_order, 1, 0, 0); },
+      "a document of at least two sentences");
+  check_says<ArgumentError>(
+      [] {
+        sentence_pair(std::vector<Document>{{{1}, {2}}}, PairTask::next_sentence, 1, 0, 0);
+      },
+      "need a second document");
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
+  const std::vector<Ids> rows = {with_ends(Ids{9, 8, 7}, 4, 5, 4), with_ends(Ids{9}, 4, 5, 64)};
+  BOOST_TEST(rows[0] == (Ids{4, 9, 8, 5}), boost::test_tools::per_element());
+  const TokenRows batch = pad_rows(rows, 0, 6);
+  BOOST_TEST((batch.ids.sizes() == Sizes{2, 6}));
+  BOOST_TEST(batch.ids.to_vector<std::int32_t>() == (Ids{4, 9, 8, 5, 0, 0, 4, 9, 5, 0, 0, 0}),
+             boost::test_tools::per_element());
+  BOOST_TEST(batch.mask.to_vector<std::int32_t>() == (Ids{1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}),
+             boost::test_tools::per_element());
+  check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); }, "need a context of 2, not 1");
+  check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); }, "a row that is not empty");
+}
+
+}  // namespace
+}  // namespace weft

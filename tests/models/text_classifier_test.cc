@@ -1,0 +1,266 @@
+// Pre-training and fine-tuning of encoders: the same bits when resumed, what is taken over, frozen
+// and slowed down, and what a trained classifier knows.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "text_files.h"
+#include "weft/core/error.h"
+#include "weft/models/families/encoder.h"
+#include "weft/models/train/checkpoint.h"
+#include "weft/models/train/fine_tune.h"
+#include "weft/models/train/masked_lm.h"
+#include "weft/models/train/pretrained_encoder.h"
+#include "weft/models/train/text_classifier.h"
+
+namespace weft {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+LabelledText data() {
+  LabelledText result{{}, {}, {"ham", "spam"}};
+  for (int i = 0; i < 64; ++i) {
+    const bool spam = i % 3 == 0;
+    result.texts.push_back((spam ? "win a free prize now call " : "see you at home then ") +
+                           std::to_string(i % 7));
+    result.labels.push_back(spam ? 1 : 0);
+  }
+  return result;
+}
+
+SentencePieceTokenizer tokenizer() {
+  return SentencePieceTokenizer::train(data().texts, {.vocab = 60, .character_coverage = 1});
+}
+
+EncoderConfig small() {
+  EncoderConfig config;
+  config.vocab = 60;
+  config.context = 16;
+  config.token_types = 0;
+  config.layers = 2;
+  config.heads = 2;
+  config.width = 16;
+  config.inner = 32;
+  config.hidden_dropout = 0.1;
+  config.initializer_range = 0.1;
+  return config;
+}
+
+TrainSettings settings(std::int64_t steps = 8) {
+  TrainSettings s;
+  s.steps = steps;
+  s.batch = 4;
+  s.lr = 5e-3;
+  s.min_lr = 0;
+  s.warmup = 2;
+  s.eval_every = 3;
+  s.save_every = 0;
+  return s;
+}
+
+template <class Model>
+void check_same_weights(const Model& a, const Model& b) {
+  int compared = 0;
+  for (const std::string& name : a.store->names()) {
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST(bitwise_equal(a.store->tensor(name), b.store->tensor(name)));
+    }
+    ++compared;
+  }
+  BOOST_TEST(compared > 60);
+  BOOST_TEST((a.history.train == b.history.train));
+  BOOST_TEST((a.history.metrics == b.history.metrics));
+}
+
+TrainOutcome run(MaskedLanguageModel& model, std::int64_t stop_after = 0, int threads = 1) {
+  const Texts texts = data().texts;
+  const PackedTexts train(model.tokenizer, texts, model.config.context);
+  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
+  Trainer trainer(session, masked_lm_task(session, model, train, &train, true),
+                  {.settings = model.settings,
+                   .history = model.history,
+                   .save = [&](const TrainHistory& history) { model.history = history; },
+                   .stop_after = stop_after});
+  return trainer.run();
+}
+
+TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads = 1) {
+  const LabelledText texts = data();
+  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
+  Trainer trainer(session, text_classifier_task(session, model, texts, &texts),
+                  {.settings = model.settings,
+                   .history = model.history,
+                   .save = [&](const TrainHistory& history) { model.history = history; },
+                   .stop_after = stop_after});
+  return trainer.run();
+}
+
+BOOST_AUTO_TEST_CASE(masked_lm_runs_go_on_with_the_same_bits) {
+  const TextFiles files("masked_lm");
+  MaskedLanguageModel straight = make_masked_lm(small(), tokenizer(), settings());
+  const TrainOutcome whole = run(straight);
+  BOOST_TEST(std::isfinite(whole.evaluation.loss));
+  BOOST_TEST(whole.evaluation.metrics.front().name == "accuracy");
+
+  MaskedLanguageModel first = make_masked_lm(small(), tokenizer(), settings());
+  BOOST_TEST(run(first, 5, 2).stopped);
+  save_masked_lm(files.path("m.weft"), first);
+  MaskedLanguageModel second = load_masked_lm(files.path("m.weft"));
+  BOOST_TEST((second.config == first.config));
+  run(second, 0, 3);
+  check_same_weights(straight, second);
+}
+
+BOOST_AUTO_TEST_CASE(masked_lm_inputs_ask_for_what_was_hidden) {
+  const auto tok = tokenizer();
+  const Texts texts = data().texts;
+  const PackedTexts packed(tok, texts, 16);
+  const std::vector<std::vector<std::int32_t>> rows = {packed.row(0), packed.row(63)};
+  BOOST_TEST(rows[1].size() == 16u);
+  BOOST_TEST(rows[1][0] == tok.cls_id());
+  const NamedTensors inputs = masked_lm_inputs(rows, masking_options(tok), 1, 0);
+  const auto picks = inputs[2].second.to_vector<std::int32_t>();
+  const auto labels = inputs[3].second.to_vector<std::int32_t>();
+  BOOST_TEST(picks.size() == 32u);
+  const auto asked = std::count_if(labels.begin(), labels.end(), [](int l) { return l >= 0; });
+  BOOST_TEST(asked >= 4);
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    if (labels[i] < 0) continue;
+    const auto at = static_cast<std::size_t>(picks[i]);
+    BOOST_TEST(labels[i] == rows[at / 16][at % 16]);
+  }
+  check_says<ArgumentError>([&] { PackedTexts(tok, Texts{" "}, 16); }, "there is no text");
+  check_says<ArgumentError>([&] { PackedTexts(tok, texts, 2); }, "a row needs 3 tokens, not 2");
+}
+
+BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
+  const TextFiles files("classifier");
+  const auto fresh = [] {
+    return make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(40));
+  };
+  TextClassifier straight = fresh();
+  const TrainOutcome whole = run(straight);
+  BOOST_TEST(whole.evaluation.metrics[0].value == 1);  // accuracy
+  BOOST_TEST(whole.evaluation.metrics[1].value == 1);  // F1 of spam
+
+  TextClassifier first = fresh();
+  run(first, 17, 2);
+  save_text_classifier(files.path("c.weft"), first);
+  TextClassifier second = load_text_classifier(files.path("c.weft"));
+  run(second, 0, 3);
+  check_same_weights(straight, second);
+
+  save_text_classifier(files.path("d.weft"), second);
+  const TextClassifier loaded = load_text_classifier(files.path("d.weft"));
+  BOOST_TEST(loaded.classes == (Texts{"ham", "spam"}), boost::test_tools::per_element());
+  const Texts texts = {"free prize, call now", "see you at home", ""};
+  const std::vector<Classified> found = classify(loaded, texts, 1);
+  BOOST_TEST(found[0].label == 1);
+  BOOST_TEST(found[1].label == 0);
+  BOOST_TEST(found[0].probabilities[0] + found[0].probabilities[1] == 1,
+             boost::test_tools::tolerance(1e-5));
+  // Neither padding nor company changes what is said of a text.
+  const Texts alone = {texts[1]};
+  BOOST_TEST(classify(loaded, alone, 1)[0].probabilities[1] == found[1].probabilities[1],
+             boost::test_tools::tolerance(1e-4));
+  const std::string svg = attention_svg(loaded, texts[0]);
+  BOOST_TEST(svg.find("layers.1.attention, head 1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
+  const TextFiles files("start");
+  MaskedLanguageModel base = make_masked_lm(small(), tokenizer(), settings(3));
+  run(base);
+  save_masked_lm(files.path("base.weft"), base);
+  const PretrainedEncoder loaded = load_pretrained_encoder(files.path("base.weft"));
+  BOOST_TEST((loaded.config == base.config));
+
+  TextClassifier model = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
+  const StartReport report = start_from(*model.store, *model.graph, loaded.parameters, "base.weft");
+  BOOST_TEST(report.fresh ==
+                 (Texts{"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(report.taken.size() > 30u);
+  BOOST_TEST(std::count(report.unused.begin(), report.unused.end(), "masked_lm.bias") == 1);
+  BOOST_TEST(report.str().find("4 new: pooler.weight, pooler.bias, classifier.weight") !=
+             std::string::npos);
+  Session session(*model.graph, model.store);
+  session.initialise();
+  BOOST_TEST(bitwise_equal(session.value("layers.1.attention.query.weight"),
+                           base.store->tensor("layers.1.attention.query.weight")));
+
+  // Parameters that shall be new although they are there.
+  TextClassifier anew = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
+  const StartReport partly =
+      start_from(*anew.store, *anew.graph, loaded.parameters, "base.weft", {"layers.1.*"});
+  BOOST_TEST(partly.fresh.size() == report.fresh.size() + 16);
+
+  EncoderConfig other = small();
+  other.context = 32;
+  TextClassifier misfit = make_text_classifier(other, tokenizer(), {"a", "b"}, settings());
+  check_says<FormatError>(
+      [&] { start_from(*misfit.store, *misfit.graph, loaded.parameters, "base.weft"); },
+      "base.weft does not fit the model: embeddings.positions.weight is f32[32, 16] in the model, "
+      "f32[16, 16] in the file");
+  check_says<FormatError>(
+      [&] {
+        start_from(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}}, "f.weft");
+      },
+      "f.weft has no parameter of this model; it holds x");
+}
+
+BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
+  TextClassifier model =
+      make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(4),
+                           {.freeze = {"embeddings.*", "layers.0.*"}, .layer_lr_decay = 0.5});
+  {
+    Session session(*model.graph, model.store, {.seed = model.settings.seed});
+    session.initialise();
+  }
+  const Tensor tokens = model.store->tensor("embeddings.tokens.weight").clone();
+  const Tensor lower = model.store->tensor("layers.0.feed_forward.up.weight").clone();
+  const Tensor upper = model.store->tensor("layers.1.feed_forward.up.weight").clone();
+  run(model);
+  BOOST_TEST(bitwise_equal(model.store->tensor("embeddings.tokens.weight"), tokens));
+  BOOST_TEST(bitwise_equal(model.store->tensor("layers.0.feed_forward.up.weight"), lower));
+  BOOST_TEST(!bitwise_equal(model.store->tensor("layers.1.feed_forward.up.weight"), upper));
+  BOOST_TEST(!model.store->contains("optimizer.m.layers.0.feed_forward.up.weight"));
+
+  Graph graph;
+  const Encoder encoder(Scope(graph), small());
+  graph.variable("classifier.weight", DType::f32, {2, 16});
+  const std::vector<ParameterGroup> groups = layer_groups(graph, 0.5);
+  BOOST_TEST(groups.size() == 4u);
+  BOOST_TEST(groups[0].learning_rate_scale == 0.125);
+  BOOST_TEST(groups[0].parameters.front().name() == "embeddings.tokens.weight");
+  BOOST_TEST(groups[1].learning_rate_scale == 0.25);
+  BOOST_TEST(groups[2].parameters.front().name() == "layers.1.attention.query.weight");
+  BOOST_TEST(groups[3].learning_rate_scale == 1);
+  BOOST_TEST(groups[3].parameters.back().name() == "classifier.weight");
+  check_says<ArgumentError>([&] { layer_groups(graph, 0); }, "layer_lr_decay must be in (0, 1]");
+  check_says<ArgumentError>([&] { freeze(graph, {"decoder.*"}); },
+                            "no parameter matches 'decoder.*': there are embeddings.tokens.weight");
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
+  const TextFiles files("refused");
+  EncoderConfig config = small();
+  config.vocab = 61;
+  check_says<ArgumentError>(
+      [&] { make_masked_lm(config, tokenizer(), settings()); },
+      "the model has a vocabulary of 61 with padding 0, the tokenizer one of");
+  check_says<ArgumentError>(
+      [&] { make_text_classifier(small(), tokenizer(), {"one"}, settings()); },
+      "a classifier needs two classes, not 1");
+  MaskedLanguageModel model = make_masked_lm(small(), tokenizer(), settings(3));
+  run(model);
+  save_masked_lm(files.path("m.weft"), model);
+  check_says<FormatError>([&] { load_text_classifier(files.path("m.weft")); },
+                          "holds no text classifier: it lacks the program 'classify'");
+  check_says<FormatError>([&] { load_language_model(files.path("m.weft")); },
+                          "its configuration is a 'weft.config.encoder'");
+}
+
+}  // namespace
+}  // namespace weft
