@@ -69,6 +69,16 @@ void check_png(const Bytes& file) {
   }
 }
 
+/// Huffman tables: a class, 16 counts of codes, as many values. Decoders have room for 256.
+void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
+  while (at < end) {
+    std::size_t codes = 0;
+    for (std::size_t i = 1; i <= 16; ++i) codes += file[at + i];
+    if (codes > 256) file.fail("a Huffman table of more than 256 codes", at);
+    at += 17 + codes;
+  }
+}
+
 /// Segments FF <marker> <length>, and after a start of scan (DA) coded bytes up to the next marker;
 /// ends with FF D9.
 void check_jpeg(const Bytes& file) {
@@ -83,6 +93,7 @@ void check_jpeg(const Bytes& file) {
     const std::uint64_t length = file.big(at, 2);
     if (length < 2) file.fail("a segment of less than its own length", at);
     file.need(at, length);
+    if (marker == 0xC4) check_huffman_tables(file, at + 2, at + length);
     at += length;
     if (marker != 0xDA) continue;
     // FF 00 is a coded byte FF, D0 to D7 are restarts inside the scan.

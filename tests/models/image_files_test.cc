@@ -162,6 +162,12 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
   const std::string jpeg = testing::grey_jpeg();
   refuses([&] { decode_image(jpeg.substr(0, jpeg.size() - 2), 1, "a.jpg"); },
           {"a.jpg: the file is cut: it ends at byte 343"});
+  // The decoder would write behind its table.
+  std::string crowded = jpeg;
+  const std::size_t table = crowded.find("\xff\xc4");
+  crowded[table + 5] = crowded[table + 6] = static_cast<char>(0xFF);
+  refuses([&] { decode_image(crowded, 1, "a.jpg"); },
+          {"a.jpg: a Huffman table of more than 256 codes at byte"});
   std::string png = testing::grey_png();
   png[17] ^= 1;  // in the header chunk, which begins at byte 8
   refuses([&] { decode_image(png, 1, "a.png"); },
