@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/heads.h"
 #include "weft/models/layers/positions.h"
@@ -23,7 +24,7 @@ LinearOptions block_linear(const GptConfig& config, double std, bool bias) {
 
 }  // namespace
 
-Gpt::Gpt(const Scope& scope, const GptConfig& config, SourceLocation loc)
+Gpt::Gpt(const Scope& scope, const GptConfig& config, GptHead head, SourceLocation loc)
     : scope_(scope),
       config_(checked(config)),
       wte_(make_embedding(
@@ -43,6 +44,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& config, SourceLocation loc)
   for (std::int64_t i = 0; i < config.layers; ++i)
     blocks_.push_back(make_block(scope / "transformer" / "h" / i, i));
   if (config.residual != GptResidual::post_norm) ln_f_ = make_norm(scope / "transformer" / "ln_f");
+  if (head == GptHead::none) return;
   if (config.tied_head) {
     head_ = wte_.weight;
     scope.graph().alias(scope.join("lm_head.weight"), head_);
@@ -65,11 +67,13 @@ Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
       make_self_attention(scope / "attn", dtype, c.width,
                           {.heads = c.heads,
                            .kv_heads = c.kv_heads,
+                           .head_size = c.head_size(),
                            .window = c.window,
                            .scale = scale,
                            .projection = c.projection,
                            .rotary = c.rotary_size(),
                            .rotary_base = c.rotary_base,
+                           .rotary_scaling = c.scaling(),
                            .linear_bias = c.positions == GptPositions::linear_bias,
                            .in = block_linear(c, std, attention_bias),
                            .out = block_linear(c, out_std, attention_bias)});
@@ -77,8 +81,8 @@ Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
   const FeedForward mlp = make_feed_forward(scope / "mlp", dtype, c.width,
                                             {.inner = c.inner_width(),
                                              .activation = c.activation,
-                                             .up = block_linear(c, std, c.bias),
-                                             .down = block_linear(c, out_std, c.bias),
+                                             .up = block_linear(c, std, c.bias || c.mlp_bias),
+                                             .down = block_linear(c, out_std, c.bias || c.mlp_bias),
                                              .gated = c.gated});
   return {ln_1, attn, ln_2, mlp};
 }
@@ -149,7 +153,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   }
   outputs.last_hidden_state = ln_f_ ? (*ln_f_)(h) : h;
   outputs.hidden.push_back(outputs.last_hidden_state);
-  outputs.logits = logits(outputs.last_hidden_state);
+  if (head_.defined()) outputs.logits = logits(outputs.last_hidden_state);
   return outputs;
 }
 
@@ -158,6 +162,9 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value tokens = inputs.tokens;
+  if (!head_.defined())
+    graph.fail(ArgumentError("a model without a head has no logits to decode"), "gpt", {tokens},
+               loc);
   Value positions = inputs.position_ids;
   if (!positions.defined())
     positions = iota(graph, {tokens.size(1)}, 0, DType::i64) + inputs.position;
@@ -193,11 +200,11 @@ Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
 }
 
 void name_outputs(const GptOutputs& outputs) {
-  Graph& graph = outputs.logits.graph();
+  Graph& graph = outputs.last_hidden_state.graph();
   for (std::size_t i = 0; i < outputs.hidden.size(); ++i)
     graph.set_name("hidden." + std::to_string(i), outputs.hidden[i]);
   graph.set_name("last_hidden_state", outputs.last_hidden_state);
-  graph.set_name("logits", outputs.logits);
+  if (outputs.logits.defined()) graph.set_name("logits", outputs.logits);
 }
 
 Value next_token_loss(Value logits, Value labels, SourceLocation loc) {

@@ -11,7 +11,8 @@
 // transformer.h.<i>.{ln_1,ln_2}.{weight,bias}, transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias}
 // (or attn.{query,key,value} for c_attn), transformer.h.<i>.mlp.{c_fc,c_proj}.{weight, bias} (gated
 // also mlp.gate), transformer.ln_f.{weight,bias} (not with post-norm). lm_head.weight is an alias
-// of transformer.wte.weight, or a parameter [vocab, width] where the head is not tied.
+// of transformer.wte.weight, or a parameter [vocab, width] where the head is not tied; a GPT
+// without a head has neither.
 #pragma once
 
 #include <optional>
@@ -39,8 +40,11 @@ struct GptInputs {
   Value token_type_ids = {};
 };
 
+/// Whether there are logits: other heads stand on last_hidden_state.
+enum class GptHead : std::uint8_t { language_model, none };
+
 struct GptOutputs {
-  Value logits;             // [batch, seq, vocab]
+  Value logits;             // [batch, seq, vocab]; undefined without a head
   Value last_hidden_state;  // [batch, seq, width], after the final norm
   /// layers + 1 values [batch, seq, width]: the input of block i, and last_hidden_state.
   std::vector<Value> hidden;
@@ -67,7 +71,8 @@ class Gpt {
  public:
   /// Declares all parameters below `scope` (the root, for Hugging Face's names). Throws
   /// ArgumentError where the config makes no sense.
-  Gpt(const Scope& scope, const GptConfig& config, SourceLocation loc = SourceLocation::current());
+  Gpt(const Scope& scope, const GptConfig& config, GptHead head = GptHead::language_model,
+      SourceLocation loc = SourceLocation::current());
 
   const GptConfig& config() const { return config_; }
 
@@ -81,8 +86,8 @@ class Gpt {
 
   /// New tokens (i32 or i64 [batch, new]) after `position` (i64 scalar) earlier ones, the same
   /// number in every row, whose keys and values are in the variables "cache.h.<i>.{keys,values}"
-  /// [batch, kv_heads, capacity, head_size]; declares those. Position 0 starts afresh. Tokens
-  /// beyond `capacity` are a DataError of the run. May be called once per graph.
+  /// [batch, kv_heads, capacity, head_size]; declares those. Needs a head. Position 0 starts
+  /// afresh. Tokens beyond `capacity` are a DataError of the run. May be called once per graph.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
@@ -123,8 +128,8 @@ class Gpt {
   Variable head_;  // wte's, where it is tied
 };
 
-/// Names "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits", so that they can be
-/// fetched from any program of the graph.
+/// Names "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits" (with a head), so that
+/// they can be fetched from any program of the graph.
 void name_outputs(const GptOutputs& outputs);
 
 /// Mean cross-entropy of predicting labels[b][t + 1] from position t, labels of -100 not counted

@@ -21,6 +21,7 @@ const auto kFields = [](auto& c, auto&& visit) {
   visit("layers", c.layers);
   visit("heads", c.heads);
   visit("kv_heads", c.kv_heads, json_fields::Added{});
+  visit("head_dim", c.head_dim, json_fields::Added{});
   visit("width", c.width);
   visit("context", c.context);
   visit("inner", c.inner);
@@ -28,6 +29,7 @@ const auto kFields = [](auto& c, auto&& visit) {
   visit("gated", c.gated, json_fields::Added{});
   visit("bias", c.bias);
   visit("attention_bias", c.attention_bias, json_fields::Added{});
+  visit("mlp_bias", c.mlp_bias, json_fields::Added{});
   visit("tied_head", c.tied_head);
   visit("norm", c.norm, json_fields::Added{});
   visit("layer_norm_eps", c.layer_norm_eps);
@@ -35,6 +37,11 @@ const auto kFields = [](auto& c, auto&& visit) {
   visit("positions", c.positions, json_fields::Added{});
   visit("rotary_base", c.rotary_base, json_fields::Added{});
   visit("rotary_share", c.rotary_share, json_fields::Added{});
+  visit("rotary_scaling", c.rotary_scaling, json_fields::Added{});
+  visit("rotary_factor", c.rotary_factor, json_fields::Added{});
+  visit("rotary_low_factor", c.rotary_low_factor, json_fields::Added{});
+  visit("rotary_high_factor", c.rotary_high_factor, json_fields::Added{});
+  visit("rotary_context", c.rotary_context, json_fields::Added{});
   visit("projection", c.projection, json_fields::Added{});
   visit("transposed", c.transposed, json_fields::Added{});
   visit("window", c.window, json_fields::Added{});
@@ -46,6 +53,29 @@ const auto kFields = [](auto& c, auto&& visit) {
   visit("residual_dropout", c.residual_dropout);
   visit("initializer_range", c.initializer_range);
 };
+
+void check_rotary_scaling(const GptConfig& c) {
+  if (c.rotary_scaling == RotaryScalingKind::none) return;
+  const std::string_view kind = field_name(c.rotary_scaling);
+  if (c.positions != GptPositions::rotary) {
+    throw ArgumentError(fmt::format("rotary_scaling {} needs rotary positions, not {}", kind,
+                                    field_name(c.positions)));
+  }
+  if (!(c.rotary_factor >= 1))
+    throw ArgumentError(fmt::format("rotary_factor must be at least 1, not {}", c.rotary_factor));
+  if (c.rotary_scaling == RotaryScalingKind::linear) return;
+  if (c.rotary_context < 1) {
+    throw ArgumentError(fmt::format(
+        "rotary_scaling {} needs a rotary_context of at least 1, not {}", kind, c.rotary_context));
+  }
+  if (c.rotary_scaling == RotaryScalingKind::dynamic) return;
+  if (!(c.rotary_low_factor > 0 && c.rotary_high_factor > c.rotary_low_factor)) {
+    throw ArgumentError(
+        fmt::format("rotary_high_factor {} must be larger than rotary_low_factor {}, and that "
+                    "positive",
+                    c.rotary_high_factor, c.rotary_low_factor));
+  }
+}
 
 }  // namespace
 
@@ -82,10 +112,12 @@ std::int64_t GptConfig::parameter_count() const {
     return in * out + (with_bias ? out : 0);
   };
   const bool attention_biases = bias || attention_bias;
-  const std::int64_t block = 2 * norm_size + 2 * matrix(width, width, attention_biases) +
+  const std::int64_t inside = heads * head_size();
+  const std::int64_t block = 2 * norm_size + matrix(width, inside, attention_biases) +
+                             matrix(inside, width, attention_biases) +
                              2 * matrix(width, key_heads() * head_size(), attention_biases) +
-                             (gated ? 2 : 1) * matrix(width, inner_width(), bias) +
-                             matrix(inner_width(), width, bias);
+                             (gated ? 2 : 1) * matrix(width, inner_width(), bias || mlp_bias) +
+                             matrix(inner_width(), width, bias || mlp_bias);
   return (vocab + (positions == GptPositions::learned ? context : 0)) * width + layers * block +
          (residual == GptResidual::post_norm ? 0 : norm_size) + (tied_head ? 0 : vocab * width);
 }
@@ -101,7 +133,10 @@ void GptConfig::check() const {
   positive("context", context);
   if (inner < 0)
     throw ArgumentError(fmt::format("inner must be 0 (4 * width) or more, not {}", inner));
-  if (width % heads != 0) {
+  if (head_dim < 0)
+    throw ArgumentError(
+        fmt::format("head_dim must be 0 (width / heads) or more, not {}", head_dim));
+  if (head_dim == 0 && width % heads != 0) {
     throw ArgumentError(fmt::format(
         "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
   }
@@ -123,6 +158,7 @@ void GptConfig::check() const {
                       rotary_share, head_size(), rotary_size()));
     }
   }
+  check_rotary_scaling(*this);
   if (window < 0)
     throw ArgumentError(fmt::format("window must not be negative, but is {}", window));
   if (padding_id < -1 || padding_id >= vocab)

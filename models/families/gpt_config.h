@@ -41,14 +41,16 @@ struct GptConfig {
   std::int64_t vocab = 50257;
   std::int64_t layers = 12;
   std::int64_t heads = 12;
-  std::int64_t kv_heads = 0;    // heads of keys and values, a divisor of heads; 0 means heads
-  std::int64_t width = 768;     // of embeddings and hidden states; a multiple of heads
+  std::int64_t kv_heads = 0;  // heads of keys and values, a divisor of heads; 0 means heads
+  std::int64_t head_dim = 0;  // features per head; 0 means width / heads
+  std::int64_t width = 768;   // of embeddings and hidden states; a multiple of heads if head_dim=0
   std::int64_t context = 1024;  // tokens: rows of learned positions, capacity of decoding
   std::int64_t inner = 0;       // width of the feed-forward block; 0 means 4 * width
   Activation activation = Activation::gelu_tanh;
   bool gated = false;           // down(activation(gate(x)) * up(x)): SwiGLU with silu
   bool bias = true;             // biases of linear layers and norms
   bool attention_bias = false;  // biases in attention where bias is false
+  bool mlp_bias = false;        // biases in the feed-forward block where bias is false
   bool tied_head = true;        // the output projection is the token embedding
   GptNorm norm = GptNorm::layer_norm;
   double layer_norm_eps = 1e-5;  // of either norm
@@ -56,10 +58,15 @@ struct GptConfig {
   GptPositions positions = GptPositions::learned;
   double rotary_base = 10000;
   double rotary_share = 1;  // of a head's features that turn, rounded down
+  RotaryScalingKind rotary_scaling = RotaryScalingKind::none;  // see RotaryScaling for these five
+  double rotary_factor = 1;
+  double rotary_low_factor = 1;
+  double rotary_high_factor = 4;
+  std::int64_t rotary_context = 0;
   QkvProjection projection = QkvProjection::fused;
   bool transposed = true;       // matrices of blocks are [in, out], as GPT-2's files have them
   std::int64_t window = 0;      // a token sees itself and window - 1 tokens before it; 0 = all
-  bool scale_attention = true;  // scores are divided by sqrt(width / heads)
+  bool scale_attention = true;  // scores are divided by sqrt(head size)
   bool scale_attention_by_inverse_layer = false;  // scores of layer i are divided by i + 1, too
   std::int64_t padding_id = -1;  // its embedding gets no gradient from look-ups; -1 = no such id
   double embedding_dropout = 0;
@@ -74,7 +81,7 @@ struct GptConfig {
   static GptConfig llama();
 
   std::int64_t inner_width() const { return inner == 0 ? 4 * width : inner; }
-  std::int64_t head_size() const { return width / heads; }
+  std::int64_t head_size() const { return head_dim == 0 ? width / heads : head_dim; }
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   /// Features per head that turn; 0 without rotary positions.
   std::int64_t rotary_size() const {
@@ -86,6 +93,10 @@ struct GptConfig {
   std::int64_t parameter_count() const;
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+
+  RotaryScaling scaling() const {
+    return {rotary_scaling, rotary_factor, rotary_low_factor, rotary_high_factor, rotary_context};
+  }
 
   /// {"vocab": ..., ..., "family": "gpt"}: what checkpoints store. Every field is written.
   std::string to_json() const;

@@ -30,8 +30,8 @@ void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
       .fixed("is_encoder_decoder", true, "a decoder without its encoder is not supported")
-      // num_hidden_layers repeats encoder_layers; the classifier's head is not built; biases of
-      // logits are there whatever add_bias_logits says; the last belongs to generation.
+      // num_hidden_layers repeats encoder_layers; classifiers have no dropout outside training;
+      // biases of logits are there whatever add_bias_logits says; the last belongs to generation.
       .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
                "force_bos_token_to_be_generated", "save_step"});
   // Tables have a padding_idx where there is an id.
@@ -68,6 +68,8 @@ Model build(Request& request, const EncoderDecoderConfig& c, const std::string& 
                             .lm_class = lm_class,
                             .base = "model.",
                             .modules = bart_names(c),
+                            .has_classifiers = decodes_inputs,
+                            .default_labels = prefix == "Bart" ? 3 : 2,
                             .decodes_inputs = decodes_inputs};
   if (c.positions == Seq2SeqPositions::sinusoidal) {
     // Computed, not stored.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
 namespace {
@@ -27,6 +29,56 @@ Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, 
   return model;
 }
 
+/// The classifiers that stand on the decoder's last hidden state.
+class Classifier {
+ public:
+  Classifier(Request& request, const EncoderDecoderConfig& config, Model& model)
+      : request_(request), config_(config), model_(model) {}
+
+  /// A hidden layer and scores over the last end-of-text token of each row. The published class
+  /// asks for the same number of these in every row, which changes nothing where it is content.
+  void sequence(Value h, Value ids, std::int64_t labels) {
+    std::int64_t end_id = 2;
+    request_.config.field("eos_token_id", end_id);
+    const Value ends = equal(ids, end_id);
+    const Value place = iota(request_.graph, {ids.size(1)}, 0, DType::i64);
+    // A row without one reads beyond the end: a DataError of the run.
+    const Value last = where(any(ends, {1}, true), max(where(ends, place, 0), {1}, true),
+                             dim_value(request_.graph, ids.size(1), DType::i64));
+    const Value index = broadcast_to(unsqueeze(last, 2), {h.size(0), Dim(1), h.size(2)});
+    const Value x = select(take_along_axis(h, index, 1), 1, Dim(0));
+    const Scope scope = Scope(request_.graph) / "classification_head";
+    const Value logits =
+        linear(scope / "out_proj", labels)(tanh(linear(scope / "dense", config_.width)(x)));
+    model_.outputs["logits"] = logits;
+    if (const Value loss = sequence_label_loss(request_, logits, labels); loss.defined())
+      model_.outputs["loss"] = loss;
+  }
+
+  void span(Value h) {
+    const SpanLogits logits = split_span(linear(Scope(request_.graph) / "qa_outputs", 2)(h));
+    model_.outputs["start_logits"] = logits.start;
+    model_.outputs["end_logits"] = logits.end;
+    const Value start = request_.input("start_positions", {"batch"});
+    const Value end = request_.input("end_positions", {"batch"});
+    if (start.defined() != end.defined()) {
+      throw ArgumentError(fmt::format(
+          "{} has a loss only with both start_positions and end_positions", request_.architecture));
+    }
+    if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
+  }
+
+ private:
+  Linear linear(const Scope& scope, std::int64_t outputs) const {
+    return make_linear(scope, DType::f32, config_.width, outputs,
+                       {.initializer = Initializer::normal(config_.initializer_range)});
+  }
+
+  Request& request_;
+  const EncoderDecoderConfig& config_;
+  Model& model_;
+};
+
 }  // namespace
 
 void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
@@ -40,16 +92,21 @@ void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers
 
 Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config,
                             const EncoderDecoderStyle& style) {
-  request.config.labels();  // of other heads
+  const bool labels_stated = request.config.find("id2label") != nullptr ||
+                             request.config.find("num_labels") != nullptr ||
+                             request.config.find("_num_labels") != nullptr;
+  const std::int64_t stated_labels = request.config.labels();
   const std::string task = request.task(style.class_prefix);
   const bool with_head = task == style.lm_class;
+  const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
+  const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
   Model model;
   for (const auto& [ours, theirs] : style.modules)
-    model.names.add(ours, (with_head ? style.base : "") + theirs);
+    model.names.add(ours, (with_head || sequence || span ? style.base : "") + theirs);
   model.unused_buffers = style.unused_buffers;
   if (task == "EncoderModel" && style.has_encoder_class)
     return build_encoder_class(request, config, std::move(model));
-  if (!with_head && task != "Model") request.unsupported_architecture();
+  if (!with_head && !sequence && !span && task != "Model") request.unsupported_architecture();
   if (with_head) {
     model.names.add("head.weight", "lm_head.weight");
     model.names.add("head.bias", "final_logits_bias");
@@ -75,8 +132,12 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
   model.outputs["last_hidden_state"] = decoded.last_hidden_state;
   put_hidden(model, "encoder_hidden.", encoded.hidden);
   put_hidden(model, "decoder_hidden.", decoded.hidden);
+  Classifier classifier(request, config, model);
+  const Value h = decoded.last_hidden_state;
+  if (sequence) classifier.sequence(h, ids, labels_stated ? stated_labels : style.default_labels);
+  if (span) classifier.span(h);
   if (!with_head) return model;
-  const Value logits = net.logits(decoded.last_hidden_state);
+  const Value logits = net.logits(h);
   model.outputs["logits"] = logits;
   if (labels.defined()) model.outputs["loss"] = net.loss(logits, labels);
   return model;

@@ -16,6 +16,10 @@ struct EncoderDecoderStyle {
   std::string base = {};
   ModuleNames modules = {};
   bool has_encoder_class = false;
+  /// There are classifiers of sequences and of spans (BART, mBART); how many labels where the
+  /// config does not say.
+  bool has_classifiers = false;
+  std::int64_t default_labels = 2;
   /// Without decoder_input_ids and labels the decoder reads the input ids, shifted (BART).
   bool decodes_inputs = false;
   std::set<std::string> unused_buffers = {};

@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
 namespace {
@@ -127,19 +128,16 @@ class Task {
     model_.outputs["logits"] = logits;
     const int rank = request_.rank("labels");
     if (rank < 0) return;
-    const Value labels =
-        rank == 1 ? request_.input("labels", {"batch"}) : request_.input("labels", {"batch", ""});
     const bool stated = !request_.config.text("problem_type").empty();
     if (style_.soft_sequence_labels && !stated && classes > 1) {
+      const Value labels =
+          rank == 1 ? request_.input("labels", {"batch"}) : request_.input("labels", {"batch", ""});
       model_.outputs["loss"] =
           rank == 1 ? label_loss(logits, where(labels < 0, -100, labels))
                     : -mean(sum(log_softmax(logits, -1) * cast(labels, logits.dtype()), -1));
       return;
     }
-    const Problem kind = label_problem(request_, classes);
-    const bool column = kind == Problem::single_label && rank == 2;
-    model_.outputs["loss"] =
-        sequence_loss(kind, logits, column ? select(labels, 1, Dim(0)) : labels);
+    model_.outputs["loss"] = sequence_label_loss(request_, logits, classes);
   }
 
   void token_classification() {

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 
 #include "weft/core/error.h"
 #include "weft/models/families/gpt.h"
-#include "weft/models/hf/request.h"
+#include "weft/models/hf/config_reader.h"
 
 namespace weft::hf {
 namespace {
@@ -15,13 +16,43 @@ namespace {
 /// Parts of a block: Weft's names and the library's, below the block.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-void refuse_shape(ConfigReader& config, const char* key, std::int64_t expected) {
-  std::int64_t given = expected;
-  config.field(key, given);
-  if (given != expected) {
-    throw ArgumentError(
-        fmt::format("config.json: {} is {}: only {} is supported", key, given, expected));
+/// What a file says of rotary positions: rope_scaling, or rope_parameters in newer files, which
+/// also hold the base. Reads the context first.
+void read_rotary(ConfigReader& config, GptConfig& c, bool partial) {
+  const char* key = "rope_parameters";
+  const json* found = config.find(key);
+  if (const json* scaling = config.find("rope_scaling")) {
+    if (found != nullptr && *found != *scaling)
+      throw ArgumentError("config.json: rope_scaling and rope_parameters differ: state one");
+    key = "rope_scaling";
+    found = scaling;
   }
+  if (found == nullptr) return;
+  ConfigReader rotary(found->dump(), fmt::format("config.json: {}", key));
+  // The older name, where the newer one is absent.
+  std::string type = "default";
+  rotary.field("type", type).field("rope_type", type).field("rope_theta", c.rotary_base);
+  if (partial) rotary.field("partial_rotary_factor", c.rotary_share);
+  const auto number = [&](const char* name, auto& value) {
+    if (rotary.find(name) == nullptr)
+      throw ArgumentError(fmt::format("config.json: {} of type \"{}\" needs {}", key, type, name));
+    rotary.field(name, value);
+  };
+  if (type == "linear" || type == "dynamic" || type == "llama3") {
+    parse_field(type, c.rotary_scaling);
+    number("factor", c.rotary_factor);
+    if (type == "dynamic") c.rotary_context = c.context;
+    if (type == "llama3") {
+      number("low_freq_factor", c.rotary_low_factor);
+      number("high_freq_factor", c.rotary_high_factor);
+      number("original_max_position_embeddings", c.rotary_context);
+    }
+  } else if (type != "default") {
+    throw ArgumentError(fmt::format(
+        "config.json: {} has the type \"{}\": default, linear, dynamic and llama3 are supported",
+        key, type));
+  }
+  rotary.finish("rotary positions");
 }
 
 GptConfig read_gpt2(ConfigReader& config) {
@@ -111,8 +142,11 @@ GptConfig read_gpt_neox(ConfigReader& config) {
       .field("attention_dropout", c.attention_dropout)
       .field("hidden_dropout", c.residual_dropout)
       .fixed("attention_bias", true, "attention without biases is not supported")
-      .fixed("rope_scaling", nullptr, "scaled rotary positions are not supported")
+      // What newer files call rotary_emb_base and rotary_pct, and repeat.
+      .field("rope_theta", c.rotary_base)
+      .field("partial_rotary_factor", c.rotary_share)
       .ignore({"pad_token_id", "classifier_dropout"});
+  read_rotary(config, c, true);
   c.embedding_dropout = c.residual_dropout;
   c.residual = parallel ? GptResidual::parallel : GptResidual::pre_norm;
   return c;
@@ -139,19 +173,22 @@ GptConfig read_llama(ConfigReader& config) {
       .field("rms_norm_eps", c.layer_norm_eps)
       .field("rope_theta", c.rotary_base)
       .field("tie_word_embeddings", c.tied_head)
-      .field("attention_bias", c.attention_bias)
+      .field("head_dim", c.head_dim)
       .field("attention_dropout", c.attention_dropout)
       .optional_id("pad_token_id", c.padding_id)
-      .fixed("rope_scaling", nullptr, "scaled rotary positions are not supported")
-      .fixed("mlp_bias", false, "biases in the feed-forward block are not supported")
+      .fixed("partial_rotary_factor", 1, "all features of a head turn")
       // Slices of products, which are summed in another order.
       .ignore({"pretraining_tp"});
-  if (config.find("head_dim") != nullptr) refuse_shape(config, "head_dim", c.head_size());
+  read_rotary(config, c, false);
   if (mistral) {
+    config.fixed("attention_bias", false, "Mistral has no biases")
+        .fixed("mlp_bias", false, "Mistral has no biases");
     std::int64_t window = 4096;
     config.optional_id("sliding_window", window);
     // The library lets a query see the window and itself.
     c.window = window < 0 ? 0 : window + 1;
+  } else {
+    config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
   }
   return c;
 }
@@ -164,6 +201,20 @@ void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::st
       map.add(fmt::format("transformer.h.{}.{}", i, ours),
               fmt::format("{}.{}.{}", blocks, i, theirs));
   }
+}
+
+/// What the library's classes of a family begin with, and what it calls the base model in them.
+struct Library {
+  std::string prefix, base;
+};
+const Library& library_of(const std::string& model_type) {
+  static const std::map<std::string, Library> table = {
+      {"gpt2", {"GPT2", "transformer."}},
+      {"openai-gpt", {"OpenAIGPT", "transformer."}},
+      {"gpt_neox", {"GPTNeoX", "gpt_neox."}},
+      {"llama", {"Llama", "model."}},
+      {"mistral", {"Mistral", "model."}}};
+  return table.at(model_type);
 }
 
 /// GPT-1 and GPT-2 may carry a summary, which their language models have no use for.
@@ -203,43 +254,59 @@ bool is_gpt(const std::string& config_json) {
          type == "mistral";
 }
 
-GptModel build_gpt_model(Graph& graph, const std::string& config_json) {
+std::string gpt_class(const std::string& model_type, GptClass which) {
+  const std::string& prefix = library_of(model_type).prefix;
+  switch (which) {
+    case GptClass::base: return prefix + "Model";
+    case GptClass::sequence_classification: return prefix + "ForSequenceClassification";
+    case GptClass::language_model: break;
+  }
+  return prefix +
+         (model_type == "gpt2" || model_type == "openai-gpt" ? "LMHeadModel" : "ForCausalLM");
+}
+
+GptModel build_gpt_model(Graph& graph, const std::string& config_json,
+                         const std::string& architecture) {
   const GptConfig c = gpt_config(config_json);
-  GptModel result{Gpt(Scope(graph), c), {}};
-  Model& model = result.model;
+  Model model;
   model.model_type = ConfigReader(config_json).model_type();
+  const std::string& type = model.model_type;
+  const std::string language_model = gpt_class(type, GptClass::language_model);
+  model.architecture = architecture.empty() ? language_model : architecture;
   model.config = config_json;
-  model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "transformer.position_ids",
+  const std::string base =
+      model.architecture == gpt_class(type, GptClass::base) ? "" : library_of(type).base;
+  model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "position_ids",
                           "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
-  if (model.model_type == "gpt2") {
-    model.architecture = "GPT2LMHeadModel";
-  } else if (model.model_type == "openai-gpt") {
-    model.architecture = "OpenAIGPTLMHeadModel";
-    result.gpt.set_padded_causality({.score = -1e4});
-    model.names.add("transformer.wte", "transformer.tokens_embed");
-    model.names.add("transformer.wpe", "transformer.positions_embed");
-  } else if (model.model_type == "gpt_neox") {
-    model.architecture = "GPTNeoXForCausalLM";
-    add_names(model.names, c,
-              {{"transformer.wte", "gpt_neox.embed_in"},
-               {"transformer.ln_f", "gpt_neox.final_layer_norm"},
-               {"lm_head", "embed_out"}},
-              "gpt_neox.layers",
-              {{"ln_1", "input_layernorm"},
-               {"ln_2", "post_attention_layernorm"},
-               {"attn.c_attn", "attention.query_key_value"},
-               {"attn.c_proj", "attention.dense"},
-               {"mlp.c_fc", "mlp.dense_h_to_4h"},
-               {"mlp.c_proj", "mlp.dense_4h_to_h"}});
+  Gpt gpt(Scope(graph), c,
+          model.architecture == language_model ? GptHead::language_model : GptHead::none);
+  NameMap& names = model.names;
+  if (type == "gpt2" || type == "openai-gpt") {
+    const bool first = type == "openai-gpt";
+    if (first) gpt.set_padded_causality({.score = -1e4});
+    names.add("transformer.wte", base + (first ? "tokens_embed" : "wte"));
+    names.add("transformer.wpe", base + (first ? "positions_embed" : "wpe"));
+    names.add("transformer.h", base + "h");
+    names.add("transformer.ln_f", base + "ln_f");
+  } else if (type == "gpt_neox") {
+    names.add("lm_head", "embed_out");
+    add_names(
+        names, c,
+        {{"transformer.wte", base + "embed_in"}, {"transformer.ln_f", base + "final_layer_norm"}},
+        base + "layers",
+        {{"ln_1", "input_layernorm"},
+         {"ln_2", "post_attention_layernorm"},
+         {"attn.c_attn", "attention.query_key_value"},
+         {"attn.c_proj", "attention.dense"},
+         {"mlp.c_fc", "mlp.dense_h_to_4h"},
+         {"mlp.c_proj", "mlp.dense_4h_to_h"}});
   } else {
-    const bool mistral = model.model_type == "mistral";
-    model.architecture = mistral ? "MistralForCausalLM" : "LlamaForCausalLM";
-    result.gpt.set_padded_causality(
-        mistral ? PaddedCausality{.score = -std::numeric_limits<double>::infinity()}
-                : PaddedCausality{.added = true});
-    add_names(model.names, c,
-              {{"transformer.wte", "model.embed_tokens"}, {"transformer.ln_f", "model.norm"}},
-              "model.layers",
+    gpt.set_padded_causality(
+        type == "mistral" ? PaddedCausality{.score = -std::numeric_limits<double>::infinity()}
+                          : PaddedCausality{.added = true});
+    add_names(names, c,
+              {{"transformer.wte", base + "embed_tokens"}, {"transformer.ln_f", base + "norm"}},
+              base + "layers",
               {{"ln_1", "input_layernorm"},
                {"ln_2", "post_attention_layernorm"},
                {"attn.query", "self_attn.q_proj"},
@@ -250,27 +317,7 @@ GptModel build_gpt_model(Graph& graph, const std::string& config_json) {
                {"mlp.c_fc", "mlp.up_proj"},
                {"mlp.c_proj", "mlp.down_proj"}});
   }
-  return result;
-}
-
-Model build_gpt(Request& request) {
-  auto [gpt, model] = build_gpt_model(request.graph, request.config.object().dump());
-  // That reads the whole config, and refuses what it does not know.
-  for (const auto& [key, value] : request.config.object().items()) request.config.find(key.c_str());
-  if (request.architecture != model.architecture) request.unsupported_architecture();
-  const std::string& type = model.model_type;
-  GptInputs inputs{.ids = request.required("input_ids", {"batch", "seq"})};
-  inputs.attention_mask = request.input("attention_mask", {"batch", "seq"});
-  if (type != "gpt_neox") inputs.position_ids = request.input("position_ids", {"batch", "seq"});
-  if (type == "gpt2" || type == "openai-gpt")
-    inputs.token_type_ids = request.input("token_type_ids", {"batch", "seq"});
-  const GptOutputs out = gpt(inputs);
-  model.outputs = {{"logits", out.logits}, {"last_hidden_state", out.last_hidden_state}};
-  put_hidden(model, "hidden.", out.hidden);
-  if (const Value labels = request.input("labels", {"batch", "seq"}); labels.defined())
-    model.outputs["loss"] = next_token_loss(out.logits, labels);
-  model.valid_rows = inputs.attention_mask;
-  return std::move(model);
+  return {std::move(gpt), std::move(model)};
 }
 
 }  // namespace weft::hf

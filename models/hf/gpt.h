@@ -11,6 +11,11 @@ namespace weft::hf {
 /// True if the text of a config.json is of a decoder of the GPT family.
 bool is_gpt(const std::string& config_json);
 
+/// The classes of a decoder that can be built, and what the library calls them ("GPT2Model",
+/// "GPT2LMHeadModel" or "LlamaForCausalLM", "GPT2ForSequenceClassification").
+enum class GptClass { base, language_model, sequence_classification };
+std::string gpt_class(const std::string& model_type, GptClass which);
+
 /// The config of a GPT-1, GPT-2, GPT-NeoX, LLaMA or Mistral from the text of its config.json
 /// (missing keys have that library's defaults). Every key that changes numbers is honoured or
 /// refused by name (ArgumentError).
@@ -21,11 +26,13 @@ GptConfig gpt_config(const std::string& config_json);
 std::string gpt_config_json(const GptConfig& config);
 
 /// The parameters of a decoder, declared at the root of a graph, and what they are called in its
-/// folder. The model has no outputs yet.
+/// folder: of the language model or of another of the library's classes (`architecture`), which has
+/// no head here. The model has no outputs yet.
 struct GptModel {
   Gpt gpt;
   Model model;
 };
-GptModel build_gpt_model(Graph& graph, const std::string& config_json);
+GptModel build_gpt_model(Graph& graph, const std::string& config_json,
+                         const std::string& architecture = {});
 
 }  // namespace weft::hf

@@ -36,6 +36,19 @@ void put_sizes(ordered_json& out, const GptConfig& c) {
   out["attention_dropout"] = c.attention_dropout;
 }
 
+void put_scaling(ordered_json& out, const GptConfig& c) {
+  if (c.rotary_scaling == RotaryScalingKind::none) return;
+  ordered_json scaling = {{"type", field_name(c.rotary_scaling)},
+                          {"rope_type", field_name(c.rotary_scaling)},
+                          {"factor", c.rotary_factor}};
+  if (c.rotary_scaling == RotaryScalingKind::llama3) {
+    scaling["low_freq_factor"] = c.rotary_low_factor;
+    scaling["high_freq_factor"] = c.rotary_high_factor;
+    scaling["original_max_position_embeddings"] = c.rotary_context;
+  }
+  out["rope_scaling"] = scaling;
+}
+
 ordered_json gpt_json(const GptConfig& c) {
   const bool first = c.residual == GptResidual::post_norm;
   ordered_json out =
@@ -64,6 +77,7 @@ ordered_json gpt_neox_json(const GptConfig& c) {
   put_sizes(out, c);
   out["rotary_pct"] = c.rotary_share;
   out["rotary_emb_base"] = c.rotary_base;
+  put_scaling(out, c);
   out["layer_norm_eps"] = c.layer_norm_eps;
   out["use_parallel_residual"] = c.residual == GptResidual::parallel;
   out["hidden_dropout"] = c.residual_dropout;
@@ -78,11 +92,14 @@ ordered_json llama_json(const GptConfig& c) {
   out["num_key_value_heads"] = c.key_heads();
   out["rms_norm_eps"] = c.layer_norm_eps;
   out["rope_theta"] = c.rotary_base;
+  put_scaling(out, c);
+  if (c.head_dim != 0) out["head_dim"] = c.head_dim;
   if (c.padding_id >= 0) out["pad_token_id"] = c.padding_id;
   if (mistral) {
     out["sliding_window"] = c.window - 1;
   } else {
     out["attention_bias"] = c.attention_bias;
+    out["mlp_bias"] = c.mlp_bias;
   }
   return out;
 }
@@ -91,6 +108,7 @@ ordered_json llama_json(const GptConfig& c) {
 GptConfig explicit_sizes(GptConfig c) {
   c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
+  c.head_dim = c.head_size();
   return c;
 }
 

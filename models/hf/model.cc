@@ -42,6 +42,22 @@ bool is_unused(const Model& model, const std::string& name) {
   return false;
 }
 
+/// The tensors of a file under the names that this version of the library gives them. GPT-1's and
+/// GPT-2's published files were written by the base class: they lack "transformer.", which the
+/// classes with a head have.
+std::map<std::string, const Tensor*> modern_names(const Model& model, const TensorMap& tensors) {
+  constexpr std::string_view kBase = "transformer.";
+  bool lacks = (model.model_type == "gpt2" || model.model_type == "openai-gpt") &&
+               model.names.theirs("transformer.h").starts_with(kBase);
+  for (const auto& [name, tensor] : tensors) lacks = lacks && !name.starts_with(kBase);
+  std::map<std::string, const Tensor*> result;
+  for (const auto& [name, tensor] : tensors) {
+    const bool head = name.starts_with("lm_head.") || name.starts_with("score.");
+    result[(lacks && !head ? std::string(kBase) : "") + modern_name(name)] = &tensor;
+  }
+  return result;
+}
+
 }  // namespace
 
 InputTypes input_types(const TensorMap& tensors) {
@@ -79,8 +95,7 @@ Model build_model(Graph& graph, const std::string& config, const InputTypes& inp
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source) {
-  std::map<std::string, const Tensor*> given;
-  for (const auto& [name, tensor] : tensors) given[modern_name(name)] = &tensor;
+  const std::map<std::string, const Tensor*> given = modern_names(model, tensors);
   std::vector<std::pair<Variable, Tensor>> result;
   std::set<std::string> used;
   std::string problems;

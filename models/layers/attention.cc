@@ -123,9 +123,20 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
       positions = iota(graph, {x.size(1)}, 0, DType::i64);
       if (cache != nullptr) positions = positions + cache->position;
     }
-    const RopeOptions rotary{.rotary_dim = options.rotary, .base = options.rotary_base};
-    q = rope(q, positions, rotary);
-    k = rope(k, positions, rotary);
+    if (options.rotary_scaling.kind == RotaryScalingKind::none) {
+      const RopeOptions rotary{.rotary_dim = options.rotary, .base = options.rotary_base};
+      q = rope(q, positions, rotary);
+      k = rope(k, positions, rotary);
+    } else {
+      Value length = dim_value(graph, x.size(1), DType::i64);
+      if (cache != nullptr) length = length + cache->position;
+      const auto turned = [&](Value heads) {
+        return scaled_rotary(heads, positions, length, options.rotary, options.rotary_base,
+                             options.rotary_scaling);
+      };
+      q = turned(q);
+      k = turned(k);
+    }
   }
   AttentionOptions attend{
       .causal = options.causal, .window = options.window, .scale = options.scale};
@@ -169,7 +180,7 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
   const auto refuse = [&](const std::string& what) {
     scope.graph().fail(ArgumentError(what), "self_attention", {}, loc);
   };
-  if (options.heads < 1 || width % options.heads != 0)
+  if (options.heads < 1 || (options.head_size == 0 && width % options.heads != 0))
     refuse(fmt::format("width {} is not a multiple of heads {}", width, options.heads));
   if (options.kv_heads == 0) options.kv_heads = options.heads;
   if (options.kv_heads < 1 || options.heads % options.kv_heads != 0)
@@ -179,19 +190,20 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
   if (!separate && options.kv_heads != options.heads)
     refuse(fmt::format("kv_heads {} differ from heads {}: the projection must be separate",
                        options.kv_heads, options.heads));
-  const std::int64_t size = width / options.heads;
+  if (options.head_size == 0) options.head_size = width / options.heads;
+  const std::int64_t size = options.head_size, inner = options.heads * size;
   if (options.scale == 0) options.scale = 1 / std::sqrt(static_cast<double>(size));
   const Linear none{scope, {}, {}, options.in.weight_layout};
   SelfAttention layer{scope, options, none, none, none, none, none};
   if (separate) {
     const std::int64_t kv = options.kv_heads * size;
-    layer.query = make_linear(scope / "query", dtype, width, width, options.in);
+    layer.query = make_linear(scope / "query", dtype, width, inner, options.in);
     layer.key = make_linear(scope / "key", dtype, width, kv, options.in);
     layer.value = make_linear(scope / "value", dtype, width, kv, options.in);
   } else {
-    layer.in = make_linear(scope / options.in_name, dtype, width, 3 * width, options.in);
+    layer.in = make_linear(scope / options.in_name, dtype, width, 3 * inner, options.in);
   }
-  layer.out = make_linear(scope / options.out_name, dtype, width, width, options.out);
+  layer.out = make_linear(scope / options.out_name, dtype, inner, width, options.out);
   return layer;
 }
 

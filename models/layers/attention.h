@@ -4,6 +4,7 @@
 
 #include "weft/graph/ir/program.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/layers/positions.h"
 
 namespace weft {
 
@@ -29,18 +30,20 @@ struct PaddedCausality {
 
 struct SelfAttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 0;  // of keys and values, a divisor of heads; 0 means heads
+  std::int64_t kv_heads = 0;   // of keys and values, a divisor of heads; 0 means heads
+  std::int64_t head_size = 0;  // features per head; 0 means width / heads
   bool causal = true;
   std::int64_t window = 0;  // a query sees itself and window - 1 tokens before; 0 = all
-  /// Factor on the scores; 0 means 1 / sqrt(width / heads).
+  /// Factor on the scores; 0 means 1 / sqrt(head_size).
   double scale = 0;
   QkvProjection projection = QkvProjection::fused;
   std::int64_t rotary = 0;  // features per head that turn with the position (RoPE); 0 = none
   double rotary_base = 10000;
+  RotaryScaling rotary_scaling = {};
   bool linear_bias = false;  // scores fall with the distance (ALiBi, Press et al. 2022)
   PaddedCausality padded = {};
   LinearOptions in = {};   // of queries, keys, values
-  LinearOptions out = {};  // width -> width
+  LinearOptions out = {};  // heads * head_size -> width
   /// Names of the layers below the scope; separate projections are "query", "key", "value".
   std::string in_name = "c_attn", out_name = "c_proj";
 };
@@ -83,7 +86,8 @@ struct SelfAttention {
 };
 
 /// Declares "<scope>.c_attn" (or "<scope>.{query,key,value}") and "<scope>.c_proj" (names as
-/// options say). Throws ArgumentError where width is not a multiple of heads, or heads of kv_heads.
+/// options say). Throws ArgumentError where width is not a multiple of heads (and head_size
+/// is 0), or heads not of kv_heads.
 SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t width,
                                   const SelfAttentionOptions& options,
                                   SourceLocation loc = SourceLocation::current());

@@ -11,7 +11,7 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
   settings.check();
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
-  const Gpt model(Scope(graph), config, loc);
+  const Gpt model(Scope(graph), config, GptHead::language_model, loc);
 
   LanguageModelPrograms programs;
   programs.evaluate.precision(settings.precision);

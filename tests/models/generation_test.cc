@@ -152,12 +152,16 @@ BOOST_AUTO_TEST_CASE(positions_that_are_not_learned_go_on_others_are_refused) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
-      const GenerationOptions options{.max_length = 40};
+      // Beyond the context dynamic scaling turns new keys by another base than those in the cache,
+      // as the published models do: that is not what computing the whole text anew gives.
+      const bool dynamic = variant.config.rotary_scaling == RotaryScalingKind::dynamic;
+      const std::int64_t length = dynamic ? variant.config.context : 40;
+      const GenerationOptions options{.max_length = length};
       if (variant.config.positions == GptPositions::learned) {
         BOOST_CHECK_EXCEPTION(model(kPrompts, options), ArgumentError,
                               says("a sequence of 40 ids is beyond the 16 positions of the model"));
       } else {
-        BOOST_TEST((model({kPrompts[0]}, options).front() == model.greedy(kPrompts[0], 40)));
+        BOOST_TEST((model({kPrompts[0]}, options).front() == model.greedy(kPrompts[0], length)));
       }
     }
   }

@@ -111,9 +111,20 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
           "unknown activation 'softsign'");
   refuses(R"({"model_type": "gpt2", "n_inner_layers": 3})", "n_inner_layers = 3 is not known");
   refuses(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
-  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2.0}})",
-          "scaled rotary positions are not supported");
-  refuses(R"({"model_type": "llama", "head_dim": 64})", "head_dim is 64: only 128 is supported");
+  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}})",
+          "rope_scaling has the type \"yarn\": default, linear, dynamic and llama3 are supported");
+  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
+          "rope_scaling of type \"linear\" needs factor");
+  refuses(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
+          "config.json: rope_parameters: beta_fast = 3 is not known");
+  refuses(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 10},
+              "rope_scaling": {"rope_theta": 20}})",
+          "rope_scaling and rope_parameters differ");
+  refuses(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
+          "rotary_factor must be at least 1, not 0.5");
+  refuses(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
+          "partial_rotary_factor is 0.5: all features of a head turn");
+  refuses(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
 }
 
 BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
@@ -182,6 +193,13 @@ BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
   GptConfig llama = GptConfig::llama();
   llama.kv_heads = 4;
   round_trip(llama);
+  llama.head_dim = 96;
+  llama.attention_bias = llama.mlp_bias = true;
+  llama.rotary_scaling = RotaryScalingKind::llama3;
+  llama.rotary_factor = 8;
+  llama.rotary_context = 512;
+  round_trip(llama);
+  llama.attention_bias = llama.mlp_bias = false;
   llama.window = 6;
   round_trip(llama);
   GptConfig neox;
@@ -191,9 +209,14 @@ BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
   neox.transposed = neox.tied_head = false;
   neox.residual = GptResidual::parallel;
   round_trip(neox);
+  neox.rotary_scaling = RotaryScalingKind::dynamic;
+  neox.rotary_factor = 2;
+  neox.rotary_context = neox.context;
+  round_trip(neox);
   gpt2.bias = false;
   BOOST_CHECK_EXCEPTION(hf::gpt_config_json(gpt2), ArgumentError,
                         says("no model of Hugging Face's has bias = false"));
+  llama.rotary_scaling = RotaryScalingKind::none;
   llama.positions = GptPositions::linear_bias;
   BOOST_CHECK_EXCEPTION(hf::gpt_config_json(llama), ArgumentError,
                         says("has positions = \"linear_bias\""));

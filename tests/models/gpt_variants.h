@@ -47,6 +47,25 @@ inline std::vector<Variant> variants() {
     c.projection = QkvProjection::fused_by_head;
     c.transposed = false;
   });
+  add("head_dim", llama, [](GptConfig& c) {
+    c.heads = 5;  // no divisor of the width
+    c.head_dim = 8;
+    c.mlp_bias = true;
+  });
+  add("linear_scaling", llama, [](GptConfig& c) {
+    c.rotary_scaling = RotaryScalingKind::linear;
+    c.rotary_factor = 4;
+  });
+  add("dynamic_scaling", llama, [](GptConfig& c) {
+    c.rotary_scaling = RotaryScalingKind::dynamic;
+    c.rotary_factor = 2;
+    c.rotary_context = c.context;
+  });
+  add("llama3_scaling", llama, [](GptConfig& c) {
+    c.rotary_scaling = RotaryScalingKind::llama3;
+    c.rotary_factor = 8;
+    c.rotary_context = c.context;
+  });
   add("gpt1", base, [](GptConfig& c) { c.residual = GptResidual::post_norm; });
   add("alibi", base, [](GptConfig& c) { c.positions = GptPositions::linear_bias; });
   add("alibi_window", base, [](GptConfig& c) {

@@ -1,0 +1,171 @@
+// Rotary positions whose frequencies are scaled: the formulas, and how folders state them.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/hf/gpt.h"
+#include "weft/models/layers/positions.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kBatch = 2, kHeads = 3, kSeq = 21, kSize = 10, kFeatures = 8;
+constexpr double kBase = 500;
+
+/// The published formulas, one pair at a time.
+double frequency(std::int64_t pair, const RotaryScaling& scaling) {
+  const double j = static_cast<double>(pair), n = kFeatures;
+  const double context = static_cast<double>(scaling.context);
+  const double plain = 1 / std::pow(kBase, 2 * j / n);
+  switch (scaling.kind) {
+    case RotaryScalingKind::none: return plain;
+    case RotaryScalingKind::linear: return plain / scaling.factor;
+    case RotaryScalingKind::dynamic: {
+      const double length = std::max<double>(kSeq, context);
+      const double base =
+          kBase * std::pow(scaling.factor * length / context - (scaling.factor - 1), n / (n - 2));
+      return 1 / std::pow(base, 2 * j / n);
+    }
+    case RotaryScalingKind::llama3: break;
+  }
+  const double wavelength = 2 * std::numbers::pi / plain;
+  if (wavelength < context / scaling.high_factor) return plain;
+  if (wavelength > context / scaling.low_factor) return plain / scaling.factor;
+  const double smooth =
+      (context / wavelength - scaling.low_factor) / (scaling.high_factor - scaling.low_factor);
+  return (1 - smooth) * plain / scaling.factor + smooth * plain;
+}
+
+BOOST_AUTO_TEST_CASE(scaled_rotary_positions_turn_as_the_formulas_say) {
+  const std::vector<RotaryScaling> scalings = {
+      {},
+      {.kind = RotaryScalingKind::linear, .factor = 3},
+      {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},  // as none
+      {.kind = RotaryScalingKind::dynamic, .factor = 2.5, .context = kSeq - 9},
+      {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};
+  for (const RotaryScaling& scaling : scalings) {
+    for (const bool per_row : {false, true}) {
+      BOOST_TEST_CONTEXT(std::string(field_name(scaling.kind)) << " per_row=" << per_row) {
+        Graph g;
+        const Value x = g.input("x", DType::f64, {"batch", kHeads, "seq", kSize});
+        const Value positions = per_row ? g.input("p", DType::i64, {"batch", "seq"})
+                                        : g.input("p", DType::i64, {"seq"});
+        const Value length = dim_value(g, x.size(2), DType::i64);
+        const Program program = Program("p").output(
+            "y", scaled_rotary(x, positions, length, kFeatures, kBase, scaling));
+        Tensor in = Tensor::empty(DType::f64, {kBatch, kHeads, kSeq, kSize});
+        for (std::int64_t i = 0; i < in.numel(); ++i)
+          in.mutable_data<double>()[i] = std::sin(static_cast<double>(i + 1));
+        Tensor at = Tensor::empty(DType::i64, per_row ? Sizes{kBatch, kSeq} : Sizes{kSeq});
+        for (std::int64_t i = 0; i < at.numel(); ++i)
+          at.mutable_data<std::int64_t>()[i] = (i * 7) % 31;
+        Session session(g, {.threads = 1});
+        const Tensor y = session.run(program, {{"x", in}, {"p", at}})["y"];
+        double worst = 0;
+        for (std::int64_t row = 0; row < kBatch * kHeads * kSeq; ++row) {
+          const std::int64_t batch = row / kSeq / kHeads, t = row % kSeq;
+          const double position = at.at(per_row ? batch * kSeq + t : t);
+          for (std::int64_t j = 0; j < kSize; ++j) {
+            double expected = in.at(row * kSize + j);
+            if (j < kFeatures) {
+              const std::int64_t pair = j % (kFeatures / 2);
+              const double angle = position * frequency(pair, scaling);
+              const double a = in.at(row * kSize + pair);
+              const double b = in.at(row * kSize + pair + kFeatures / 2);
+              expected = j == pair ? a * std::cos(angle) - b * std::sin(angle)
+                                   : b * std::cos(angle) + a * std::sin(angle);
+            }
+            worst = std::max(worst, std::abs(y.at(row * kSize + j) - expected));
+          }
+        }
+        BOOST_TEST(worst < 1e-12);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_whatever_the_base) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {1, 1, "seq", 2});
+  const Value positions = g.input("p", DType::i64, {"seq"});
+  const Program program = Program("p").output(
+      "y", scaled_rotary(x, positions, dim_value(g, x.size(2), DType::i64), 2, kBase,
+                         {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = 2}));
+  Session session(g, {.threads = 1});
+  const Tensor y = session.run(program, {{"x", Tensor::full(DType::f64, {1, 1, 3, 2}, 1)},
+                                         {"p", Tensor::of<std::int64_t>({3}, {0, 1, 2})}})["y"];
+  BOOST_TEST(std::abs(y.at(4) - (std::cos(2.0) - std::sin(2.0))) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(folders_state_rotary_positions_in_old_and_new_words) {
+  const GptConfig linear = hf::gpt_config(
+      R"({"model_type": "llama", "rope_theta": 5000.0,
+          "rope_scaling": {"type": "linear", "factor": 2.0}})");
+  BOOST_TEST(linear.rotary_base == 5000);
+  BOOST_TEST((linear.rotary_scaling == RotaryScalingKind::linear));
+  BOOST_TEST(linear.rotary_factor == 2);
+  BOOST_TEST((hf::gpt_config(R"({"model_type": "llama", "rope_parameters":
+                                 {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}})") ==
+              linear));
+  const GptConfig dynamic = hf::gpt_config(
+      R"({"model_type": "mistral", "max_position_embeddings": 64,
+          "rope_scaling": {"rope_type": "dynamic", "factor": 4}})");
+  BOOST_TEST((dynamic.rotary_scaling == RotaryScalingKind::dynamic));
+  BOOST_TEST(dynamic.rotary_context == 64);
+  const GptConfig llama3 = hf::gpt_config(
+      R"({"model_type": "llama", "head_dim": 64, "mlp_bias": true, "attention_bias": true,
+          "tie_word_embeddings": true,
+          "rope_scaling": {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.5,
+                           "high_freq_factor": 5.0, "original_max_position_embeddings": 8192}})");
+  BOOST_TEST((llama3.scaling() == RotaryScaling{.kind = RotaryScalingKind::llama3,
+                                                .factor = 32,
+                                                .low_factor = 1.5,
+                                                .high_factor = 5,
+                                                .context = 8192}));
+  BOOST_TEST(llama3.head_size() == 64);
+  BOOST_TEST((llama3.mlp_bias && llama3.attention_bias && llama3.tied_head));
+  const GptConfig neox = hf::gpt_config(
+      R"({"model_type": "gpt_neox", "rope_parameters":
+          {"rope_type": "default", "rope_theta": 99, "partial_rotary_factor": 0.5}})");
+  BOOST_TEST(neox.rotary_base == 99);
+  BOOST_TEST(neox.rotary_share == 0.5);
+  BOOST_TEST((hf::gpt_config(R"({"model_type": "llama", "rope_scaling": null})") ==
+              hf::gpt_config(R"({"model_type": "llama"})")));
+}
+
+BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
+  GptConfig config = GptConfig::llama();
+  const auto refuses = [&](const std::string& part) {
+    BOOST_CHECK_EXCEPTION(config.check(), ArgumentError, [&](const Error& e) {
+      BOOST_TEST_INFO(e.what());
+      return std::string(e.what()).find(part) != std::string::npos;
+    });
+  };
+  config.rotary_scaling = RotaryScalingKind::llama3;
+  refuses("rotary_scaling llama3 needs a rotary_context of at least 1, not 0");
+  config.rotary_context = 64;
+  config.rotary_low_factor = 4;
+  refuses("rotary_high_factor 4 must be larger than rotary_low_factor 4");
+  config.rotary_factor = 0;
+  refuses("rotary_factor must be at least 1, not 0");
+  config.positions = GptPositions::none;
+  refuses("rotary_scaling llama3 needs rotary positions, not none");
+  config = GptConfig::llama();
+  config.head_dim = -1;
+  refuses("head_dim must be 0 (width / heads) or more, not -1");
+  RotaryScalingKind kind;
+  BOOST_CHECK_EXCEPTION(parse_field("yarn", kind), ArgumentError, [](const Error& e) {
+    return std::string(e.what()).find("legal are none, linear, dynamic, llama3") !=
+           std::string::npos;
+  });
+}
+
+}  // namespace
+}  // namespace weft
