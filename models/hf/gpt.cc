@@ -179,6 +179,11 @@ GptConfig read_llama(ConfigReader& config) {
       .fixed("partial_rotary_factor", 1, "all features of a head turn")
       // Slices of products, which are summed in another order.
       .ignore({"pretraining_tp"});
+  // Stated to be null, it is the number of heads.
+  if (config.find("num_key_value_heads") == nullptr &&
+      config.object().contains("num_key_value_heads")) {
+    c.kv_heads = 0;
+  }
   read_rotary(config, c, false);
   if (mistral) {
     config.fixed("attention_bias", false, "Mistral has no biases")

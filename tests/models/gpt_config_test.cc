@@ -100,6 +100,10 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   expected.scale_attention = false;
   expected.scale_attention_by_inverse_layer = true;
   BOOST_TEST((config == expected));
+  BOOST_TEST(hf::gpt_config(R"({"model_type": "mistral"})").key_heads() == 8);
+  BOOST_TEST(
+      hf::gpt_config(R"({"model_type": "mistral", "num_key_value_heads": null})").key_heads() ==
+      32);
   const auto refuses = [](const std::string& json, const std::string& message) {
     BOOST_CHECK_EXCEPTION(hf::gpt_config(json), ArgumentError, says(message));
   };
