@@ -15,6 +15,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_index_ops(*set);
     add_sort_ops(*set);
     add_matmul_ops(*set);
+    add_matmul_fused_ops(*set);
     add_quantized_ops(*set);
     add_conv_ops(*set);
     add_pool_ops(*set);

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
-#include "weft/ops/product_phases.h"
+#include "weft/ops/matmul_product.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {
@@ -28,23 +28,6 @@ DType product_dtype(const InferContext& c) {
   return c.dtype(0);
 }
 
-std::vector<ValueType> infer_matmul(const InferContext& c) {
-  const DType result = product_dtype(c);
-  c.require_min_rank(0, 2, "a");
-  c.require_min_rank(1, 2, "b");
-  if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
-  const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
-  const Shape &a = c.shape(0), &b = c.shape(1);
-  const int ra = a.rank(), rb = b.rank();
-  const int axis_a = ta ? ra - 2 : ra - 1, axis_b = tb ? rb - 1 : rb - 2;
-  c.require_equal(a[axis_a], b[axis_b],
-                  fmt::format("the summed axes of a (axis {}) and b (axis {})", axis_a, axis_b));
-  Shape out = c.broadcast(batch_axes(a), batch_axes(b));
-  out.push_back(a[ta ? ra - 1 : ra - 2]);
-  out.push_back(b[tb ? rb - 2 : rb - 1]);
-  return {{result, std::move(out)}};
-}
-
 // Where the matrices of an operand begin, for every product of the broadcast batch axes.
 std::vector<std::int64_t> matrix_offsets(const Sizes& sizes, const Sizes& batch) {
   const std::int64_t matrix = sizes[sizes.size() - 1] * sizes[sizes.size() - 2];
@@ -66,9 +49,28 @@ std::vector<std::int64_t> matrix_offsets(const Sizes& sizes, const Sizes& batch)
   return offsets;
 }
 
-Kernel matmul_kernel(const KernelRequest& request) {
+}  // namespace
+
+ValueType infer_product(const InferContext& c) {
+  const DType result = product_dtype(c);
+  c.require_min_rank(0, 2, "a");
+  c.require_min_rank(1, 2, "b");
+  if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
+  const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
+  const Shape &a = c.shape(0), &b = c.shape(1);
+  const int ra = a.rank(), rb = b.rank();
+  const int axis_a = ta ? ra - 2 : ra - 1, axis_b = tb ? rb - 1 : rb - 2;
+  c.require_equal(a[axis_a], b[axis_b],
+                  fmt::format("the summed axes of a (axis {}) and b (axis {})", axis_a, axis_b));
+  Shape out = c.broadcast(batch_axes(a), batch_axes(b));
+  out.push_back(a[ta ? ra - 1 : ra - 2]);
+  out.push_back(b[tb ? rb - 2 : rb - 1]);
+  return {result, std::move(out)};
+}
+
+ProductShape product_of(const KernelRequest& request, const OperandSpec& c) {
   const Sizes &a = request.inputs[0].sizes, &b = request.inputs[1].sizes;
-  const Sizes& out = request.outputs[0].sizes;
+  const Sizes& out = c.sizes;
   const bool ta = request.attributes.flag("transpose_a");
   const bool tb = request.attributes.flag("transpose_b");
   ProductShape shape;
@@ -77,7 +79,7 @@ Kernel matmul_kernel(const KernelRequest& request) {
   shape.k = a[ta ? a.size() - 2 : a.size() - 1];
   shape.a = {request.inputs[0].dtype, ta ? 1 : shape.k, ta ? shape.m : 1, {}};
   shape.b = {request.inputs[1].dtype, tb ? 1 : shape.n, tb ? shape.k : 1, {}};
-  shape.c = {request.outputs[0].dtype, shape.n, 1, {}};
+  shape.c = {c.dtype, shape.n, 1, {}};
   shape.precision = request.precision;
 
   const Sizes batch(out.begin(), out.end() - 2);
@@ -92,22 +94,34 @@ Kernel matmul_kernel(const KernelRequest& request) {
     shape.b.offsets = matrix_offsets(b, batch);
     shape.c.offsets = matrix_offsets(out, batch);
   }
+  return shape;
+}
+
+double product_flops(const KernelRequest& request, const OperandSpec& out) {
+  const Sizes& a = request.inputs[0].sizes;
+  const std::int64_t k = a[a.size() - (request.attributes.flag("transpose_a") ? 2 : 1)];
+  return 2.0 * static_cast<double>(out.numel()) * static_cast<double>(k);
+}
+
+namespace {
+
+std::vector<ValueType> infer_matmul(const InferContext& c) { return {infer_product(c)}; }
+
+Kernel matmul_kernel(const KernelRequest& request) {
   Kernel kernel;
-  ProductPhases(kernel).add(std::move(shape), [](const KernelRun& run) -> ProductPointers {
-    return {run.inputs[0], run.inputs[1], run.outputs[0]};
-  });
+  ProductPhases(kernel).add(product_of(request, request.outputs[0]),
+                            [](const KernelRun& run) -> ProductPointers {
+                              return {run.inputs[0], run.inputs[1], run.outputs[0]};
+                            });
   return kernel;
 }
 
 Cost matmul_cost(const KernelRequest& request) {
-  const Sizes& a = request.inputs[0].sizes;
-  const std::int64_t k = a[a.size() - (request.attributes.flag("transpose_a") ? 2 : 1)];
   double bytes = 0;
   for (const OperandSpec* spec : {&request.inputs[0], &request.inputs[1], &request.outputs[0]}) {
     bytes += static_cast<double>(spec->numel()) * static_cast<double>(dtype_size(spec->dtype));
   }
-  return {.flops = 2.0 * static_cast<double>(request.outputs[0].numel()) * static_cast<double>(k),
-          .bytes = bytes};
+  return {.flops = product_flops(request, request.outputs[0]), .bytes = bytes};
 }
 
 std::vector<OpSample> matmul_samples() {

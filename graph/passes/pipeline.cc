@@ -20,6 +20,7 @@ const std::vector<Pass>& default_passes() {
       {"accumulate", "adds rows to a sum instead of beside it", accumulate},
       {"narrow", "keeps what only products at medium read as bfloat16", narrow_activations},
       {"fuse", "gathers elementwise operations into single passes over memory", fuse},
+      {"epilogue", "moves what follows matrix products into them", move_epilogues},
   };
   return passes;
 }

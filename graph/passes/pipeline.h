@@ -63,8 +63,10 @@ Module join_head(Module module, const PassOptions& options = {});
 Module accumulate(Module module, const PassOptions& options = {});
 /// Keeps activations that only products at `medium` read as bfloat16: see narrow.cc.
 Module narrow_activations(Module module, const PassOptions& options = {});
-/// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs last: other passes do
+/// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs late: other passes do
 /// not look into them. Their names (Graph::names) vanish where nobody asks for the values.
 Module fuse(Module module, const PassOptions& options = {});
+/// Moves elementwise ops that follow a matrix product into it: see epilogue.cc. Runs after fuse.
+Module move_epilogues(Module module, const PassOptions& options = {});
 
 }  // namespace weft

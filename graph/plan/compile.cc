@@ -130,7 +130,8 @@ std::shared_ptr<const CompiledProgram> compile(const Program& program,
   const Program wanted = with_fetches(program, fetch);
   Module copy = clone_program(wanted);
   auto c = std::make_shared<CompiledProgram>(
-      options.passes ? run_passes(std::move(copy), {.precision = options.precision})
+      options.passes ? run_passes(std::move(copy),
+                                  {.disabled = options.disabled, .precision = options.precision})
                      : inline_calls(std::move(copy)));
   c->name = program.name();
   c->requirements = program.graph()->requirements();

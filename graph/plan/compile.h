@@ -61,6 +61,7 @@ struct CompiledProgram {
 struct CompileOptions {
   bool passes = true;                        // false runs the graph as it was built
   Precision precision = Precision::highest;  // of products, where neither program nor node says
+  std::vector<std::string> disabled = {};    // passes to leave out
 };
 
 /// Compiles `program`, with the values called `fetch` in its graph as further outputs. Throws

@@ -17,13 +17,15 @@ std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
 
-/// The op's name; for fused ops also what was fused.
+/// The op's name; for fused ops and products also what was fused.
 std::string op_text(const Node& node) {
   const Attribute* program = node.attributes().find("program");
-  if (program == nullptr || !node.op().name.starts_with("fused")) return node.op().name;
+  if (program == nullptr) return node.op().name;
+  const std::string steps = summary(TileProgram::parse(std::get<std::string>(*program)));
+  if (node.op().name == "matmul_fused") return "matmul+" + steps;
+  if (!node.op().name.starts_with("fused")) return node.op().name;
   const Attribute* reduction = node.attributes().find("reduction");
-  return "fused " + summary(TileProgram::parse(std::get<std::string>(*program))) +
-         (reduction == nullptr ? "" : "+" + std::get<std::string>(*reduction));
+  return "fused " + steps + (reduction == nullptr ? "" : "+" + std::get<std::string>(*reduction));
 }
 
 }  // namespace

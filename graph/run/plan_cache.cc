@@ -49,7 +49,11 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
       return it->program;
     }
   }
-  auto made = compile(program, fetch, {.passes = options_.passes, .precision = options_.precision});
+  // Within a budget, activations are dropped and computed again: cheap for steps of their own, dear
+  // where they belong to a product.
+  CompileOptions options{.passes = options_.passes, .precision = options_.precision};
+  if (options_.memory_budget > 0) options.disabled = {"epilogue"};
+  auto made = compile(program, fetch, options);
   ++compile_count_;
   programs_.push_front({std::move(key), made});
   if (programs_.size() > kMostPrograms) {

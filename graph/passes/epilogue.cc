@@ -1,0 +1,168 @@
+// Moves elementwise steps that follow a matrix product into it: bias, activation, scale, residual
+// and casts are done to every tile of the product while it is in cache.
+//
+// The steps are a node `fused` (or a single elementwise op) of the product's shape. Where others
+// read the product too, it stays a result; they must come later in the program's order, so that no
+// cycle closes. Steps that write variables stay alone: over the variables they work in place.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weft/core/error.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/ops/matmul_fused.h"
+#include "weft/ops/tile_program.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+/// The steps of a node: a program on its inputs; none if it is something else.
+std::optional<TileProgram> steps_of(const Node& node) {
+  if (node.instance() != 0 || builtin_ops()->find(node.op().name) != &node.op()) {
+    return std::nullopt;
+  }
+  if (node.op().name == "fused") return TileProgram::parse(node.attributes().text("program"));
+  if (!can_be_step(node.op(), node.attributes())) return std::nullopt;
+  TileProgram program;
+  TileStep step{&node.op(), node.attributes(), {}};
+  std::vector<Value> inputs;  // each once
+  for (const Value& v : node.inputs()) {
+    if (!v.defined()) return std::nullopt;
+    const auto it = std::find(inputs.begin(), inputs.end(), v);
+    step.operands.push_back(static_cast<int>(it - inputs.begin()));
+    if (it == inputs.end()) inputs.push_back(v);
+  }
+  if (inputs.size() != node.inputs().size()) return std::nullopt;
+  program.inputs = static_cast<int>(inputs.size());
+  program.results = {program.inputs};
+  program.steps.push_back(std::move(step));
+  return program;
+}
+
+/// The same program with input `first` as %0.
+TileProgram with_first(TileProgram program, int first) {
+  for (TileStep& step : program.steps) {
+    for (int& v : step.operands) {
+      if (v == first) {
+        v = 0;
+      } else if (v < first) {
+        ++v;
+      }
+    }
+  }
+  return program;
+}
+
+class Epilogues {
+ public:
+  explicit Epilogues(const Program& program) : program_(program), nodes_(program.nodes()) {
+    for (Index i = 0; i < nodes_.size(); ++i) index_.emplace(nodes_[i], i);
+    for (Index i = 0; i < nodes_.size(); ++i) {
+      for (const Value& v : nodes_[i]->inputs()) {
+        if (v.defined()) readers_[v].push_back(i);
+      }
+    }
+    for (const auto& [variable, value] : program.updates()) updates_.insert(&value.node());
+    for (Index i = 0; i < nodes_.size(); ++i) find(i);
+  }
+
+  void copy(Cloner& cloner) const {
+    for (Index i = 0; i < nodes_.size(); ++i) {
+      const auto moved = moved_.find(i);
+      if (moved != moved_.end()) {
+        copy_moved(moved->second, *nodes_[i], cloner);
+      } else if (!products_.contains(i)) {
+        cloner.copy(nodes_[i]->output(0));
+      }
+    }
+  }
+
+ private:
+  struct Moved {
+    Value product;
+    int input = 0;  // of the steps: the product
+    TileProgram steps;
+  };
+
+  void find(Index i) {
+    const Node& node = *nodes_[i];
+    if (updates_.contains(&node)) return;
+    std::optional<Index> best;
+    int input = 0;
+    for (Index k = 0; k < node.inputs().size(); ++k) {
+      const Value& v = node.inputs()[k];
+      if (!v.defined() || !is_product(v, node, i)) continue;
+      const Index p = index_.at(v.node_pointer());
+      // Of several products the last one, so that the others need not wait for it.
+      if (!best || p > *best) best = p, input = static_cast<int>(k);
+    }
+    if (!best) return;
+    std::optional<TileProgram> steps = steps_of(node);
+    if (!steps || !fits(*steps, node, input)) return;
+    products_.insert(*best);
+    moved_.emplace(i, Moved{node.inputs()[static_cast<Index>(input)], input,
+                            with_first(std::move(*steps), input)});
+  }
+
+  bool is_product(const Value& v, const Node& user, Index at) const {
+    const Node& p = v.node();
+    if (p.op().name != "matmul" || builtin_ops()->find("matmul") != &p.op()) return false;
+    if (p.instance() != 0 || products_.contains(index_.at(&p))) return false;
+    if (!(v.shape() == user.type(0).shape)) return false;
+    const std::vector<Index>& readers = readers_.at(v);
+    return std::all_of(readers.begin(), readers.end(), [&](Index r) { return r >= at; });
+  }
+
+  bool fits(const TileProgram& steps, const Node& node, int product) const {
+    const std::vector<char> whole = whole_inputs(steps);
+    const Shape& shape = node.inputs()[static_cast<Index>(product)].shape();
+    if (whole[static_cast<Index>(product)]) return false;
+    const DimFacts& facts = program_.graph()->facts();
+    const auto equal = [&](const Dim& a, const Dim& b) { return facts.equal(a, b); };
+    for (Index k = 0; k < node.inputs().size(); ++k) {
+      if (static_cast<int>(k) == product || whole[k]) continue;
+      if (!epilogue_operand(node.inputs()[k].shape(), shape, equal)) return false;
+    }
+    return true;
+  }
+
+  static void copy_moved(const Moved& moved, Node& node, Cloner& cloner) {
+    const Node& matmul = moved.product.node();
+    std::vector<Value> operands = {cloner.copy(matmul.input(0)), cloner.copy(matmul.input(1))};
+    for (Index k = 0; k < node.inputs().size(); ++k) {
+      if (static_cast<int>(k) != moved.input) operands.push_back(cloner.copy(node.inputs()[k]));
+    }
+    Attributes attributes = matmul.attributes();
+    attributes.set("program", moved.steps.str());
+    Graph& target = cloner.target();
+    const Index before = target.node_count();
+    Node& made = target.apply("matmul_fused", std::move(operands), std::move(attributes),
+                              matmul.graph().location(matmul));
+    if (target.node_count() != before) target.copy_place(matmul, made);
+    cloner.set(moved.product, made.output(0));
+    for (Index r = 0; r < moved.steps.results.size(); ++r) {
+      cloner.set(node.output(static_cast<int>(r)), made.output(static_cast<int>(r) + 1));
+    }
+  }
+
+  const Program& program_;
+  std::vector<Node*> nodes_;
+  std::unordered_map<const Node*, Index> index_;
+  std::unordered_map<Value, std::vector<Index>, ValueHash> readers_;
+  std::unordered_set<const Node*> updates_;
+  std::unordered_set<Index> products_;      // that are moved to their steps
+  std::unordered_map<Index, Moved> moved_;  // by the steps' node
+};
+
+}  // namespace
+
+Module move_epilogues(Module module, const PassOptions&) {
+  if (module.graph->ops().find("matmul_fused") == nullptr) return module;
+  CloneOptions options;
+  options.copy_first = [&](Cloner& cloner) { Epilogues(module.program).copy(cloner); };
+  return clone_program(module.program, options);
+}
+
+}  // namespace weft

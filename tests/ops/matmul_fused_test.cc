@@ -1,0 +1,66 @@
+// A product with its steps against the product and the steps one after the other: equal bits, on
+// every SIMD target and at every precision.
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/ops/evaluate_at.h"
+
+namespace weft::testing {
+namespace {
+
+void check(const std::vector<Tensor>& inputs, const Attributes& attributes, Precision precision,
+           const char* target) {
+  const auto fused = evaluate_at(precision, "matmul_fused", inputs, attributes);
+  const Tensor product = evaluate_at(precision, "matmul", {inputs[0], inputs[1]},
+                                     {{"transpose_a", attributes.flag("transpose_a")},
+                                      {"transpose_b", attributes.flag("transpose_b")}})[0];
+  std::vector<Tensor> operands = {product};
+  operands.insert(operands.end(), inputs.begin() + 2, inputs.end());
+  auto steps = evaluate_at(precision, "fused", operands, {{"program", attributes.text("program")}});
+  steps.insert(steps.begin(), product);
+  BOOST_REQUIRE_EQUAL(fused.size(), steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    BOOST_TEST(bitwise_equal(fused[i], steps[i]),
+               fmt::format("output {} of {} x {} differs on {}", i, to_string(inputs[0].sizes()),
+                           to_string(inputs[1].sizes()), target));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(matmul_fused)
+
+BOOST_AUTO_TEST_CASE(samples_have_the_bits_of_their_parts) {
+  const OpRecord& op = builtin_ops()->at("matmul_fused");
+  for_each_simd_target([&](const char* target) {
+    for (const OpSample& sample : op.samples()) {
+      check(sample.inputs, op.complete(sample.attributes), Precision::highest, target);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(every_precision_and_shape_of_tiles) {
+  const Attributes attributes =
+      builtin_ops()
+          ->at("matmul_fused")
+          .complete({{"program",
+                      std::string(
+                          "%3 = add(%0, %1); %4 = gelu_erf(%3); %5 = add(%4, %2); return %5, %3")},
+                     {"transpose_b", true}});
+  for (const auto precision : {Precision::highest, Precision::high, Precision::medium}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {1, 700, 900}, {5, 64, 70}, {257, 530, 300}, {130, 90, 5000}, {300, 3, 40}}) {
+      check({sample_uniform({m, k}, 1), sample_uniform({n, k}, 2), sample_uniform({n}, 3),
+             sample_uniform({m, n}, 4)},
+            attributes, precision, "the best target");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing

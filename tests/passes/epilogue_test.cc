@@ -1,0 +1,80 @@
+// What follows a product moves into it, and what cannot follow it stays.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/graph/run/session.h"
+
+namespace weft {
+namespace {
+
+std::vector<const Node*> products_of(const Module& module) {
+  std::vector<const Node*> result;
+  for (const Node* n : module.program.nodes()) {
+    if (n->op().name.starts_with("matmul")) result.push_back(n);
+  }
+  return result;
+}
+
+Module passed(const Program& program) {
+  return run_passes(clone_program(program), {.verify = true});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(epilogue)
+
+BOOST_AUTO_TEST_CASE(bias_activation_and_residual_move_into_the_product) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"rows", 8}), r = g.input("r", DType::f32, {"rows", 6});
+  const Value w = g.input("w", DType::f32, {8, 6}), b = g.input("b", DType::f32, {6});
+  const Program p = Program("p").output("y", r + gelu(matmul(x, w) + b));
+  const Module m = passed(p);
+  const auto products = products_of(m);
+  BOOST_REQUIRE_EQUAL(products.size(), 1u);
+  BOOST_TEST(products[0]->op().name == "matmul_fused");
+  BOOST_TEST(products[0]->attributes().text("program") ==
+             "%3 = add(%0, %1); %4 = gelu_erf(%3); %5 = add(%2, %4); return %5");
+}
+
+BOOST_AUTO_TEST_CASE(a_single_step_moves_too_whatever_its_operands_order) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});
+  const Value r = g.input("r", DType::f32, {"rows", 6});
+  const Module m = passed(Program("p").output("y", r - matmul(x, w)));
+  const auto products = products_of(m);
+  BOOST_REQUIRE_EQUAL(products.size(), 1u);
+  BOOST_TEST(products[0]->attributes().text("program") == "%2 = sub(%1, %0); return %2");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_backward_pass_reads_is_a_second_result) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"rows", 8});
+  const Variable w = g.variable("w", DType::f32, {8, 6}), b = g.variable("b", DType::f32, {6});
+  const Value loss = sum(gelu(matmul(x, w) + b));
+  const std::vector<Value> grads = gradients(loss, {w, b});
+  Program p = Program("p").output("loss", loss).output("dw", grads[0]);
+  bool two = false;
+  const Module m = passed(p);
+  for (const Node* n : products_of(m)) {
+    if (n->op().name != "matmul_fused") continue;
+    two = two || n->attributes().text("program").ends_with("return %2, %3");
+  }
+  BOOST_TEST(two);
+}
+
+BOOST_AUTO_TEST_CASE(products_that_others_read_first_and_columns_stay) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});
+  const Value column = g.input("c", DType::f32, {"rows", 1});
+  const Value y = matmul(x, w);
+  for (const Value& v : {y * column, y / sum(y)}) {
+    const Module m = passed(Program("p").output("v", v));
+    for (const Node* n : products_of(m)) BOOST_TEST(n->op().name == "matmul");
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft
