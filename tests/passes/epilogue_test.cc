@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_CASE(what_the_backward_pass_reads_is_a_second_result) {
   const Module m = passed(p);
   for (const Node* n : products_of(m)) {
     if (n->op().name != "matmul_fused") continue;
-    two = two || n->attributes().text("program").ends_with("return %2, %3");
+    two = two || n->attributes().text("program").find(
+                     ", %", n->attributes().text("program").find("return")) != std::string::npos;
   }
   BOOST_TEST(two);
 }

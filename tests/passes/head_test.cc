@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(evaluation_joins_the_loss_alone, Head) {
   // Logits that somebody wants are there, and only once.
   const Program wanted = Program("wanted").output("loss", loss).output("logits", logits);
   BOOST_TEST(count(passed(wanted).program, "cross_entropy") == 1);
-  BOOST_TEST(count(passed(wanted).program, "matmul") == 1);
+  BOOST_TEST(count(passed(wanted).program, "matmul_fused") == 1);  // with its bias
   check_values(wanted);
 }
 

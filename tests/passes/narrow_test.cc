@@ -35,7 +35,7 @@ int narrow_operands(const Program& program, const PassOptions& options) {
   const Module module = run_passes(clone_program(program), options);
   int found = 0;
   for (const Node* node : module.program.nodes()) {
-    if (node->op().name != "matmul") continue;
+    if (!node->op().name.starts_with("matmul")) continue;
     for (const Value& v : node->inputs()) found += v.dtype() == DType::bf16;
   }
   return found;

@@ -319,13 +319,13 @@ BOOST_AUTO_TEST_CASE(the_pipeline_is_visible) {
               }});
   const std::vector<std::string> expected = {"start 3",     "inline 3",    "simplify 1",
                                              "quantized 1", "join_head 1", "accumulate 1",
-                                             "narrow 1",    "fuse 1"};
+                                             "narrow 1",    "fuse 1",      "epilogue 1"};
   BOOST_TEST(seen == expected, boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(
       run_passes(clone_program(Program("p").output("y", x)), {.disabled = {"fission"}}),
       ArgumentError,
       says("no pass 'fission' to disable; there are: inline, fold, simplify, quantized, join_head, "
-           "accumulate, narrow, fuse"));
+           "accumulate, narrow, fuse, epilogue"));
   BOOST_TEST(run_passes(clone_program(Program("empty"))).program.outputs().empty());
 }
 
