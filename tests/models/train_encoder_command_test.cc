@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "program_shell.h"
 #include "text_files.h"
 #include "weft/models/data/text.h"
 #include "weft/models/train/text_classifier.h"
@@ -51,12 +52,6 @@ class Program {
 const std::string kSmall =
     " --vocab 70 --layers 1 --heads 2 --width 16 --inner 32 --context 16 --batch 4 --warmup 2";
 
-bool contains(const std::string& text, const std::string& part) {
-  const bool found = text.find(part) != std::string::npos;
-  if (!found) BOOST_TEST_MESSAGE(text);
-  return found;
-}
-
 BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   Program weft;
   BOOST_TEST(weft("mlm", weft.sms() + " --text " + weft.path("text") + kSmall +
@@ -80,6 +75,11 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
     BOOST_TEST(std::filesystem::exists(weft.path(name)));
   const std::vector<std::string> texts = {"call now, win"};
   BOOST_TEST(classify(load_text_classifier(weft.path("spam.weft")), texts, 1)[0].label == 1);
+  const Shell shell;
+  const Outcome found = shell("classify " + weft.path("spam.weft") + " 'call now, win' --top 1");
+  BOOST_TEST(found.code == 0);
+  BOOST_TEST(found.out.starts_with("call now, win  spam "));
+  BOOST_TEST(shell("classify " + weft.path("mlm.weft") + " x").code == 1);
 
   BOOST_TEST(weft("classify", weft.sms() + kSmall + " --held-out validation --steps 4 --out " +
                                   weft.path("v.weft")) == 0);
