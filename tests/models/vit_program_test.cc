@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
   check_error(weft("evaluate x.weft"), 2, "--text (language models) and --data");
   check_error(weft("evaluate x.weft --text a --data b"), 2, "one of --text");
-  check_error(weft("classify x.weft"), 2, "images is required");
+  check_error(weft("classify x.weft"), 2, "inputs is required");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
               "digits.tra: no PNG, JPEG or BMP file at byte 0");
