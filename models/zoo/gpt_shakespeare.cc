@@ -1,0 +1,76 @@
+// A decoder with LLaMA's parts learns to write plays letter by letter, from nothing: trains,
+// measures, saves, loads, writes.
+//   zoo_gpt_shakespeare TEXT [STEPS]
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/generator.h"
+#include "weft/models/train/evaluate.h"
+#include "weft/models/train/gpt_presets.h"
+
+using namespace weft;
+
+namespace {
+
+class Progress : public TrainObserver {
+  void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override {
+    fmt::print("step {:4}  validation loss {:.4f}{}\n", step, found.loss,
+               whole ? " (whole part)" : "");
+    std::fflush(stdout);
+  }
+};
+
+void run(const std::string& path, std::int64_t steps) {
+  // 1. Data: the letters of a text; its last tenth is held out.
+  const std::string text = read_text_file(path);
+  const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
+  const TextData data(letters.encode(text), 0.1);
+
+  // 2. A model: RMS norms, rotary positions, gated feed-forward layers, grouped heads.
+  Preset<GptConfig> preset = find_preset(gpt_presets(), "llama-cpu");
+  preset.model.vocab = letters.vocab_size();
+  if (steps > 0) {
+    preset.training.steps = steps;
+    preset.training.warmup = steps / 10;
+  }
+  LanguageModel model = make_language_model(preset.model, letters, preset.training);
+  Session session(*model.graph, model.store, {.seed = preset.training.seed});
+
+  // 3. Training, with looks at the held-out part; the last one is at all of it.
+  Progress progress;
+  Trainer trainer(session,
+                  text_task(session, model.programs, data, model.config.context, model.settings),
+                  {.settings = model.settings, .observer = &progress});
+  trainer.run();
+
+  // 4. One file holds the model; who loads it needs none of the code above.
+  model.history = trainer.history();
+  save_language_model("shakespeare.weft", model);
+  const LanguageModel loaded = load_language_model("shakespeare.weft");
+  Session fresh(*loaded.graph, loaded.store);
+  Generator generator(fresh, loaded.programs.decode, loaded.config);
+  const std::vector<std::int32_t> start = loaded.tokenizer.encode("\nROMEO:\n");
+  const GenerationOptions options{
+      .max_new = 300, .sampling = SamplingOptions{.temperature = 0.8, .seed = 7}, .slide = true};
+  const SearchResult written = generator.generate({TokenIds(start.begin(), start.end())}, options);
+  const TokenIds& ids = written.sequences.front();
+  fmt::print("{}\n", loaded.tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end())));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    fmt::print(stderr, "usage: zoo_gpt_shakespeare TEXT [STEPS]\n");
+    return 2;
+  }
+  try {
+    run(argv[1], argc == 3 ? std::atoll(argv[2]) : 0);
+  } catch (const Error& e) {
+    fmt::print(stderr, "zoo_gpt_shakespeare: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
