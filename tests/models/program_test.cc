@@ -219,6 +219,9 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(whole.code == 0);
   BOOST_TEST(!contains(whole.out, "adapters"));
 
+  check_error(weft(train + " --lora-only 'x*'"), 2, "--lora-only requires --lora-rank");
+  check_error(weft(train + " --schedule constant --min-lr 0.0001"), 2,
+              "--min-lr is where a cosine or linear schedule ends; the schedule is constant");
   check_error(weft("train gpt --lora-rank 2" + text + " --out " + tuned), 2,
               "--lora-rank needs --from");
   check_error(weft(train + " --resume " + tuned), 2, "give one of them");

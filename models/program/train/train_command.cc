@@ -63,6 +63,16 @@ void add_train_options(CLI::App& command, const std::string& presets, const std:
   add_field_options(command, "Training", TrainSettings{}.to_json(), {}, args.training);
 }
 
+void check_used(const TrainSettings& settings, const FieldValues& given) {
+  const LearningRate schedule = settings.schedule;
+  if (given.contains("min_lr") && schedule != LearningRate::cosine &&
+      schedule != LearningRate::linear) {
+    throw ArgumentError(
+        fmt::format("--min-lr is where a cosine or linear schedule ends; the schedule is {}",
+                    field_name(schedule)));
+  }
+}
+
 void check_resume(const TrainArguments& args) {
   if (!args.preset.empty()) throw UsageError("--preset cannot be given with --resume");
   for (const auto& [field, value] : args.model.items()) {

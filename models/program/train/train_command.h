@@ -59,6 +59,9 @@ auto as_usage(Make&& make) {
   }
 }
 
+/// Throws ArgumentError for a field that was given and has no meaning beside the others.
+void check_used(const TrainSettings& settings, const FieldValues& given);
+
 /// The preset asked for, its settings replaced by what was given. UsageError for unknown names and
 /// illegal values.
 template <class Config>
@@ -76,6 +79,7 @@ Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
           std::min(chosen.training.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10));
     }
     chosen.training = with_fields(chosen.training, training);
+    check_used(chosen.training, training);
     return chosen;
   });
 }

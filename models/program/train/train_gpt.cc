@@ -145,14 +145,18 @@ void add_train_gpt(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 0.99));
   gpt->add_option("--from", args->from,
                   "start from the weights of this file, with its config and tokenizer");
-  gpt->add_option("--lora-rank", args->lora.rank,
-                  "with --from: train low-rank adapters of this rank, not the weights themselves")
-      ->check(CLI::PositiveNumber);
-  gpt->add_option("--lora-alpha", args->lora.alpha, "what adapters give is scaled by alpha / rank");
+  CLI::Option* rank = gpt->add_option(
+      "--lora-rank", args->lora.rank,
+      "with --from: train low-rank adapters of this rank, not the weights themselves");
+  rank->check(CLI::PositiveNumber);
+  gpt->add_option("--lora-alpha", args->lora.alpha, "what adapters give is scaled by alpha / rank")
+      ->needs(rank);
   gpt->add_option("--lora-dropout", args->lora.dropout, "dropout of the adapters' inputs")
-      ->check(CLI::Range(0.0, 0.99));
+      ->check(CLI::Range(0.0, 0.99))
+      ->needs(rank);
   gpt->add_option("--lora-only", args->lora.patterns,
-                  "adapters for matrices of these names only (*, ?)");
+                  "adapters for matrices of these names only (*, ?)")
+      ->needs(rank);
   add_train_options(*gpt, preset_help(gpt_presets()), GptConfig{}.to_json(), {"vocab", "family"},
                     *args);
   gpt->callback([args, &action] { action = [args] { return train(*args); }; });
