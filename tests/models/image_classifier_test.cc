@@ -12,6 +12,7 @@
 #include "weft/models/train/model_file.h"
 #include "weft/models/train/vit_presets.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft {

@@ -1,10 +1,6 @@
-// Small image files, and a folder to put files in.
+// Small image files.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -54,30 +50,5 @@ inline std::string grey_jpeg() {
       "0"
       "03f00fa43fe09f5ff003377fdb87fedcd7fffd9");
 }
-
-/// A folder of its own that goes with the object.
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() /
-              ("weft_" + name + "_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name = {}) const { return (path_ / name).string(); }
-  /// Writes a file, folders above it included, and gives its path.
-  std::string write(const std::string& name, std::string_view bytes) const {
-    const std::filesystem::path file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << bytes;
-    return file.string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace weft::testing

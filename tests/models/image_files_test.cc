@@ -11,6 +11,7 @@
 #include "weft/models/data/image_folder.h"
 #include "weft/models/data/image_idx.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft {

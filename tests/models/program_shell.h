@@ -2,16 +2,14 @@
 #pragma once
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "weft/models/data/text.h"
+#include "weft/tests/models/folder.h"
 
 namespace weft {
 
@@ -20,19 +18,20 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program in a folder of its own that holds text.txt.
+/// Runs the program. Files are in a folder of its own, which holds text.txt.
 class Shell {
  public:
-  Shell()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("weft_program_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-    std::ofstream text(path("text.txt"));
+  Shell() : folder_("program") {
+    std::string text;
     for (int i = 0; i < 200; ++i)
-      text << "all work and no play makes jack a dull boy " << i % 7 << "\n";
+      text += "all work and no play makes jack a dull boy " + std::to_string(i % 7) + "\n";
+    write("text.txt", text);
   }
-  ~Shell() { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  /// Writes a file and gives its path.
+  std::string write(const std::string& name, std::string_view bytes) const {
+    return folder_.write(name, bytes);
+  }
 
   Outcome operator()(const std::string& arguments) const {
     const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
@@ -43,9 +42,10 @@ class Shell {
   }
 
  private:
-  std::filesystem::path folder_;
+  testing::Folder folder_;
 };
 
+/// The program failed with that exit code and one line on stderr that holds `part`.
 inline void check_error(const Outcome& outcome, int code, const std::string& part) {
   BOOST_TEST_CONTEXT(outcome.err) {
     BOOST_TEST(outcome.code == code);

@@ -1,49 +1,25 @@
-// weft run: a folder's model on tensors from a file.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// weft run, generate and score on models of folders.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
-#include "weft/models/data/text.h"
+#include "program_shell.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
-
-class RunFolder {
- public:
-  RunFolder() : path_(fs::temp_directory_path() / ("weft_run_" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~RunFolder() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  int operator()(const std::string& arguments) const {
-    const std::string command = std::string(WEFT_PROGRAM) + " run " + arguments + " >" +
-                                file("out") + " 2>" + file("err") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string error() const { return read_text_file(file("err")); }
-
- private:
-  fs::path path_;
-};
+const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
 BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_by_the_names_of_the_reference) {
-  const RunFolder run;
-  const std::string model = std::string(WEFT_FIXTURES) + "/goldens/distilbert-seqcls-regression";
-  const std::string arguments =
-      model + " --inputs " + model + "/inputs.safetensors --outputs " + run.file("o.safetensors");
-  BOOST_REQUIRE_EQUAL(run(arguments + " --gradients"), 0);
-  const TensorMap ours = read_safetensors(run.file("o.safetensors")).tensors;
+  const Shell weft;
+  const std::string model = kGoldens + "distilbert-seqcls-regression";
+  const std::string arguments = "run " + model + " --inputs " + model +
+                                "/inputs.safetensors --outputs " + weft.path("o.safetensors");
+  BOOST_REQUIRE_EQUAL(weft(arguments + " --gradients").code, 0);
+  const TensorMap ours = read_safetensors(weft.path("o.safetensors")).tensors;
   const TensorMap theirs = read_safetensors(model + "/outputs.safetensors").tensors;
   BOOST_TEST(ours.size() == theirs.size());
   for (const auto& [name, expected] : theirs) {
@@ -56,56 +32,48 @@ BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_by_the_names_of_the_refere
     for (std::int64_t i = 0; i < expected.numel(); ++i)
       BOOST_REQUIRE(std::abs(actual.at(i) - expected.at(i)) < 1e-4 * most);
   }
-  BOOST_REQUIRE_EQUAL(run(arguments), 0);
-  for (const auto& [name, tensor] : read_safetensors(run.file("o.safetensors")).tensors)
+  BOOST_REQUIRE_EQUAL(weft(arguments).code, 0);
+  for (const auto& [name, tensor] : read_safetensors(weft.path("o.safetensors")).tensors)
     BOOST_TEST(!name.starts_with("grad."));
-  BOOST_TEST(run(arguments + " --precision best") == 2);
-  BOOST_TEST(run.error().find("best") != std::string::npos);
+  check_error(weft(arguments + " --precision best"), 2, "best");
 }
 
 BOOST_AUTO_TEST_CASE(gradients_need_labels) {
-  const RunFolder run;
-  const std::string model = std::string(WEFT_FIXTURES) + "/goldens/roberta-mlm-default";
+  const Shell weft;
+  const std::string model = kGoldens + "roberta-mlm-default";
   TensorMap inputs = read_safetensors(model + "/inputs.safetensors").tensors;
   inputs.erase("labels");
-  write_safetensors(run.file("i.safetensors"), inputs);
-  const std::string arguments =
-      model + " --inputs " + run.file("i.safetensors") + " --outputs " + run.file("o.safetensors");
-  BOOST_TEST(run(arguments) == 0);
-  BOOST_TEST(run(arguments + " --gradients") == 2);
-  BOOST_TEST(run.error().find("--gradients needs a loss") != std::string::npos);
-  BOOST_TEST(run("nowhere --inputs a --outputs b") == 1);
+  write_safetensors(weft.path("i.safetensors"), inputs);
+  const std::string arguments = "run " + model + " --inputs " + weft.path("i.safetensors") +
+                                " --outputs " + weft.path("o.safetensors");
+  BOOST_TEST(weft(arguments).code == 0);
+  check_error(weft(arguments + " --gradients"), 2, "--gradients needs a loss");
+  check_error(weft("run nowhere --inputs a --outputs b"), 1, "nowhere");
 }
 
 BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
-  const RunFolder run;
+  const Shell weft;
   const auto generate = [&](const std::string& arguments) {
-    const std::string folders =
-        arguments.front() == '/' ? "" : std::string(WEFT_FIXTURES) + "/goldens/";
-    const std::string command = std::string(WEFT_PROGRAM) + " generate " + folders + arguments +
-                                " >" + run.file("ids") + " 2>" + run.file("err") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return weft("generate " + (arguments.front() == '/' ? "" : kGoldens) + arguments);
+  };
+  const auto ids = [&](const std::string& arguments) {
+    const Outcome found = generate(arguments);
+    BOOST_TEST_INFO(arguments + ": " + found.err);
+    BOOST_REQUIRE_EQUAL(found.code, 0);
+    return found.out;
   };
   const std::string prompt = "t5-v1.1-default --prompt-ids \"38 37 23 62 86 85 58\"";
-  BOOST_REQUIRE_EQUAL(generate(prompt + " --ids --max-length 11"), 0);
-  BOOST_TEST(read_text_file(run.file("ids")) == "0 9 21 54\n");
-  BOOST_REQUIRE_EQUAL(generate(prompt + " --ids --max-length 11 --beams 4 --length-penalty 1"), 0);
-  BOOST_TEST(read_text_file(run.file("ids")) == "0 67 42 21 9 100 81 100 100 100 9\n");
-  BOOST_TEST(generate(prompt) == 2);
-  BOOST_TEST(run.error().find("give --prompt-ids \"1 2 3\" and --ids") != std::string::npos);
-  BOOST_TEST(generate("t5-v1.1-default --prompt-ids \"1 x\" --ids") == 2);
-  BOOST_TEST(run.error().find("'x' is not an id") != std::string::npos);
-  const fs::path copy = run.file("penalised");
-  fs::copy(std::string(WEFT_FIXTURES) + "/goldens/t5-v1.1-default", copy);
-  const auto settings = [&](const std::string& json) {
-    std::ofstream(copy / "generation_config.json") << json;
-  };
+  BOOST_TEST(ids(prompt + " --ids --max-length 11") == "0 9 21 54\n");
+  BOOST_TEST(ids(prompt + " --ids --max-length 11 --beams 4 --length-penalty 1") ==
+             "0 67 42 21 9 100 81 100 100 100 9\n");
+  check_error(generate(prompt), 2, "give --prompt-ids \"1 2 3\" and --ids");
+  check_error(generate("t5-v1.1-default --prompt-ids \"1 x\" --ids"), 2, "'x' is not an id");
+  const std::string copy = weft.path("penalised");
+  std::filesystem::copy(kGoldens + "t5-v1.1-default", copy);
   const auto refuses = [&](const std::string& json, const std::string& message) {
-    settings(R"({"decoder_start_token_id": 0, )" + json + "}");
-    BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
-    BOOST_TEST_INFO(run.error());
-    BOOST_TEST(run.error().find(message) != std::string::npos);
+    weft.write("penalised/generation_config.json",
+               R"({"decoder_start_token_id": 0, )" + json + "}");
+    check_error(generate(copy + " --prompt-ids 1 --ids"), 1, message);
   };
   refuses(R"("diversity_penalty": 1.5)",
           "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
@@ -120,51 +88,40 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_of_a_folders_model) {
   refuses(R"("eos_token_id": ["a"])", "'eos_token_id' must hold ids, not \"a\"");
   refuses(R"("forced_decoder_ids": [[1]])", "must hold pairs of place and id, not [1]");
   refuses(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
-  std::ofstream(copy / "generation_config.json") << "{}";
-  BOOST_TEST(generate(copy.string() + " --prompt-ids 1 --ids") == 1);
-  BOOST_TEST(run.error().find("states no decoder_start_token_id") != std::string::npos);
-  BOOST_TEST(generate("bert-qa-default --prompt-ids \"1\" --ids") == 2);
-  BOOST_TEST(run.error().find("is neither a decoder nor an encoder-decoder") != std::string::npos);
+  weft.write("penalised/generation_config.json", "{}");
+  check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "states no decoder_start_token_id");
+  check_error(generate("bert-qa-default --prompt-ids \"1\" --ids"), 2,
+              "is neither a decoder nor an encoder-decoder");
   // A decoder goes on from the prompt.
   const std::string gpt = "gpt2-default --ids --prompt-ids ";
-  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --max-length 17"), 0);
-  BOOST_TEST(read_text_file(run.file("ids")) == "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
-  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4"), 0);
-  BOOST_TEST(read_text_file(run.file("ids")) == "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
-  BOOST_TEST(generate(gpt + "\"1 2\" --max-length 99") == 1);
-  BOOST_TEST(run.error().find("beyond the 24 positions") != std::string::npos);
-  BOOST_REQUIRE_EQUAL(generate(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide"), 0);
-  const std::string many = read_text_file(run.file("ids"));
+  BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17") ==
+             "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
+  BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4") ==
+             "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
+  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "beyond the 24 positions");
+  const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
-  BOOST_TEST(generate(gpt + "\"1 2 3\" --max-length 3") == 1);
-  BOOST_TEST(run.error().find("nothing is left to generate") != std::string::npos);
+  check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
   // Several prompts at once, each as alone: the reference's own, without its padding.
-  BOOST_REQUIRE_EQUAL(generate(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
-                                     "\"91 95 20\" --max-length 17"),
-                      0);
-  BOOST_TEST(read_text_file(run.file("ids")) ==
+  BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
+                       "\"91 95 20\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");
-  std::ofstream(run.file("prompts")) << "64 31 90 73\n\n91 95 20\n";
-  BOOST_REQUIRE_EQUAL(
-      generate("gpt2-default --ids --max-length 17 --prompts " + run.file("prompts")), 0);
-  BOOST_TEST(read_text_file(run.file("ids")) == "64 31 90 73 14 67\n91 95 20 76 23 67\n");
+  weft.write("prompts", "64 31 90 73\n\n91 95 20\n");
+  BOOST_TEST(ids("gpt2-default --ids --max-length 17 --prompts " + weft.path("prompts")) ==
+             "64 31 90 73 14 67\n91 95 20 76 23 67\n");
 }
 
 BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
-  const RunFolder run;
-  const std::string goldens = std::string(WEFT_FIXTURES) + "/goldens/";
-  const auto outcome = [&](const std::string& arguments) {
-    const std::string command = std::string(WEFT_PROGRAM) + " generate " + goldens + arguments +
-                                " >" + run.file("ids") + " 2>" + run.file("err") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  };
+  const Shell weft;
   const std::string gpt = "gpt2-default --ids --prompt-ids \"19 94 70 44 46\" ";
+  const auto outcome = [&](const std::string& arguments) {
+    return weft("generate " + kGoldens + arguments);
+  };
   const auto ids = [&](const std::string& arguments) {
-    const int code = outcome(arguments);
-    BOOST_TEST_INFO(arguments + ": " + run.error());
-    BOOST_REQUIRE_EQUAL(code, 0);
-    return read_text_file(run.file("ids"));
+    const Outcome found = outcome(arguments);
+    BOOST_TEST_INFO(arguments + ": " + found.err);
+    BOOST_REQUIRE_EQUAL(found.code, 0);
+    return found.out;
   };
   // Greedy goes on 59 59 59 59 59 59 55 67.
   BOOST_TEST(ids(gpt + "--tokens 2") == "19 94 70 44 46 59 59\n");
@@ -201,9 +158,7 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   BOOST_TEST(ids(t5 + "--prompt-ids \"47 41 81 99 76\"") == "0 9 21 54\n0 26 54\n");
 
   const auto refuses = [&](const std::string& arguments, const std::string& message) {
-    BOOST_TEST(outcome(arguments) == 2, arguments);
-    BOOST_TEST_INFO(run.error());
-    BOOST_TEST(run.error().find(message) != std::string::npos);
+    check_error(outcome(arguments), 2, message);
   };
   refuses(gpt + "--greedy --temperature 2", "--greedy draws nothing");
   refuses(gpt + "--greedy --beams 2", "--greedy is one beam");
@@ -222,39 +177,30 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--prompt a", "a folder's model reads and writes ids");
   refuses(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
   refuses(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
-  BOOST_TEST(outcome(t5 + "--slide") == 1);
-  BOOST_TEST(run.error().find("slide is for decoders") != std::string::npos);
-  BOOST_TEST(outcome(gpt + "--forbid-ids 999") == 1);
-  BOOST_TEST(run.error().find("the id 999 is outside the vocabulary of 101") != std::string::npos);
+  check_error(outcome(t5 + "--slide"), 1, "slide is for decoders");
+  check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
 }
 
 BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
-  const RunFolder run;
+  const Shell weft;
   const auto score = [&](const std::string& arguments) {
-    const std::string command = std::string(WEFT_PROGRAM) + " score " + WEFT_FIXTURES +
-                                "/goldens/" + arguments + " >" + run.file("out") + " 2>" +
-                                run.file("err") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return weft("score " + kGoldens + arguments);
   };
   // The reference's beam: the score of 2 ids after 4, times their length 6 without the end.
-  BOOST_REQUIRE_EQUAL(
-      score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\""), 0);
-  const std::string out = read_text_file(run.file("out"));
+  const std::string out =
+      score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\"").out;
   BOOST_TEST(out.starts_with("14 "));
-  BOOST_TEST(out.find("\n67 ") != std::string::npos);
-  BOOST_TEST(out.find("of 2 ids, perplexity ") != std::string::npos);
+  BOOST_TEST(contains(out, "\n67 "));
+  BOOST_TEST_REQUIRE(contains(out, "of 2 ids, perplexity "));
   const double total = std::stod(out.substr(out.find("total") + 5));
   BOOST_TEST(std::abs(total - -0.33726427 * 6) < 1e-4);  // its padding counts as length there
-  BOOST_REQUIRE_EQUAL(score("gpt2-default --continuation-ids \"14 67\" --continuation-ids "
-                            "\"5 6 7\""),
-                      0);
-  BOOST_TEST(read_text_file(run.file("out")).find("\n---\n6 ") != std::string::npos);
-  BOOST_REQUIRE_EQUAL(score("t5-v1.1-default --prompt-ids \"1 2\" --continuation-ids 9"), 0);
+  const Outcome two =
+      score("gpt2-default --continuation-ids \"14 67\" --continuation-ids \"5 6 7\"");
+  BOOST_TEST(two.code == 0);
+  BOOST_TEST(contains(two.out, "\n---\n6 "));
+  BOOST_TEST(score("t5-v1.1-default --prompt-ids \"1 2\" --continuation-ids 9").code == 0);
   const auto refuses = [&](const std::string& arguments, const std::string& message) {
-    BOOST_TEST(score(arguments) == 2, arguments);
-    BOOST_TEST_INFO(run.error());
-    BOOST_TEST(run.error().find(message) != std::string::npos);
+    check_error(score(arguments), 2, message);
   };
   refuses("gpt2-default", "given by --continuation or --continuation-ids");
   refuses("gpt2-default --continuation a", "give --prompt-ids and --continuation-ids");

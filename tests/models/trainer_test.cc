@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include "weft/models/train/evaluate.h"
 #include "weft/models/train/model_file.h"
 #include "weft/models/train/training_step.h"
+#include "weft/tests/models/folder.h"
 
 namespace weft {
 namespace {
@@ -46,20 +45,6 @@ TrainSettings settings() {
   s.save_every = 4;
   return s;
 }
-
-class Files {
- public:
-  Files()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("weft_trainer_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~Files() { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
 
 /// Trains `model` until the end or `stop_after`, saving to `path`.
 TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t stop_after = 0,
@@ -98,7 +83,7 @@ LanguageModel fresh() {
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
-  const Files files;
+  const testing::Folder files("trainer");
   LanguageModel straight = fresh();
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
   BOOST_TEST(!whole.stopped);
@@ -124,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
 }
 
 BOOST_AUTO_TEST_CASE(training_learns) {
-  const Files files;
+  const testing::Folder files("trainer");
   const auto tokenizer = CharacterTokenizer::from_text(text());
   TrainSettings s = settings();
   s.steps = 60;
@@ -144,7 +129,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
 }
 
 BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
-  const Files files;
+  const testing::Folder files("trainer");
   LanguageModel model = fresh();
   {
     Session session(*model.graph, model.store, {.seed = 1, .threads = 1});
@@ -211,7 +196,7 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
   BOOST_CHECK_THROW(load_language_model("/nowhere/m.weft"), IoError);
-  const Files files;
+  const testing::Folder files("trainer");
   Graph g;
   Program p("p");
   p.output("y", g.input("x", DType::f32, {}) + 1.0);

@@ -1,75 +1,32 @@
 // weft train vit, classify and evaluate as their users see them.
-#include <sys/wait.h>
-
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <string>
 
-#include "weft/models/data/text.h"
+#include "program_shell.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-/// Runs the program in a folder with a small data set: digits.tra, digits.tes of two classes, light
-/// above or below, and a picture.
-class Program {
- public:
-  Program() : folder_("vit_program") {
-    std::string train, test;
-    for (int i = 0; i < 60; ++i) {
-      std::string line;
-      for (int p = 0; p < 16; ++p) {
-        const bool light = (p < 8) == (i % 2 == 0);
-        line += std::to_string((light ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
-      }
-      (i < 40 ? train : test) += line + std::to_string(i % 2) + "\n";
+/// Writes a small data set: digits.tra, digits.tes of two classes, light above or below; and a
+/// picture.
+void write_digits(const Shell& weft) {
+  std::string train, test;
+  for (int i = 0; i < 60; ++i) {
+    std::string line;
+    for (int p = 0; p < 16; ++p) {
+      const bool light = (p < 8) == (i % 2 == 0);
+      line += std::to_string((light ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
     }
-    folder_.write("data/digits.tra", train);
-    folder_.write("data/digits.tes", test);
-    // 4 x 4: two rows of 40, two of 220.
-    folder_.write(
-        "picture.png",
-        testing::unhex(
-            "89504e470d0a1a0a0000000d49484452000000040000000408000000008c9ac1a200000016494441"
-            "54789c63d4606060606260606060bc036301000b0e010bacd309100000000049454e44ae426082"));
+    (i < 40 ? train : test) += line + std::to_string(i % 2) + "\n";
   }
-  std::string path(const std::string& name) const { return folder_.path(name); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    return folder_.write(name, bytes);
-  }
-  Outcome operator()(const std::string& arguments) const {
-    const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
-                                " 2>" + path("err") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
-            read_text_file(path("err"))};
-  }
-
- private:
-  testing::Folder folder_;
-};
-
-void check_error(const Outcome& outcome, int code, const std::string& part) {
-  BOOST_TEST_CONTEXT(outcome.err) {
-    BOOST_TEST(outcome.code == code);
-    BOOST_TEST(outcome.err.starts_with("weft: "));
-    BOOST_TEST(outcome.err.find(part) != std::string::npos);
-  }
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string last_line(std::string text) {
-  if (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+  weft.write("data/digits.tra", train);
+  weft.write("data/digits.tes", test);
+  // 4 x 4: two rows of 40, two of 220.
+  weft.write("picture.png",
+             testing::unhex(
+                 "89504e470d0a1a0a0000000d49484452000000040000000408000000008c9ac1a200000016494441"
+                 "54789c63d4606060606260606060bc036301000b0e010bacd309100000000049454e44ae426082"));
 }
 
 const std::string kTiny =
@@ -77,7 +34,8 @@ const std::string kTiny =
     " --warmup 2 --lr 0.01 --eval-every 10 --padding 0 --shift 0 --rotation 0 --threads 2";
 
 BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
-  const Program weft;
+  const Shell weft;
+  write_digits(weft);
   const std::string data = " --data " + weft.path("data");
   const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
   const Outcome trained = weft("train vit --steps 40" + data + " --out " + model + kTiny);
@@ -116,7 +74,8 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
 }
 
 BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
-  const Program weft;
+  const Shell weft;
+  write_digits(weft);
   const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");
   check_error(weft("train vit" + out), 2, "--data is required");
   check_error(weft("train vit" + data), 2, "--out is required");
