@@ -18,6 +18,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// From here on, what the last pages of a block of its own would waste or read slowly does not
+// count.
+constexpr std::size_t kLarge = 8 * kHugePage;
 
 // What an empty mapping points to: callers may form a range from any non-null pointer.
 constexpr std::byte kNothing[1] = {};
@@ -53,6 +56,33 @@ std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
   buffer->bytes_ = bytes;
   buffer->owned_ = true;
   return buffer;
+}
+
+std::vector<std::shared_ptr<Buffer>> Buffer::allocate_together(std::span<const std::size_t> bytes) {
+  constexpr std::size_t kPage = 4096;
+  const auto place = [](std::size_t end, std::size_t size) {
+    const std::size_t alignment = size < kPage ? kTensorAlignment : kPage;
+    return (end + alignment - 1) / alignment * alignment;
+  };
+  std::size_t total = 0;
+  for (const std::size_t size : bytes) {
+    if (size < kLarge) total = place(total, size) + size;
+  }
+  std::shared_ptr<Buffer> block;
+  std::size_t end = 0;
+  std::vector<std::shared_ptr<Buffer>> result;
+  result.reserve(bytes.size());
+  for (const std::size_t size : bytes) {
+    if (size >= kLarge) {
+      result.push_back(allocate(size));
+      continue;
+    }
+    if (block == nullptr) block = allocate(total);
+    const std::size_t begin = place(end, size);
+    result.push_back(borrow(block->data() + begin, size, block, true));
+    end = begin + size;
+  }
+  return result;
 }
 
 std::shared_ptr<Buffer> Buffer::borrow(void* data, std::size_t bytes,

@@ -100,6 +100,16 @@ Tensor Tensor::empty(DType dtype, Sizes sizes) {
   return view(dtype, std::move(sizes), std::move(buffer));
 }
 
+std::vector<Tensor> Tensor::empty_together(const std::vector<std::pair<DType, Sizes>>& types) {
+  std::vector<std::size_t> bytes;
+  for (const auto& [dtype, sizes] : types) bytes.push_back(byte_count(dtype, sizes));
+  auto buffers = Buffer::allocate_together(bytes);
+  std::vector<Tensor> result;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    result.push_back(view(types[i].first, types[i].second, std::move(buffers[i])));
+  return result;
+}
+
 Tensor Tensor::zeros(DType dtype, Sizes sizes) {
   Tensor t = empty(dtype, std::move(sizes));
   std::memset(t.mutable_raw(), 0, t.bytes());
@@ -108,11 +118,15 @@ Tensor Tensor::zeros(DType dtype, Sizes sizes) {
 
 Tensor Tensor::full(DType dtype, Sizes sizes, double value) {
   Tensor t = empty(dtype, std::move(sizes));
-  visit_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    std::fill_n(reinterpret_cast<T*>(t.mutable_raw()), t.numel(), convert<T>(value));
-  });
+  t.fill(value);
   return t;
+}
+
+void Tensor::fill(double value) {
+  visit_dtype(dtype_, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::fill_n(reinterpret_cast<T*>(mutable_raw()), numel_, convert<T>(value));
+  });
 }
 
 Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/core/dtype.h"
@@ -21,6 +22,10 @@ class Buffer {
   /// Fresh memory, 64-byte aligned, not initialised; blocks of 2 MiB and more ask for huge pages.
   /// Zero bytes give a valid pointer. Throws StateError where there is no memory.
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
+  /// As allocate() for each of `bytes`, but those below 16 MiB lie in one block, which they keep
+  /// alive together: matrices that are read one after the other then share huge pages, which is up
+  /// to twice as fast as small pages of their own.
+  static std::vector<std::shared_ptr<Buffer>> allocate_together(std::span<const std::size_t> bytes);
   /// Memory that somebody else keeps alive; `owner` (may be null) is released with the buffer.
   static std::shared_ptr<Buffer> borrow(void* data, std::size_t bytes,
                                         std::shared_ptr<const void> owner, bool writable);
@@ -67,6 +72,8 @@ class Tensor {
   Tensor() = default;
 
   static Tensor empty(DType dtype, Sizes sizes);
+  /// One for each pair, in memory as Buffer::allocate_together gives it.
+  static std::vector<Tensor> empty_together(const std::vector<std::pair<DType, Sizes>>& types);
   static Tensor zeros(DType dtype, Sizes sizes);
   /// Every element `value`, converted to `dtype`.
   static Tensor full(DType dtype, Sizes sizes, double value);
@@ -126,6 +133,9 @@ class Tensor {
 
   /// Element `index` of the flattened tensor as a double, whatever the dtype.
   double at(std::int64_t index) const;
+  /// Makes every element `value`, converted to the dtype. Throws StateError where the buffer is
+  /// read-only.
+  void fill(double value);
   /// Same data, other sizes with as many elements.
   Tensor reshape(Sizes sizes) const;
   Tensor clone() const;

@@ -11,7 +11,9 @@ namespace {
 /// Checks one group of 13 operands that starts at `base`.
 class Checker {
  public:
-  Checker(const InferContext& context, int base) : c_(context), base_(base) {}
+  /// `narrow`: q is f32, k and v are bf16.
+  Checker(const InferContext& context, int base, bool narrow = false)
+      : c_(context), base_(base), narrow_(narrow) {}
 
   void check() {
     check_attributes();
@@ -53,10 +55,12 @@ class Checker {
   }
 
   void check_queries_and_keys() const {
-    c_.require_floating(base_ + kQ, "q");
-    for (const auto& [operand, name] : {std::pair{kQ, "q"}, {kK, "k"}, {kV, "v"}}) {
+    narrow_ ? c_.require_dtype(base_ + kQ, DType::f32, "q") : c_.require_floating(base_ + kQ, "q");
+    const DType keys = narrow_ ? DType::bf16 : type(kQ).dtype;
+    c_.require_rank(base_ + kQ, 4, "q");
+    for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
       c_.require_rank(base_ + operand, 4, name);
-      c_.require_dtype(base_ + operand, type(kQ).dtype, name);
+      c_.require_dtype(base_ + operand, keys, name);
     }
     c_.require_equal(size(kQ, 0), size(kK, 0), "batch (axis 0) of q and k");
     c_.require_equal(size(kK, 0), size(kV, 0), "batch (axis 0) of k and v");
@@ -126,6 +130,7 @@ class Checker {
 
   const InferContext& c_;
   int base_;
+  bool narrow_;
 };
 
 double attention_flops(const KernelRequest& request, std::size_t base, double products) {
@@ -180,11 +185,19 @@ std::vector<AttributeSpec> attributes() {
 
 }  // namespace
 
-std::vector<ValueType> infer(const InferContext& c) {
-  Checker checker(c, 0);
+namespace {
+
+std::vector<ValueType> forward_types(Checker checker) {
   checker.check();
   const DType dtype = checker.type(kQ).dtype;
   return {{dtype, checker.out_shape()}, {dtype, checker.lse_shape()}};
+}
+
+}  // namespace
+
+std::vector<ValueType> infer(const InferContext& c) { return forward_types(Checker(c, 0)); }
+std::vector<ValueType> infer_narrow(const InferContext& c) {
+  return forward_types(Checker(c, 0, /*narrow=*/true));
 }
 
 std::vector<ValueType> infer_grad(const InferContext& c) {
@@ -243,6 +256,25 @@ void add_attention_ops(OpSet& ops) {
   forward.samples = attention_op::samples;
   forward.error_samples = attention_op::error_samples;
   ops.add(std::move(forward));
+
+  OpRecord narrow;
+  narrow.name = "attention_narrow";
+  narrow.doc =
+      "attention(q, cast(k, f32), cast(v, f32), ...) of f32 queries and bf16 keys and values, with "
+      "the same bits; what is read from memory is the half. Made by the pass `quantized`, for "
+      "inference.";
+  narrow.inputs = operands();
+  narrow.attributes = attention_op::attributes();
+  narrow.outputs = {"out", "lse"};
+  narrow.traits = Trait::random;
+  narrow.infer = attention_op::infer_narrow;
+  narrow.kernel = attention_op::kernel;
+  narrow.cost = attention_op::cost;
+  narrow.gradient = Gradient::none;
+  narrow.no_gradient_reason = "made after differentiation; differentiate attention and the casts";
+  narrow.samples = attention_op::narrow_samples;
+  narrow.error_samples = attention_op::narrow_error_samples;
+  ops.add(std::move(narrow));
 
   OpRecord backward;
   backward.name = "attention_grad";

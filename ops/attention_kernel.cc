@@ -26,6 +26,7 @@ class Problem {
       present_[i] = request.has_input(at);
       wide_[i] = present_[i] && request.inputs[at].dtype == DType::i64;
     }
+    narrow_ = request.inputs[base + kK].dtype == DType::bf16;
     args_.B = sizes(kQ)[0];
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
@@ -54,6 +55,7 @@ class Problem {
   }
 
   const AttentionArgs<T>& sizes() const { return args_; }
+  bool narrow() const { return narrow_; }
 
   AttentionArgs<T> bind(const KernelRun& run) const {
     AttentionArgs<T> a = args_;
@@ -63,8 +65,13 @@ class Problem {
     const auto values = [&](int i) { return static_cast<const T*>(pointer(i)); };
     const auto indices = [&](int i) { return IndexData{pointer(i), wide_[i]}; };
     a.q = values(kQ);
-    a.k = values(kK);
-    a.v = values(kV);
+    if (narrow_) {
+      a.narrow_k = static_cast<const BFloat16*>(pointer(kK));
+      a.narrow_v = static_cast<const BFloat16*>(pointer(kV));
+    } else {
+      a.k = values(kK);
+      a.v = values(kV);
+    }
     a.bias = values(kBias);
     a.mask = static_cast<const bool*>(pointer(kMask));
     a.offset_bias = values(kOffsetBias);
@@ -140,6 +147,7 @@ class Problem {
 
   AttentionArgs<T> args_;
   std::size_t base_;
+  bool narrow_ = false;
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
 };
@@ -157,8 +165,9 @@ double pairs_ns(const AttentionArgs<T>& a, double products) {
 
 /// Keys and values come from memory at about 10 bytes per ns, at least: what few queries cost.
 template <class T>
-double key_bytes_ns(const AttentionArgs<T>& a) {
-  return static_cast<double>(a.B * a.Hkv * a.Lk * (a.D + a.Dv)) * sizeof(T) / 10;
+double key_bytes_ns(const AttentionArgs<T>& a, bool narrow) {
+  const double size = narrow ? sizeof(BFloat16) : sizeof(T);
+  return static_cast<double>(a.B * a.Hkv * a.Lk * (a.D + a.Dv)) * size / 10;
 }
 
 template <class T>
@@ -169,14 +178,14 @@ Kernel make_forward(const KernelRequest& request) {
   const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock);
   Kernel kernel;
   kernel.check = problem.check();
-  kernel.slot_scratch = attention_scratch_bytes(a);
+  kernel.slot_scratch = attention_scratch_bytes(a, problem.narrow());
   // Somebody who wants lse alone is rare: the output then goes to scratch.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
   Phase phase;
   phase.chunks = chunk_count(units, 1);
-  phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a));
+  phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a, problem.narrow()));
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const AttentionArgs<T> args = problem.bind(run);
     T* out = want_out ? run.out<T>(0) : reinterpret_cast<T*>(run.shared_scratch);

@@ -27,12 +27,16 @@ inline constexpr int kGradFirst = 3;                     // g, out, lse
 inline constexpr int kGradLse = kGradFirst + kOperands;  // g_lse
 
 std::vector<ValueType> infer(const InferContext& c);
+/// Of bf16 keys and values: attention_narrow.
+std::vector<ValueType> infer_narrow(const InferContext& c);
 std::vector<ValueType> infer_grad(const InferContext& c);
 Kernel kernel(const KernelRequest& request);
 Kernel grad_kernel(const KernelRequest& request);
 std::vector<OpSample> samples();
+std::vector<OpSample> narrow_samples();
 std::vector<OpSample> grad_samples();
 std::vector<OpErrorSample> error_samples();
+std::vector<OpErrorSample> narrow_error_samples();
 std::vector<OpErrorSample> grad_error_samples();
 
 }  // namespace weft::attention_op

@@ -78,6 +78,20 @@ std::vector<OpSample> samples() {
   return all;
 }
 
+std::vector<OpSample> narrow_samples() {
+  std::vector<OpSample> all = samples();
+  OpSample token = basic({.lq = 1, .lk = 70, .d = 37, .dv = 65}, {{"causal", true}});
+  token.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {70, 41});
+  token.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {69, 40});
+  all.push_back(std::move(token));
+  all.push_back(basic({.h = 4, .lq = 66, .lk = 150, .d = 20, .dv = 16}));
+  for (OpSample& sample : all) {
+    for (const int operand : {kK, kV})
+      sample.inputs[operand] = sample.inputs[operand].to(DType::bf16);
+  }
+  return all;
+}
+
 std::vector<OpSample> grad_samples() {
   std::vector<OpSample> all;
   const OpRecord& forward = builtin_ops()->at("attention");
@@ -131,6 +145,18 @@ std::vector<OpErrorSample> error_samples() {
       wrong(kQ, q, "dropout 0.5 needs the operand key", {{"dropout", 0.5}}),
       wrong(kQ, q, "window must be positive, or 0 for none, but is -1",
             {{"window", std::int64_t{-1}}}),
+  };
+}
+
+std::vector<OpErrorSample> narrow_error_samples() {
+  const ValueType k{DType::bf16, {2, 2, 5, 6}}, v{DType::bf16, {2, 2, 5, 7}};
+  const Attributes attributes{{"scale", 1.0}};
+  return {
+      {legal(), attributes, "k must be bf16, but is f32"},
+      {{{DType::f64, {2, 4, 3, 6}}, k, v}, attributes, "q must be f32, but is f64"},
+      {{{DType::f32, {2, 4, 3, 6}}, k, {DType::f32, {2, 2, 5, 7}}},
+       attributes,
+       "v must be bf16, but is f32"},
   };
 }
 

@@ -15,7 +15,7 @@ const std::vector<Pass>& default_passes() {
       {"inline", "replaces calls by the bodies of their functions", inline_calls},
       {"fold", "evaluates nodes whose operands are constants", fold_constants},
       {"simplify", "removes operations that change nothing", simplify},
-      {"quantized", "products with weights in fewer bits read those bits", fold_quantized},
+      {"quantized", "reads weights, keys and values in fewer bits as they are", fold_quantized},
       {"join_head", "joins the last linear layer and its cross-entropy", join_head},
       {"accumulate", "adds rows to a sum instead of beside it", accumulate},
       {"narrow", "keeps what only products at medium read as bfloat16", narrow_activations},

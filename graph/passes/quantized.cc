@@ -1,7 +1,8 @@
-// Products with weights in fewer bits read those bits, not floats made of them:
+// What reads weights, keys or values in fewer bits reads those bits, not floats made of them:
 //   matmul(x, dequantize(q, scale))       -> quantized_matmul(x, q, scale)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
 //   take(cast(w), index)                  -> cast(take(w, index)), where the cast widens
+//   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...) of bf16 k and v
 // The first sums in another order than matmul, so that the last bits may differ; the others keep
 // every bit.
 #include "weft/graph/passes/pipeline.h"
@@ -44,6 +45,21 @@ Value take_narrow(const Node& node, const Value& w, const Value& index, Graph& t
   return target.apply("cast", {rows}, w.node().attributes(), {}).output(0);
 }
 
+bool is_widened(const Value& v) {
+  return is(v, "cast") && v.dtype() == DType::f32 && v.node().input(0).dtype() == DType::bf16;
+}
+
+std::vector<Value> attend_narrow(const Node& node, const std::vector<Value>& inputs,
+                                 Graph& target) {
+  const Value k = inputs[1], v = inputs[2];
+  if (!is_widened(k) || !is_widened(v)) return {};
+  std::vector<Value> operands = inputs;
+  operands[1] = k.node().input(0);
+  operands[2] = v.node().input(0);
+  Node& made = target.apply("attention_narrow", std::move(operands), node.attributes(), {});
+  return {made.output(0), made.output(1)};
+}
+
 Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   if (node.instance() != 0) return {};
   if (node.op().name == "matmul") return multiply_quantized(node, inputs, target);
@@ -60,6 +76,8 @@ Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target)
 Module fold_quantized(Module module, const PassOptions&) {
   CloneOptions options;
   options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {
+    if (node.op().name == "attention" && node.instance() == 0)
+      return attend_narrow(node, inputs, target);
     const Value value = rewrite(node, inputs, target);
     return value.defined() ? std::vector<Value>{value} : std::vector<Value>();
   };

@@ -73,23 +73,25 @@ void check(const VariableInfo& info) {
 
 }  // namespace
 
-Tensor initial_value(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed,
-                     Workers& workers) {
+void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& workers,
+                        Tensor& value) {
   check(info);
   const Initializer& init = info.initializer;
   const std::uint64_t key = stable_hash(info.name, seed);
   if (init.kind == Initializer::Kind::key) {
-    if (info.type.dtype != DType::i64 || sizes != Sizes{2}) {
-      throw ArgumentError(fmt::format("key '{}' is {}{}; a random key is i64[2]", info.name,
-                                      dtype_name(info.type.dtype), to_string(sizes)));
+    if (value.dtype() != DType::i64 || value.sizes() != Sizes{2}) {
+      throw ArgumentError(
+          fmt::format("key '{}' is {}; a random key is i64[2]", info.name, value.type_str()));
     }
-    return Tensor::of<std::int64_t>({2}, {static_cast<std::int64_t>(key), 0});
+    auto* out = value.mutable_data<std::int64_t>();
+    out[0] = static_cast<std::int64_t>(key);
+    out[1] = 0;
+    return;
   }
   if (init.kind == Initializer::Kind::constant) {
-    return init.a == 0 ? Tensor::zeros(info.type.dtype, sizes)
-                       : Tensor::full(info.type.dtype, sizes, init.a);
+    value.fill(init.a);
+    return;
   }
-  Tensor value = Tensor::empty(info.type.dtype, sizes);
   const std::int64_t blocks = (value.numel() + 3) / 4;
   const std::int64_t chunks = chunk_count(blocks, 4096);
   visit_dtype(info.type.dtype, [&](auto tag) {
@@ -106,7 +108,6 @@ Tensor initial_value(const VariableInfo& info, const Sizes& sizes, std::uint64_t
       }
     });
   });
-  return value;
 }
 
 }  // namespace weft

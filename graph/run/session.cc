@@ -79,12 +79,15 @@ struct Session::Impl {
 
   void initialise() {
     const std::vector<Variable> variables = graph.variables();
-    for (; initialised < variables.size(); ++initialised) {
-      const VariableInfo& info = variables[initialised].info();
+    std::vector<StoreAccess::Wanted> shared, mine;
+    for (std::size_t v = initialised; v < variables.size(); ++v) {
+      const VariableInfo& info = variables[v].info();
       if (info.kind == VariableKind::cache) continue;
-      StoreAccess(home(info))
-          .ensure(info, variable_sizes(info, {}), options.seed, executor.workers());
+      (&home(info) == &own ? mine : shared).push_back({info, variable_sizes(info, {})});
     }
+    StoreAccess(*store).ensure(shared, options.seed, executor.workers());
+    StoreAccess(own).ensure(mine, options.seed, executor.workers());
+    initialised = variables.size();
   }
 
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
@@ -112,11 +115,12 @@ struct Session::Impl {
   }
 
   void make_caches(const CompiledProgram& c, const Bindings& bindings) {
+    std::vector<StoreAccess::Wanted> caches;
     for (const auto& use : c.variables) {
-      if (use.info.kind != VariableKind::cache || own.contains(use.info.name)) continue;
-      StoreAccess(own).ensure(use.info, variable_sizes(use.info, bindings), options.seed,
-                              executor.workers());
+      if (use.info.kind == VariableKind::cache && !own.contains(use.info.name))
+        caches.push_back({use.info, variable_sizes(use.info, bindings)});
     }
+    StoreAccess(own).ensure(caches, options.seed, executor.workers());
   }
 
   // The tensors of the outputs: the caller's, or ours.

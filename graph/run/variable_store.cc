@@ -133,22 +133,34 @@ std::size_t VariableStore::bytes() const {
   return total;
 }
 
-void StoreAccess::ensure(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed,
+void StoreAccess::ensure(const std::vector<Wanted>& variables, std::uint64_t seed,
                          Workers& workers) {
   const auto lock = write_lock();
-  const auto it = store_.index_.find(info.name);
-  if (it == store_.index_.end()) {
-    Tensor value = initial_value(info, sizes, seed, workers);
-    store_.index_.emplace(info.name, store_.entries_.size());
-    store_.entries_.push_back({info.name, info.kind, std::move(value), 0});
-    return;
+  std::vector<const Wanted*> absent;
+  std::vector<std::pair<DType, Sizes>> types;
+  for (const Wanted& wanted : variables) {
+    const auto& [info, sizes] = wanted;
+    const auto it = store_.index_.find(info.name);
+    if (it == store_.index_.end()) {
+      absent.push_back(&wanted);
+      types.emplace_back(info.type.dtype, sizes);
+      continue;
+    }
+    const VariableStore::Entry& e = store_.entries_[it->second];
+    if (e.kind != info.kind || e.value.dtype() != info.type.dtype || e.value.sizes() != sizes) {
+      throw StateError(
+          fmt::format("variable '{}' is a {} {}{} in the graph, but a {} {} in the store",
+                      info.name, variable_kind_name(info.kind), dtype_name(info.type.dtype),
+                      to_string(sizes), variable_kind_name(e.kind), e.value.type_str()));
+    }
   }
-  const VariableStore::Entry& e = store_.entries_[it->second];
-  if (e.kind != info.kind || e.value.dtype() != info.type.dtype || e.value.sizes() != sizes) {
-    throw StateError(
-        fmt::format("variable '{}' is a {} {}{} in the graph, but a {} {} in the store", info.name,
-                    variable_kind_name(info.kind), dtype_name(info.type.dtype), to_string(sizes),
-                    variable_kind_name(e.kind), e.value.type_str()));
+  std::vector<Tensor> values = Tensor::empty_together(types);
+  for (std::size_t i = 0; i < absent.size(); ++i)
+    fill_initial_value(absent[i]->info, seed, workers, values[i]);
+  for (std::size_t i = 0; i < absent.size(); ++i) {
+    const VariableInfo& info = absent[i]->info;
+    store_.index_.emplace(info.name, store_.entries_.size());
+    store_.entries_.push_back({info.name, info.kind, std::move(values[i]), 0});
   }
 }
 

@@ -17,12 +17,12 @@
 
 namespace weft {
 
-/// The start value of a variable: a function of its initialiser, dtype, sizes, name and `seed`
-/// only. Element i draws from word i of a Philox stream keyed by stable_hash(name, seed), in
-/// double, then rounds to the dtype. A key becomes {stable_hash(name, seed), 0}. Throws
+/// Fills `value` with the start value of a variable: a function of its initialiser, dtype, sizes,
+/// name and `seed` only. Element i draws from word i of a Philox stream keyed by stable_hash(name,
+/// seed), in double, then rounds to the dtype. A key becomes {stable_hash(name, seed), 0}. Throws
 /// ArgumentError where the initialiser does not suit the dtype or its parameters make no sense.
-Tensor initial_value(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed,
-                     Workers& workers);
+void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& workers,
+                        Tensor& value);
 
 /// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots:
 /// an update of a variable whose tensor somebody else holds (or whose memory is read-only, as that
@@ -93,9 +93,13 @@ class StoreAccess {
  public:
   explicit StoreAccess(VariableStore& store) : store_(store) {}
 
-  /// Adds the variable with its start value if it is absent; else checks kind, dtype and sizes
-  /// (StateError naming both).
-  void ensure(const VariableInfo& info, const Sizes& sizes, std::uint64_t seed, Workers& workers);
+  struct Wanted {
+    VariableInfo info;
+    Sizes sizes;
+  };
+  /// Adds those variables that are absent, with their start values; of the others it checks kind,
+  /// dtype and sizes (StateError naming both).
+  void ensure(const std::vector<Wanted>& variables, std::uint64_t seed, Workers& workers);
   /// Makes `session` the writer; throws StateError if another one is.
   void become_writer(const void* session);
   void release_writer(const void* session);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "weft/core/error.h"
+#include "weft/graph/weights/narrow_caches.h"
 
 namespace weft {
 namespace {
@@ -99,7 +100,9 @@ Program copy_program(const Program& program, Cloner& cloner) {
   result.precision(program.precision());
   for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
   for (const auto& [variable, value] : program.given_updates()) {
-    result.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
+    cloner.copy(variable.value());  // declares it
+    const Variable kept = cloner.target().find_variable(variable.name());
+    result.update(kept, as_kept(cloner.copy(value), kept.dtype()), {});
   }
   return result;
 }

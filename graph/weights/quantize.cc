@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/graph/weights/matrices.h"
+#include "weft/graph/weights/narrow_caches.h"
 #include "weft/ops/quantized.h"
 
 namespace weft {
@@ -71,28 +72,21 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
   return result;
 }
 
-// Moves all tensors into one block of memory: a block of some MiB is made of huge pages, which read
-// up to twice as fast as the small pages of one matrix.
+// Moves all tensors together: they are read one after the other.
 void gather(std::vector<Tensors>& tensors) {
-  constexpr std::size_t kAlignment = 4096;
-  const auto round_up = [](std::size_t bytes) {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  };
-  std::size_t bytes = 0;
-  for (const Tensors& t : tensors) {
-    for (const Tensor* part : {&t.value, &t.scale})
-      bytes += part->defined() ? round_up(part->bytes()) : 0;
-  }
-  const auto block = Buffer::allocate(bytes);
-  std::size_t offset = 0;
+  std::vector<Tensor*> parts;
+  std::vector<std::pair<DType, Sizes>> types;
   for (Tensors& t : tensors) {
     for (Tensor* part : {&t.value, &t.scale}) {
       if (!part->defined()) continue;
-      Tensor moved = Tensor::view(part->dtype(), part->sizes(), block, offset);
-      std::memcpy(moved.mutable_raw(), part->raw(), part->bytes());
-      offset += round_up(part->bytes());
-      *part = std::move(moved);
+      parts.push_back(part);
+      types.emplace_back(part->dtype(), part->sizes());
     }
+  }
+  std::vector<Tensor> moved = Tensor::empty_together(types);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::memcpy(moved[i].mutable_raw(), parts[i]->raw(), parts[i]->bytes());
+    *parts[i] = std::move(moved[i]);
   }
 }
 
@@ -167,10 +161,12 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   target.share_symbols(source);
   for (const DimEquation& e : source.requirements()) target.require(e, {});
 
-  Cloner cloner(target);
+  Cloner cloner(
+      target, options.narrow_caches ? CloneOptions{.rewrite = keep_caches_narrow} : CloneOptions{});
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
+  if (options.narrow_caches) result.narrow_caches = declare_narrow_caches(source, cloner);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Variable& variable = chosen[i].variable;
     const std::size_t before = target.node_count();

@@ -25,6 +25,9 @@ struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;
   /// Names of the matrices to convert, with * and ? as in a shell.
   std::vector<std::string> patterns = {"*"};
+  /// Keeps f32 caches (keys and values of decoding) as bf16: half the bytes to read per token, and
+  /// each of them rounded once.
+  bool narrow_caches = false;
 };
 
 struct ConvertedWeight {
@@ -38,6 +41,7 @@ struct QuantizedModel {
   std::vector<Program> programs;
   std::shared_ptr<VariableStore> store;
   std::vector<ConvertedWeight> weights;  // in order of declaration
+  std::size_t narrow_caches = 0;         // how many caches became bf16
 };
 
 /// Copies of `programs` (all over one graph, before passes) in a graph of its own, over a store of

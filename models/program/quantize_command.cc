@@ -19,12 +19,13 @@ struct QuantizeArguments {
   std::string file, out, text;
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
+  bool narrow_caches = false;
   int threads = 0;
 };
 
 LanguageModel quantized(const LanguageModel& model, const QuantizeArguments& args,
                         std::vector<ConvertedWeight>& weights) {
-  QuantizeOptions options{.weights = args.weights};
+  QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
   std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
   const bool scores = model.programs.score.graph() != nullptr;
@@ -87,6 +88,11 @@ void add_quantize_command(CLI::App& app, Action& action) {
           [args](const std::string& name) { args->weights = parse_weight_format(name); },
           "bf16, int8 or int4 (default: int8)")
       ->check(CLI::IsMember({"bf16", "int8", "int4"}));
+  command
+      ->add_option_function<std::string>(
+          "--caches", [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
+          "how generating keeps keys and values: f32 or bf16 (default: f32)")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_option("--only", args->only, "convert only matrices of these names (*, ?)");
   command->add_option("--text", args->text,
                       "text of the training: perplexity of its validation part, before and after");

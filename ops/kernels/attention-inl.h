@@ -17,20 +17,23 @@ namespace weft {
 namespace HWY_NAMESPACE {
 
 /// s[r * stride + c] = score of query i0 + r and key j0 + c; -inf where the key is not visible.
+/// Narrow keys are read here by a single query only.
 template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                                  int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
                                  std::byte* gemm_scratch) {
   const T* q = a.q + a.query_row(b, h, i0) * a.D;
-  const T* k = a.k + a.key_row(b, h, j0) * a.D;
-  if (rows == 1 && a.engine == nullptr) {
-    single_query_scores(q, k, cols, a.D, s);
+  const int64_t key = a.key_row(b, h, j0);
+  if (a.narrow_k != nullptr) {
+    single_query_scores(q, a.narrow_k + key * a.D, cols, a.D, a.narrow_v + key * a.Dv, a.Dv, s);
+  } else if (rows == 1 && a.engine == nullptr) {
+    single_query_scores(q, a.k + key * a.D, cols, a.D, a.v + key * a.Dv, a.Dv, s);
   } else {
     kernels::gemm({.m = rows,
                    .n = cols,
                    .k = a.D,
                    .a = {q, a.D, 1},
-                   .b = {k, 1, a.D},
+                   .b = {a.k + key * a.D, 1, a.D},
                    .c = s,
                    .c_stride = stride,
                    .accumulate = false,

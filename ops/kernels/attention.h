@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/core/dtype.h"
 #include "weft/core/random.h"
 #include "weft/ops/kernels/gemm_engine.h"
 
@@ -36,6 +37,10 @@ template <class T>
 struct AttentionArgs {
   std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
+  /// In place of k and v, forward only: the same as bfloat16.
+  const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
+  /// Row of [B, Hkv, Lk, ...] that k and v begin with.
+  std::int64_t first_key_row = 0;
   const T* bias = nullptr;
   ScoreStrides bias_strides;
   const bool* mask = nullptr;
@@ -97,7 +102,7 @@ struct AttentionArgs {
   }
   /// Row of a [B, Hkv, Lk, ...] array, for query head h.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
-    return (b * Hkv + kv_head(h)) * Lk + j;
+    return (b * Hkv + kv_head(h)) * Lk + j - first_key_row;
   }
 };
 
@@ -111,9 +116,9 @@ struct AttentionGrads {
   T *drow_bias = nullptr, *dcol_bias = nullptr;
 };
 
-/// Bytes of scratch of one worker, on any CPU.
+/// Bytes of scratch of one worker, on any CPU; `narrow`: keys and values are bfloat16.
 template <class T>
-std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args, bool narrow);
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
 

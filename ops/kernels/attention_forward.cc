@@ -14,16 +14,54 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+template <class T>
+size_t score_bytes(const AttentionArgs<T>& a) {
+  return (static_cast<size_t>((kQueryBlock + 1) * a.Lk) * sizeof(T) + 63) / 64 * 64;
+}
+
+template <class T>
+void widen(const BFloat16* from, int64_t count, T* to) {
+  const Full<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) hn::StoreU(load_widened(d, from + x), d, to + x);
+  for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
+}
+
+/// The same operands with those narrow keys and values that queries [i0, i1) see as numbers of type
+/// T, in `wide`.
+template <class T>
+AttentionArgs<T> widened_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
+                              int64_t i1, T* wide) {
+  const auto keys = a.visible(b, i0, i1);
+  const int64_t count = keys.end - keys.begin, first = a.key_row(b, h, keys.begin);
+  AttentionArgs<T> result = a;
+  result.narrow_k = result.narrow_v = nullptr;
+  result.first_key_row = first;
+  result.k = wide;
+  result.v = wide + a.Lk * a.D;
+  if (count <= 0) return result;
+  widen(a.narrow_k + first * a.D, count * a.D, wide);
+  widen(a.narrow_v + first * a.Dv, count * a.Dv, wide + a.Lk * a.D);
+  return result;
+}
+
 /// Whole rows of scores at once: a row is normalised exactly once, and the value product is one
 /// GEMM.
 template <class T>
-void forward(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0, int64_t i1, T* out,
+void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int64_t i1, T* out,
              T* lse, std::byte* scratch) {
-  const int64_t rows = i1 - i0, stride = a.Lk;
+  const int64_t rows = i1 - i0, stride = args.Lk;
   T* s = reinterpret_cast<T*>(scratch);
   T* factor = s + kQueryBlock * stride;
-  std::byte* gemm_scratch =
-      scratch + (static_cast<size_t>((kQueryBlock + 1) * stride) * sizeof(T) + 63) / 64 * 64;
+  std::byte* gemm_scratch = scratch + score_bytes(args);
+  const bool single = rows == 1 && args.engine == nullptr;
+  AttentionArgs<T> widened_args;
+  if (args.narrow_k != nullptr && !single) {
+    widened_args = widened_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
+    gemm_scratch += (static_cast<size_t>(args.Lk * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
+  }
+  const AttentionArgs<T>& a = args.narrow_k != nullptr && !single ? widened_args : args;
   const auto keys = a.visible(b, i0, i1);
   const int64_t count = keys.end - keys.begin;
   T* target = out + a.query_row(b, h, i0) * a.Dv;
@@ -52,16 +90,17 @@ void forward(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0, int64_
     }
     if (a.engine != nullptr) row_drop_tiny(row, count);
   }
-  const T* values = a.v + a.key_row(b, h, keys.begin) * a.Dv;
-  if (rows == 1 && a.engine == nullptr) {
-    single_query_values(s, values, count, a.Dv, target);
+  const int64_t first = a.key_row(b, h, keys.begin) * a.Dv;
+  if (single) {
+    a.narrow_v != nullptr ? single_query_values(s, a.narrow_v + first, count, a.Dv, target)
+                          : single_query_values(s, a.v + first, count, a.Dv, target);
     return;
   }
   kernels::gemm({.m = rows,
                  .n = a.Dv,
                  .k = count,
                  .a = {s, stride, 1},
-                 .b = {values, a.Dv, 1},
+                 .b = {a.v + first, a.Dv, 1},
                  .c = target,
                  .c_stride = a.Dv,
                  .accumulate = false,
@@ -91,16 +130,18 @@ HWY_EXPORT(forward_f64);
 }  // namespace
 
 template <class T>
-std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
-  const std::size_t scores =
-      (static_cast<std::size_t>((kQueryBlock + 1) * args.Lk) * sizeof(T) + 63) / 64 * 64;
-  return scores +
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args, bool narrow) {
+  const auto rounded = [](std::int64_t elements) {
+    return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
+  };
+  const std::size_t wide = narrow ? rounded(args.Lk * (args.D + args.Dv)) : 0;
+  return rounded((kQueryBlock + 1) * args.Lk) + wide +
          std::max(
              kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
              kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
 }
-template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args);
-template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
+template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args, bool narrow);
+template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args, bool narrow);
 
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {

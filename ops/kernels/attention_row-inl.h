@@ -7,24 +7,39 @@
 #define WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
 #endif
 
+#include "weft/ops/kernels/gemm_pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
+// Keys and values are of type S: T, or bfloat16 of which every number is one of T.
+
+/// load_widened() of the first `count` elements; 0 behind them.
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened_part(D d, const hn::TFromD<D>* from, size_t count) {
+  return load_part(d, from, count);
+}
+template <class D, class S>
+requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened_part(D d, const S* from, size_t count) {
+  HWY_ALIGN hn::TFromD<D> buffer[hn::MaxLanes(d)] = {};
+  for (size_t i = 0; i < count; ++i) buffer[i] = widened(from[i]);
+  return hn::Load(d, buffer);
+}
+
 /// The dot product of q with one key of `size` elements, as one sum per lane.
-template <class T>
-HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const T* key, int64_t size) {
+template <class T, class S>
+HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   auto sum = hn::Zero(d);
   int64_t x = 0;
   for (; x + lanes <= size; x += lanes)
-    sum = hn::MulAdd(hn::LoadU(d, q + x), hn::LoadU(d, key + x), sum);
+    sum = hn::MulAdd(hn::LoadU(d, q + x), load_widened(d, key + x), sum);
   if (x < size) {
     const size_t rest = static_cast<size_t>(size - x);
-    sum = hn::MulAdd(load_part(d, q + x, rest), load_part(d, key + x, rest), sum);
+    sum = hn::MulAdd(load_part(d, q + x, rest), load_widened_part(d, key + x, rest), sum);
   }
   return sum;
 }
@@ -57,15 +72,25 @@ HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::V
 }
 #endif
 
-/// scores[j] = the dot product of q and key j of `count`, each of `size` contiguous elements.
+/// Asks for `count` elements, so that they are in the cache when they are read.
 template <class T>
-HWY_INLINE void single_query_scores(const T* q, const T* keys, int64_t count, int64_t size,
-                                    T* scores) {
+HWY_INLINE void fetch(const T* data, int64_t count) {
+  constexpr int64_t kLine = static_cast<int64_t>(64 / sizeof(T));
+  for (int64_t x = 0; x < count; x += kLine) __builtin_prefetch(data + x, 0, 2);
+}
+
+/// scores[j] = the dot product of q and key j of `count`, each of `size` contiguous elements. The
+/// `next` elements of `values`, which are needed afterwards, are fetched meanwhile: two streams
+/// from memory keep a core busier than one after the other.
+template <class T, class S>
+HWY_INLINE void single_query_scores(const T* q, const S* keys, int64_t count, int64_t size,
+                                    const S* values, int64_t width, T* scores) {
   int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == sizeof(float)) {
     for (; j + 4 <= count; j += 4) {
-      const T* k = keys + j * size;
+      const S* k = keys + j * size;
+      fetch(values + j * width, 4 * width);
       store_sums(key_product(q, k, size), key_product(q, k + size, size),
                  key_product(q, k + 2 * size, size), key_product(q, k + 3 * size, size),
                  scores + j);
@@ -76,8 +101,8 @@ HWY_INLINE void single_query_scores(const T* q, const T* keys, int64_t count, in
 }
 
 /// out[x] = sum over j of p[j] * values[j][x], in order of j; kVectors vectors of columns.
-template <int kVectors, class T>
-HWY_INLINE void value_columns(const T* p, const T* values, int64_t count, int64_t size, T* out) {
+template <int kVectors, class T, class S>
+HWY_INLINE void value_columns(const T* p, const S* values, int64_t count, int64_t size, T* out) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<Full<T>> sum[kVectors];
@@ -87,15 +112,15 @@ HWY_INLINE void value_columns(const T* p, const T* values, int64_t count, int64_
     const auto weight = hn::Set(d, p[j]);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v)
-      sum[v] = hn::MulAdd(weight, hn::LoadU(d, values + j * size + v * lanes), sum[v]);
+      sum[v] = hn::MulAdd(weight, load_widened(d, values + j * size + v * lanes), sum[v]);
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, out + v * lanes);
 }
 
 /// out[x] = sum over j of p[j] * values[j][x], in order of j, for x in [0, size).
-template <class T>
-HWY_INLINE void single_query_values(const T* p, const T* values, int64_t count, int64_t size,
+template <class T, class S>
+HWY_INLINE void single_query_values(const T* p, const S* values, int64_t count, int64_t size,
                                     T* out) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -109,7 +134,7 @@ HWY_INLINE void single_query_values(const T* p, const T* values, int64_t count, 
   const size_t rest = static_cast<size_t>(size - x);
   auto sum = hn::Zero(d);
   for (int64_t j = 0; j < count; ++j)
-    sum = hn::MulAdd(hn::Set(d, p[j]), load_part(d, values + j * size + x, rest), sum);
+    sum = hn::MulAdd(hn::Set(d, p[j]), load_widened_part(d, values + j * size + x, rest), sum);
   store_part(sum, d, out + x, rest);
 }
 

@@ -64,6 +64,30 @@ BOOST_AUTO_TEST_CASE(allocation_is_aligned) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tensors_together_share_a_block_that_lives_with_the_last_of_them) {
+  std::vector<Tensor> tensors = Tensor::empty_together({{DType::f32, {1000, 600}},
+                                                        {DType::i8, {3}},
+                                                        {DType::f64, {0}},
+                                                        {DType::f32, {5 << 20}},
+                                                        {DType::bf16, {7, 4096}}});
+  BOOST_REQUIRE(tensors.size() == 5u);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    Tensor& t = tensors[i];
+    BOOST_TEST(t.buffer()->bytes() == t.bytes());
+    BOOST_TEST(t.buffer().use_count() == 1);  // may be written in place
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(t.raw()) % kTensorAlignment == 0u);
+    std::memset(t.mutable_raw(), static_cast<int>(i) + 1, t.bytes());
+  }
+  // The small ones lie one behind the other, on pages of their own where they have several.
+  BOOST_TEST((tensors[4].raw() - tensors[0].raw()) == 4096 * 586);
+  BOOST_TEST((tensors[1].raw() - tensors[0].raw()) == 2400000);
+  BOOST_TEST((tensors[0].raw()[2399999] == std::byte{1}));
+  const Tensor last = tensors[4];
+  tensors.clear();
+  BOOST_TEST((last.raw()[0] == std::byte{5}));
+  BOOST_TEST(Tensor::empty_together({}).empty());
+}
+
 BOOST_AUTO_TEST_CASE(impossible_allocations) {
   BOOST_CHECK_EXCEPTION(Buffer::allocate(std::numeric_limits<std::size_t>::max()), StateError,
                         says("out of memory: cannot allocate 18446744073709551615 bytes"));

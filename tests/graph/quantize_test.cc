@@ -113,6 +113,73 @@ BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
   }
 }
 
+// A cache of keys and values that grows by what is fed, and moves its rows.
+struct Caching {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Program step{"step"}, move{"move"};
+
+  Caching() {
+    const Value x = graph.input("x", DType::f32, {2, 2, 1, 4});
+    const Value position = graph.input("position", DType::i64, {});
+    const Value rows = graph.input("rows", DType::i64, {2});
+    const Variable w =
+        graph.variable("w", DType::f32, {4, 4}, {.initializer = Initializer::normal(0.5)});
+    const Value zero = graph.scalar(DType::i64, 0);
+    const Value at = stack({zero, zero, position, zero}, 0);
+    Value all[2];
+    for (const char* name : {"keys", "values"}) {
+      const Variable cache = graph.variable(name, DType::f32, {2, 2, graph.dim("capacity"), 4},
+                                            {.kind = VariableKind::cache});
+      all[name == std::string("values")] = dynamic_update_slice(cache, x, at);
+      step.update(cache, all[name == std::string("values")]);
+      move.update(cache, take(cache, rows, 0));
+    }
+    const Value lengths = broadcast_to(position + 1, {2});
+    step.output("y", matmul(attention(x, all[0], all[1], {.lengths = lengths}), w));
+    Session(graph, store, {.seed = 3}).initialise();
+  }
+};
+
+BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
+  Caching net;
+  const QuantizedModel model = quantize({net.step, net.move}, *net.store,
+                                        {.weights = WeightFormat::bf16, .narrow_caches = true});
+  BOOST_TEST(model.narrow_caches == 2U);
+  for (const char* name : {"keys", "values"})
+    BOOST_TEST((model.graph->find_variable(name).dtype() == DType::bf16));
+  BOOST_TEST(quantize({net.step}, *net.store).narrow_caches == 0U);
+  // After passes nothing widens a cache.
+  for (const Program& program : model.programs) {
+    const Module module = run_passes(clone_program(program));
+    for (const Node* node : module.program.nodes()) {
+      if (node->op().name == "cast") BOOST_TEST((node->input(0).dtype() != DType::bf16));
+    }
+  }
+  BOOST_TEST(ops_after_passes(model.programs[0]).contains("attention_narrow"));
+
+  const QuantizedModel wide =
+      quantize({net.step, net.move}, *net.store, {.weights = WeightFormat::bf16});
+  Session narrow(*model.graph, model.store), plain(*model.graph, model.store, {.passes = false});
+  Session exact(*wide.graph, wide.store);
+  const RunOptions capacity{.dims = {{"capacity", 6}}};
+  for (std::int64_t position = 0; position < 6; ++position) {
+    if (position == 3) {
+      const NamedTensors rows = {{"rows", Tensor::of<std::int64_t>({2}, {1, 1})}};
+      narrow.run(model.programs[1], rows), plain.run(model.programs[1], rows);
+      exact.run(wide.programs[1], rows);
+    }
+    const NamedTensors feeds = {
+        {"x", sample_uniform({2, 2, 1, 4}, static_cast<std::uint32_t>(position))},
+        {"position", Tensor::scalar(DType::i64, static_cast<double>(position))}};
+    const Tensor y = narrow.run(model.programs[0], feeds, capacity)["y"];
+    BOOST_TEST(relative_error(y, plain.run(model.programs[0], feeds, capacity)["y"]) < 1e-6);
+    const double error = relative_error(y, exact.run(wide.programs[0], feeds, capacity)["y"]);
+    BOOST_TEST(error < 0.01);
+    BOOST_TEST(error > 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_as_they_are) {
   Net net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16});

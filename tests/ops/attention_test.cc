@@ -121,6 +121,32 @@ BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(narrow_keys_and_values_give_the_bits_of_widened_ones_on_every_target) {
+  const auto& ops = *builtin_ops();
+  testing::for_each_simd_target([&](const char*) {
+    std::vector<OpSample> samples = ops.at("attention_narrow").samples();
+    for (const std::int64_t size : {1, 5, 16, 33, 64, 150}) {
+      for (const std::int64_t queries : {1, 2, 70}) {
+        OpSample sample;
+        sample.inputs = operands(2, 4, 2, queries, 133, size, size + 3);
+        for (const int i : {1, 2}) sample.inputs[i] = sample.inputs[i].to(DType::bf16);
+        sample.inputs[10] = ints({133, 71});
+        sample.inputs[11] = ints({133 - queries, 0});
+        sample.attributes = {{"scale", 0.3}, {"causal", true}};
+        samples.push_back(std::move(sample));
+      }
+    }
+    for (const OpSample& sample : samples) {
+      std::vector<Tensor> wide = sample.inputs;
+      for (const int i : {1, 2}) wide[i] = wide[i].to(DType::f32);
+      const auto actual = evaluate_op(ops.at("attention_narrow"), sample.inputs, sample.attributes);
+      const auto expected = evaluate_op(ops.at("attention"), wide, sample.attributes);
+      BOOST_TEST(bitwise_equal(actual[0], expected[0]));
+      BOOST_TEST(bitwise_equal(actual[1], expected[1]));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
   std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});

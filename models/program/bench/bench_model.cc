@@ -102,7 +102,8 @@ int bench_decode(const DecodeBench& bench) {
   auto store = std::make_shared<VariableStore>();
   if (bench.weights) {
     Session(*graph, store, bench.common.session()).initialise();
-    QuantizedModel model = quantize({made.program}, *store, {.weights = *bench.weights});
+    QuantizedModel model =
+        quantize({made.program}, *store, {.weights = *bench.weights, .narrow_caches = true});
     graph = model.graph;
     store = model.store;
     made.program = model.programs.front();
@@ -141,6 +142,7 @@ int bench_decode(const DecodeBench& bench) {
                  {"batch", bench.batch},
                  {"context", bench.context},
                  {"weights", bench.weights ? weight_format_name(*bench.weights) : "f32"},
+                 {"caches", bench.weights ? "bf16" : "f32"},
                  {"precision", precision_name(bench.common.precision)},
                  {"threads", threads},
                  {"seconds_per_token", seconds},

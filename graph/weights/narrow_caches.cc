@@ -1,0 +1,52 @@
+#include "weft/graph/weights/narrow_caches.h"
+
+namespace weft {
+namespace {
+
+/// A value that was bf16 before a cast?
+bool is_widened(const Value& v) {
+  return v.defined() && v.node().op().name == "cast" && v.dtype() == DType::f32 &&
+         v.node().input(0).dtype() == DType::bf16;
+}
+
+Value cast_to(Value value, DType dtype) {
+  return value.graph().apply("cast", {value}, {{"dtype", dtype}}, {}).output(0);
+}
+
+}  // namespace
+
+std::size_t declare_narrow_caches(Graph& source, Cloner& cloner) {
+  Graph& target = cloner.target();
+  std::size_t count = 0;
+  for (const Variable& variable : source.variables()) {
+    const VariableInfo& info = variable.info();
+    if (info.kind != VariableKind::cache || info.type.dtype != DType::f32) continue;
+    const Variable narrow =
+        target.variable(info.name, ValueType{DType::bf16, info.type.shape},
+                        {.kind = VariableKind::cache, .initializer = info.initializer}, {});
+    target.copy_place(variable.value().node(), narrow.value().node());
+    cloner.set(variable.value(), cast_to(narrow.value(), DType::f32));
+    ++count;
+  }
+  return count;
+}
+
+std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>& inputs,
+                                      Graph& target) {
+  const std::string_view op = node.op().name;
+  const bool writes = op == "dynamic_update_slice";
+  if (node.instance() != 0 || (!writes && op != "take") || !is_widened(inputs[0])) return {};
+  std::vector<Value> operands = inputs;
+  operands[0] = inputs[0].node().input(0);
+  if (writes) operands[1] = as_kept(inputs[1], DType::bf16);
+  const Value narrow = target.apply(op, std::move(operands), node.attributes(), {}).output(0);
+  return {cast_to(narrow, DType::f32)};
+}
+
+Value as_kept(Value value, DType dtype) {
+  if (value.dtype() == dtype) return value;
+  if (is_widened(value) && dtype == DType::bf16) return value.node().input(0);
+  return cast_to(value, dtype);
+}
+
+}  // namespace weft
