@@ -17,6 +17,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_matmul_ops(*set);
     add_matmul_fused_ops(*set);
     add_quantized_ops(*set);
+    add_quantized_matmul_ops(*set);
     add_conv_ops(*set);
     add_pool_ops(*set);
     add_random_ops(*set);

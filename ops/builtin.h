@@ -18,6 +18,7 @@ void add_sort_ops(OpSet& ops);    // topk, sort
 void add_matmul_ops(OpSet& ops);
 void add_matmul_fused_ops(OpSet& ops);  // with elementwise steps on the product
 void add_quantized_ops(OpSet& ops);     // dequantize and what it is folded into
+void add_quantized_matmul_ops(OpSet& ops);
 void add_conv_ops(OpSet& ops);
 void add_pool_ops(OpSet& ops);
 void add_random_ops(OpSet& ops);   // random_*, dropout, key_*

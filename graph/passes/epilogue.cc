@@ -10,7 +10,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/passes/pipeline.h"
-#include "weft/ops/matmul_fused.h"
+#include "weft/ops/epilogue.h"
 #include "weft/ops/tile_program.h"
 
 namespace weft {
@@ -108,7 +108,8 @@ class Epilogues {
 
   bool is_product(const Value& v, const Node& user, Index at) const {
     const Node& p = v.node();
-    if (p.op().name != "matmul" || builtin_ops()->find("matmul") != &p.op()) return false;
+    if (p.op().name != "matmul" && p.op().name != "quantized_matmul") return false;
+    if (builtin_ops()->find(p.op().name) != &p.op()) return false;
     if (p.instance() != 0 || products_.contains(index_.at(&p))) return false;
     if (!(v.shape() == user.type(0).shape)) return false;
     const std::vector<Index>& readers = readers_.at(v);
@@ -130,7 +131,8 @@ class Epilogues {
 
   static void copy_moved(const Moved& moved, Node& node, Cloner& cloner) {
     const Node& matmul = moved.product.node();
-    std::vector<Value> operands = {cloner.copy(matmul.input(0)), cloner.copy(matmul.input(1))};
+    std::vector<Value> operands;
+    for (const Value& v : matmul.inputs()) operands.push_back(cloner.copy(v));
     for (Index k = 0; k < node.inputs().size(); ++k) {
       if (static_cast<int>(k) != moved.input) operands.push_back(cloner.copy(node.inputs()[k]));
     }
@@ -138,8 +140,8 @@ class Epilogues {
     attributes.set("program", moved.steps.str());
     Graph& target = cloner.target();
     const Index before = target.node_count();
-    Node& made = target.apply("matmul_fused", std::move(operands), std::move(attributes),
-                              matmul.graph().location(matmul));
+    Node& made = target.apply(matmul.op().name + "_fused", std::move(operands),
+                              std::move(attributes), matmul.graph().location(matmul));
     if (target.node_count() != before) target.copy_place(matmul, made);
     cloner.set(moved.product, made.output(0));
     for (Index r = 0; r < moved.steps.results.size(); ++r) {
@@ -159,7 +161,9 @@ class Epilogues {
 }  // namespace
 
 Module move_epilogues(Module module, const PassOptions&) {
-  if (module.graph->ops().find("matmul_fused") == nullptr) return module;
+  for (const char* op : {"matmul_fused", "quantized_matmul_fused"}) {
+    if (module.graph->ops().find(op) == nullptr) return module;
+  }
   CloneOptions options;
   options.copy_first = [&](Cloner& cloner) { Epilogues(module.program).copy(cloner); };
   return clone_program(module.program, options);

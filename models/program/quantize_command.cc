@@ -23,36 +23,42 @@ struct QuantizeArguments {
   int threads = 0;
 };
 
-LanguageModel quantized(const LanguageModel& model, const QuantizeArguments& args,
-                        std::vector<ConvertedWeight>& weights) {
+struct Converted {
+  LanguageModel model;
+  std::vector<ConvertedWeight> weights;
+  std::size_t narrow_caches = 0;
+};
+
+Converted quantized(const LanguageModel& model, const QuantizeArguments& args) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
   std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
   const bool scores = model.programs.score.graph() != nullptr;
   if (scores) programs.push_back(model.programs.score);
   QuantizedModel made = quantize(programs, *model.store, options);
-  weights = std::move(made.weights);
   LanguageModel result = model;
   result.graph = made.graph;
   result.programs = {Program("train"), made.programs[0], made.programs[1],
                      scores ? made.programs[2] : Program("score")};
   result.store = made.store;
-  return result;
+  return {std::move(result), std::move(made.weights), made.narrow_caches};
 }
 
-void print_sizes(const LanguageModel& before, const LanguageModel& after,
-                 const std::vector<ConvertedWeight>& weights, const QuantizeArguments& args) {
+void print_sizes(const LanguageModel& before, const Converted& made,
+                 const QuantizeArguments& args) {
   double converted_before = 0, converted_after = 0;
-  for (const ConvertedWeight& w : weights) {
+  for (const ConvertedWeight& w : made.weights) {
     converted_before += static_cast<double>(w.bytes_before);
     converted_after += static_cast<double>(w.bytes_after);
   }
-  fmt::print("matrices  {} of them as {}: {} -> {}\n", weights.size(),
+  fmt::print("matrices  {} of them as {}: {} -> {}\n", made.weights.size(),
              weight_format_name(args.weights), short_bytes(converted_before),
              short_bytes(converted_after));
+  if (made.narrow_caches > 0)
+    fmt::print("caches    {} of keys and values as bf16\n", made.narrow_caches);
   fmt::print("variables {} -> {} (what only training needs is gone)\n",
              short_bytes(static_cast<double>(before.store->bytes())),
-             short_bytes(static_cast<double>(after.store->bytes())));
+             short_bytes(static_cast<double>(made.model.store->bytes())));
   fmt::print("files     {} {} -> {} {}\n", args.file,
              short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), args.out,
              short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
@@ -60,13 +66,12 @@ void print_sizes(const LanguageModel& before, const LanguageModel& after,
 
 int run(const QuantizeArguments& args) {
   const LanguageModel before = load_language_model(args.file);
-  std::vector<ConvertedWeight> weights;
-  const LanguageModel after = quantized(before, args, weights);
-  save_language_model(args.out, after);
-  print_sizes(before, after, weights, args);
+  const Converted made = quantized(before, args);
+  save_language_model(args.out, made.model);
+  print_sizes(before, made, args);
   if (args.text.empty()) return 0;
   const double loss_before = validation_loss(before, args.text, args.threads);
-  const double loss_after = validation_loss(after, args.text, args.threads);
+  const double loss_after = validation_loss(made.model, args.text, args.threads);
   fmt::print("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
              std::exp(loss_before), std::exp(loss_after),
              100 * (std::exp(loss_after - loss_before) - 1), loss_before, loss_after);

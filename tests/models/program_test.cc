@@ -158,6 +158,13 @@ BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
   const Outcome some = weft("quantize " + model + " --out " + weft.path("some.weft") +
                             " --only 'transformer.h.*.mlp.*'");
   BOOST_TEST(contains(some.out, "matrices  2 of them as int8"));
+  const std::string narrow = weft.path("narrow.weft");
+  BOOST_TEST(contains(weft("quantize " + model + " --out " + narrow + " --caches bf16").out,
+                      "caches    2 of keys and values as bf16"));
+  BOOST_TEST(contains(weft("inspect " + narrow + " --variables").out, "bf16["));
+  BOOST_TEST(weft("generate " + narrow + " --prompt 'all work' --tokens 20").code == 0);
+  check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --caches f16"), 2,
+              "--caches");
   check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --only nothing"), 1,
               "'nothing' names no matrix that can be converted");
   check_error(weft("quantize " + model + " --out " + weft.path("x.weft") + " --weights int2"), 2,

@@ -5,9 +5,12 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/ops/sample_data.h"
 #include "weft/ops/tile_program.h"
 
 namespace weft {
+namespace tt = boost::test_tools;
 namespace {
 
 std::vector<const Node*> products_of(const Module& module) {
@@ -63,6 +66,35 @@ BOOST_AUTO_TEST_CASE(what_the_backward_pass_reads_is_a_second_result) {
     two = two || TileProgram::parse(n->attributes().text("program")).results.size() == 2;
   }
   BOOST_TEST(two);
+}
+
+BOOST_AUTO_TEST_CASE(products_with_quantised_weights_take_steps_too) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"rows", 8}), r = g.input("r", DType::f32, {"rows", 6});
+  const Variable w = g.variable("w", DType::f32, {8, 6}, {.initializer = Initializer::normal(1)});
+  const Variable b = g.variable("b", DType::f32, {6}, {.initializer = Initializer::normal(1)});
+  const Program p = Program("p").output("y", r + gelu(matmul(x, w) + b));
+  const auto store = std::make_shared<VariableStore>();
+  Session(g, store).initialise();
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4}) {
+    const QuantizedModel model = quantize({p}, *store, {.weights = format});
+    const Module m = passed(model.programs[0]);
+    std::vector<std::string> ops;
+    for (const Node* n : m.program.nodes()) {
+      if (!n->inputs().empty()) ops.push_back(n->op().name);
+    }
+    BOOST_TEST(ops == std::vector<std::string>{"quantized_matmul_fused"}, tt::per_element());
+    // The bits of the steps one by one, for few rows and for many.
+    Session with(*model.graph, model.store);
+    const Module plain = run_passes(clone_program(model.programs[0]), {.disabled = {"epilogue"}});
+    Session without(*plain.graph, model.store, {.passes = false});
+    for (const std::int64_t rows : {1, 3, 40}) {
+      const NamedTensors feeds = {{"x", sample_uniform({rows, 8}, 1)},
+                                  {"r", sample_uniform({rows, 6}, 2)}};
+      BOOST_TEST(bitwise_equal(with.run(model.programs[0], feeds)["y"],
+                               without.run(plain.program, feeds)["y"]));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(products_that_others_read_first_and_columns_stay) {

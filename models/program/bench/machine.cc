@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "weft/core/tensor.h"
 #include "weft/ops/kernels/peak.h"
 
 namespace weft::program {
@@ -44,28 +43,32 @@ double fma_peak(int threads) {
   });
 }
 
-double read_bandwidth(int threads, std::size_t bytes) {
-  const std::size_t share = std::max<std::size_t>(bytes / static_cast<std::size_t>(threads), 4096) /
-                            kTensorAlignment * kTensorAlignment;
-  const auto buffer = Buffer::allocate(share * static_cast<std::size_t>(threads));
-  std::memset(buffer->data(), 0, buffer->bytes());
+ReadBandwidth::ReadBandwidth(int threads, std::size_t bytes)
+    : threads_(threads),
+      share_(std::max<std::size_t>(bytes / static_cast<std::size_t>(threads), 4096) /
+             kTensorAlignment * kTensorAlignment),
+      buffer_(Buffer::allocate(share_ * static_cast<std::size_t>(threads))) {
+  std::memset(buffer_->data(), 0, buffer_->bytes());
+}
+
+double ReadBandwidth::measure() const {
   // All threads together, and the middle of several passes: what one thread reads while others are
   // away, or finds in a cache by luck, is not what all of them can count on.
   constexpr int kPasses = 7;
   std::vector<double> seconds;
   auto last = std::chrono::steady_clock::now();
-  std::barrier passed(threads, [&]() noexcept {
+  std::barrier passed(threads_, [&]() noexcept {
     const auto now = std::chrono::steady_clock::now();
     seconds.push_back(std::chrono::duration<double>(now - last).count());
     last = now;
   });
   seconds.reserve(kPasses + 1);
   std::vector<std::thread> workers;
-  for (int t = 0; t < threads; ++t) {
+  for (int t = 0; t < threads_; ++t) {
     workers.emplace_back([&, t] {
       passed.arrive_and_wait();
       for (int pass = 0; pass < kPasses; ++pass) {
-        kernels::read_memory(buffer->data() + static_cast<std::size_t>(t) * share, share);
+        kernels::read_memory(buffer_->data() + static_cast<std::size_t>(t) * share_, share_);
         passed.arrive_and_wait();
       }
     });
@@ -73,7 +76,7 @@ double read_bandwidth(int threads, std::size_t bytes) {
   for (std::thread& worker : workers) worker.join();
   seconds.erase(seconds.begin());  // until all threads were there
   std::sort(seconds.begin(), seconds.end());
-  return static_cast<double>(buffer->bytes()) / seconds[kPasses / 2];
+  return static_cast<double>(buffer_->bytes()) / seconds[kPasses / 2];
 }
 
 std::size_t peak_rss_bytes() {

@@ -1,0 +1,337 @@
+// quantized_matmul, which passes make of a product with a dequantize, and quantized_matmul_fused
+// with elementwise steps on its tiles.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/ops/builtin.h"
+#include "weft/ops/epilogue.h"
+#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/quantized_operands.h"
+#include "weft/ops/sample_data.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kPanel = kQuantizedPanel;
+// Up to so many rows a product reads the weights as they are: each weight is converted once per
+// four rows. With more, a block converted once serves a matrix product.
+constexpr std::int64_t kFewRows = 16;
+// Bytes of weights per chunk: some microseconds of reading memory.
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
+// A block of weights that is converted to float at once: it stays in the second-level cache.
+constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
+constexpr double kBytesPerNs = 12;  // weights read and used by one core
+
+ValueType infer_product_type(const InferContext& c) {
+  c.require_floating(0, "x");
+  c.require_min_rank(0, 1, "x");
+  const std::int64_t outputs = c.attributes().integer("outputs");
+  Shape shape = c.shape(0);
+  const Dim inputs = shape[c.rank(0) - 1];
+  if (!inputs.is_constant()) {
+    throw ShapeError(
+        fmt::format("the last axis of x must have a fixed size, but is {}", inputs.str()));
+  }
+  check_quantized(c, 1, 2, inputs.constant(), outputs, c.dtype(0));
+  std::vector<Dim> out(shape.begin(), shape.end() - 1);
+  out.push_back(Dim(outputs));
+  return {c.dtype(0), Shape(std::move(out))};
+}
+
+// What a product of all rows with W is, before its memory is known.
+struct QuantizedProduct {
+  QuantizedOperands w = {};
+  std::int64_t rows = 0;
+  std::function<void*(const KernelRun&)> result;  // [rows, outputs]
+  /// Called for every part of the result once it is final; may be empty.
+  std::function<void(const KernelRun&, const FinishedTile&)> finish = {};
+
+  template <class T>
+  T* out(const KernelRun& run) const {
+    return static_cast<T*>(result(run));
+  }
+  /// Columns [begin, end) of all rows are final.
+  template <class T>
+  void finished(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
+    if (finish == nullptr || rows == 0 || begin >= end) return;
+    finish(run, {.row = 0,
+                 .column = begin,
+                 .rows = rows,
+                 .columns = end - begin,
+                 .c = out + begin,
+                 .c_stride = w.outputs});
+  }
+};
+using ProductRef = std::shared_ptr<const QuantizedProduct>;
+
+std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// The rows are first brought into the form that products read, by one chunk: they are small.
+void add_few_rows(Kernel& kernel, const ProductRef& p) {
+  const QuantizedOperands& w = p->w;
+  const std::size_t begin_shared = round_up_64(kernel.shared_scratch);
+  kernel.shared_scratch = begin_shared + kernels::prepared_rows_bytes(w.inputs, p->rows);
+  Phase prepare;
+  prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
+  prepare.body = [p, begin_shared](const KernelRun& run, std::int64_t) {
+    kernels::prepare_rows(p->w.at(run), run.in<float>(0), p->rows,
+                          run.shared_scratch + begin_shared);
+  };
+  kernel.phases.push_back(std::move(prepare));
+
+  Phase product;
+  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
+  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
+  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs *
+                    (0.5 + 0.5 * static_cast<double>(p->rows));
+  product.body = [p, begin_shared, chunks = product.chunks](const KernelRun& run,
+                                                            std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
+    auto* const out = p->out<float>(run);
+    kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
+                               p->rows, begin, end, out);
+    p->finished(run, out, begin * kPanel, std::min(end * kPanel, p->w.outputs));
+  };
+  kernel.phases.push_back(std::move(product));
+}
+
+// Columns of a block of panels per chunk: its weights are converted block by block into scratch,
+// each multiplied with all rows.
+void add_many_rows(Kernel& kernel, const ProductRef& p) {
+  const QuantizedOperands& w = p->w;
+  const std::int64_t width = kBlockPanels * kPanel;
+  const std::size_t begin_slot = round_up_64(kernel.slot_scratch);
+  const std::size_t block_bytes = static_cast<std::size_t>(kBlockInputs * width) * sizeof(float);
+  kernel.slot_scratch = begin_slot + block_bytes +
+                        kernels::gemm_scratch_bytes(sizeof(float), p->rows, width, kBlockInputs);
+  Phase phase;
+  phase.chunks = (w.panels() + kBlockPanels - 1) / kBlockPanels;
+  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
+                  static_cast<double>(w.outputs) / 40;
+  phase.body = [p, width, begin_slot, block_bytes](const KernelRun& run, std::int64_t chunk) {
+    const QuantizedOperands& w = p->w;
+    const std::int64_t begin = chunk * kBlockPanels;
+    const std::int64_t end = std::min(begin + kBlockPanels, w.panels());
+    std::byte* const scratch = run.slot_scratch + begin_slot;
+    auto* const block = reinterpret_cast<float*>(scratch);
+    auto* const out = p->out<float>(run);
+    kernels::GemmProblem<float> gemm;
+    gemm.m = p->rows;
+    gemm.n = std::min(end * kPanel, w.outputs) - begin * kPanel;
+    gemm.c = out + begin * kPanel;
+    gemm.c_stride = w.outputs;
+    for (std::int64_t first = 0; first < w.inputs; first += kBlockInputs) {
+      const std::int64_t last = std::min(first + kBlockInputs, w.inputs);
+      kernels::dequantize_block(w.at(run), first, last, begin, end, block, width);
+      gemm.k = last - first;
+      gemm.a = {run.in<float>(0) + first, w.inputs, 1};
+      gemm.b = {block, width, 1};
+      gemm.accumulate = first > 0;
+      kernels::gemm(gemm, scratch + block_bytes);
+    }
+    p->finished(run, out, begin * kPanel, begin * kPanel + gemm.n);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_double(Kernel& kernel, const ProductRef& p) {
+  Phase phase;
+  phase.chunks = std::max<std::int64_t>(1, p->w.panels());
+  phase.cost_ns = 4 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs) *
+                  static_cast<double>(p->w.outputs);
+  phase.body = [p](const KernelRun& run, std::int64_t panel) {
+    const QuantizedOperands& w = p->w;
+    const std::int64_t first = panel * kPanel, last = std::min(first + kPanel, w.outputs);
+    auto* const out = p->out<double>(run);
+    for (std::int64_t r = 0; r < p->rows; ++r) {
+      const double* x = run.in<double>(0) + r * w.inputs;
+      for (std::int64_t j = first; j < last; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < w.inputs; ++i) sum += x[i] * w.weight(run, i, j);
+        out[r * w.outputs + j] = sum;
+      }
+    }
+    p->finished(run, out, first, last);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_zeros(Kernel& kernel, const ProductRef& p) {
+  Phase phase;
+  phase.body = [p](const KernelRun& run, std::int64_t) {
+    auto* const out = p->out<float>(run);
+    std::fill_n(out, p->rows * p->w.outputs, 0.0f);
+    p->finished(run, out, 0, p->w.outputs);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Behind the scratch that the kernel already has.
+void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct product) {
+  const std::int64_t elements = r.outputs[0].numel();
+  product.w = quantized_operands(r, 1, r.inputs[0].sizes.back(), r.outputs[0].sizes.back());
+  product.rows = product.w.outputs == 0 ? 0 : elements / product.w.outputs;
+  const auto p = std::make_shared<const QuantizedProduct>(std::move(product));
+  if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
+  if (elements == 0 || p->w.inputs == 0) return add_zeros(kernel, p);
+  p->rows <= kFewRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
+}
+
+double product_flops(const KernelRequest& r) {
+  return 2 * static_cast<double>(r.outputs[0].numel()) *
+         static_cast<double>(r.inputs[0].sizes.back());
+}
+
+// -- quantized_matmul -----------------------------------------------------------------------------
+
+std::vector<ValueType> infer_matmul(const InferContext& c) { return {infer_product_type(c)}; }
+
+Kernel matmul_kernel(const KernelRequest& r) {
+  Kernel kernel;
+  add_product(kernel, r, {.result = [](const KernelRun& run) { return run.outputs[0]; }});
+  return kernel;
+}
+
+Cost matmul_cost(const KernelRequest& r) {
+  return {.flops = product_flops(r), .bytes = operand_bytes(r)};
+}
+
+std::vector<OpSample> matmul_samples() {
+  std::vector<OpSample> samples;
+  const auto add = [&](Sizes x, std::int64_t outputs) {
+    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+      const QuantizedMatrix m = sample_quantized(format, x.back(), outputs);
+      samples.push_back({{sample_uniform(x, 41), m.q, m.scale}, {{"outputs", outputs}}});
+    }
+  };
+  for (std::int64_t rows = 1; rows <= 9; ++rows) add({rows, 70}, 35);
+  add({1, 96}, 48);
+  add({1}, 1);
+  add({33}, 15);
+  add({2, 2, 7}, 16);
+  add({3, 11, 40}, 150);
+  add({17, 530}, 20);
+  add({0, 5}, 3);
+  add({2, 0}, 3);
+  add({2, 3}, 0);
+  return samples;
+}
+
+std::vector<OpErrorSample> matmul_errors() {
+  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  const Attributes three{{"outputs", std::int64_t{3}}};
+  return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 2, 16, 4]"},
+          {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
+          {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
+          {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
+          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32, but is f64"}};
+}
+
+// -- quantized_matmul_fused -----------------------------------------------------------------------
+
+std::vector<ValueType> infer_fused(const InferContext& c) {
+  return infer_epilogue(c, infer_product_type(c), 3);
+}
+
+Kernel fused_kernel(const KernelRequest& r) {
+  const auto epilogue = std::make_shared<const Epilogue>(r, 3);
+  Kernel kernel;
+  kernel.shared_scratch = epilogue->shared_scratch();
+  kernel.slot_scratch = epilogue->slot_scratch();
+  add_product(
+      kernel, r,
+      {.result = [epilogue](const KernelRun& run) { return epilogue->product(run); },
+       .finish = [epilogue](const KernelRun& run,
+                            const FinishedTile& tile) { epilogue->run(run, tile, tile.row); }});
+  return kernel;
+}
+
+Cost fused_cost(const KernelRequest& r) {
+  return {.flops = product_flops(r) + epilogue_flops(r), .bytes = operand_bytes(r)};
+}
+
+std::vector<OpSample> fused_samples() {
+  std::vector<OpSample> samples;
+  const auto add = [&](Sizes x, std::int64_t outputs, const char* program,
+                       std::vector<Sizes> operands) {
+    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+      const QuantizedMatrix m = sample_quantized(format, x.back(), outputs);
+      OpSample sample{{sample_uniform(x, 41), m.q, m.scale},
+                      {{"outputs", outputs}, {"program", std::string(program)}}};
+      std::uint32_t seed = 42;
+      for (const Sizes& sizes : operands) sample.inputs.push_back(sample_uniform(sizes, seed++));
+      samples.push_back(std::move(sample));
+    }
+  };
+  const char* gelu = "%2 = add(%0, %1); %3 = gelu_tanh(%2); return %2, %3";
+  const char* residual = "%4 = add(%0, %1); %5 = mul(%4, %3); %6 = add(%2, %5); return %6";
+  const char* narrow = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2";
+  add({1, 70}, 35, gelu, {{35}});
+  add({3, 40}, 150, residual, {{150}, {3, 150}, {}});
+  add({2, 1, 33}, 48, residual, {{48}, {2, 1, 48}, {1, 1}});
+  add({20, 530}, 150, gelu, {{1, 150}});
+  add({5, 12}, 20, narrow, {});
+  add({19, 12}, 20, narrow, {});
+  add({0, 5}, 3, gelu, {{3}});
+  add({2, 0}, 3, gelu, {{3}});
+  add({2, 3}, 0, gelu, {{0}});
+  return samples;
+}
+
+std::vector<OpErrorSample> fused_errors() {
+  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  const auto with = [](std::int64_t outputs, const char* program) {
+    return Attributes{{"outputs", outputs}, {"program", std::string(program)}};
+  };
+  const char* bias = "%2 = add(%0, %1); return %2";
+  return {{{x, q, scale, {DType::f32, {17}}}, with(17, bias), "must be [2, 2, 16, 4]"},
+          {{x, q, scale, {DType::f32, {2, 1}}},
+           with(3, bias),
+           "%1 must be of the product's shape [2, 3], one element for each of its columns"},
+          {{x, q, scale}, with(3, bias), "the program has 2 inputs, but 1"}};
+}
+
+OpRecord inference_record(std::string name, std::string doc) {
+  OpRecord r;
+  r.name = std::move(name);
+  r.doc = kQuantizedLayout + std::move(doc);
+  r.inputs = {{"x"}, {"q"}, {"scale"}};
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}};
+  r.gradient = Gradient::none;
+  r.no_gradient_reason =
+      "a pass makes it for inference; matmul(x, dequantize(q, scale)) has a gradient in x";
+  return r;
+}
+
+}  // namespace
+
+void add_quantized_matmul_ops(OpSet& ops) {
+  OpRecord matmul = inference_record("quantized_matmul",
+                                     "matmul(x, dequantize(q, scale)); inputs is x's last axis.");
+  matmul.infer = infer_matmul;
+  matmul.kernel = matmul_kernel;
+  matmul.cost = matmul_cost;
+  matmul.samples = matmul_samples;
+  matmul.error_samples = matmul_errors;
+  ops.add(std::move(matmul));
+
+  OpRecord fused = inference_record(
+      "quantized_matmul_fused",
+      "quantized_matmul and a tile program (ops/tile_program.h) on it, as matmul_fused has one. "
+      "The same bits as the product and the steps one by one.");
+  for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
+  fused.attributes.push_back({"program", std::string(), true});
+  fused.outputs = epilogue_outputs();
+  fused.infer = infer_fused;
+  fused.kernel = fused_kernel;
+  fused.cost = fused_cost;
+  fused.samples = fused_samples;
+  fused.error_samples = fused_errors;
+  ops.add(std::move(fused));
+}
+
+}  // namespace weft

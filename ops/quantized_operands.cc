@@ -1,0 +1,79 @@
+#include "weft/ops/quantized_operands.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/ops/sample_data.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kPanel = kQuantizedPanel, kGroup = kQuantizedGroup;
+
+void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::string_view what) {
+  if (c.shape(input) == Shape(wanted)) return;
+  throw ShapeError(fmt::format("{} must be {} (panels of 16 outputs), but is {}", what,
+                               to_string(wanted), c.input(input).str()));
+}
+
+}  // namespace
+
+void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
+                     std::int64_t outputs, DType result) {
+  if (inputs < 0 || outputs < 0) {
+    throw ShapeError(fmt::format("a matrix cannot be [{}, {}]", inputs, outputs));
+  }
+  if (c.dtype(q) != DType::i8 && c.dtype(q) != DType::u8) {
+    throw DTypeError(
+        fmt::format("q must be i8 (int8) or u8 (int4), but is {}", dtype_name(c.dtype(q))));
+  }
+  const auto format = c.dtype(q) == DType::i8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
+  const auto name = quantized_format_name(format);
+  const DType wanted = quantized_scale_dtype(format);
+  // int8's scales are doubles in the double twin of a program.
+  const bool twin = wanted == DType::f32 && result == DType::f64 && c.dtype(scale) == DType::f64;
+  if (c.dtype(scale) != wanted && !twin) {
+    throw DTypeError(fmt::format("the scale of {} must be {}, but is {}", name, dtype_name(wanted),
+                                 dtype_name(c.dtype(scale))));
+  }
+  check_sizes(c, q, quantized_sizes(format, inputs, outputs),
+              fmt::format("q of an {} matrix [{}, {}]", name, inputs, outputs));
+  check_sizes(c, scale, quantized_scale_sizes(format, inputs, outputs),
+              fmt::format("the scale of an {} matrix [{}, {}]", name, inputs, outputs));
+}
+
+double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int64_t j) const {
+  const std::int64_t panel = j / kPanel, lane = j % kPanel;
+  if (int4) {
+    const auto* bytes = run.in<std::uint8_t>(static_cast<std::size_t>(q));
+    const std::uint8_t byte =
+        bytes[((panel * 4 * groups() + i / 8) * kPanel + lane) * 4 + i % 8 / 2];
+    const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
+    const auto* scales = run.in<Float16>(static_cast<std::size_t>(scale));
+    return (nibble < 8 ? nibble : nibble - 16) *
+           static_cast<double>(to_float(scales[(panel * groups() + i / kGroup) * kPanel + lane]));
+  }
+  const auto* steps = run.in<std::int8_t>(static_cast<std::size_t>(q));
+  const double step = steps[((panel * ((inputs + 3) / 4) + i / 4) * kPanel + lane) * 4 + i % 4];
+  const std::int64_t at = panel * kPanel + lane;
+  return step * (scale_dtype == DType::f64
+                     ? run.in<double>(static_cast<std::size_t>(scale))[at]
+                     : static_cast<double>(run.in<float>(static_cast<std::size_t>(scale))[at]));
+}
+
+QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
+                                     std::int64_t outputs) {
+  return {q,
+          q + 1,
+          r.inputs[static_cast<std::size_t>(q)].dtype == DType::u8,
+          r.inputs[static_cast<std::size_t>(q) + 1].dtype,
+          inputs,
+          outputs};
+}
+
+QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs,
+                                 std::int64_t outputs) {
+  return quantize_matrix(sample_uniform({inputs, outputs}, 31), format, false);
+}
+
+}  // namespace weft

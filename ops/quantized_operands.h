@@ -1,0 +1,47 @@
+// Matrices in fewer bits as operands of ops: checks, and where a kernel finds them.
+#pragma once
+
+#include "weft/ops/kernels/quantized.h"
+#include "weft/ops/op.h"
+#include "weft/ops/quantized.h"
+
+namespace weft {
+
+/// How records begin that have such operands.
+inline constexpr const char* kQuantizedLayout =
+    "q and scale hold a matrix [inputs, outputs], int8 with a scale per output or int4 with a "
+    "scale per output and 32 inputs, in the layout that ops/quantized.h defines. ";
+
+/// Checks inputs `q` and `scale` of a shape rule against a matrix [inputs, outputs] that is used as
+/// `result`.
+void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
+                     std::int64_t outputs, DType result);
+
+/// The quantised operands of a kernel, before their memory is known.
+struct QuantizedOperands {
+  int q = 0, scale = 1;
+  bool int4 = false;
+  DType scale_dtype = DType::f32;
+  std::int64_t inputs = 0, outputs = 0;
+
+  std::int64_t panels() const { return (outputs + kQuantizedPanel - 1) / kQuantizedPanel; }
+  std::int64_t groups() const { return (inputs + kQuantizedGroup - 1) / kQuantizedGroup; }
+  std::int64_t panel_bytes() const {
+    return int4 ? groups() * kQuantizedPanel * (kQuantizedGroup / 2 + 2)
+                : (inputs + 3) / 4 * 4 * kQuantizedPanel;
+  }
+  kernels::QuantizedWeights at(const KernelRun& run) const {
+    return {run.inputs[q], run.inputs[scale], int4, inputs, outputs};
+  }
+  /// W[i][j] in double: what the kernels for double are made of.
+  double weight(const KernelRun& run, std::int64_t i, std::int64_t j) const;
+};
+
+/// Of inputs `q` and `q` + 1 of a request.
+QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
+                                     std::int64_t outputs);
+
+/// For samples: a matrix of random weights.
+QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
+
+}  // namespace weft
