@@ -91,9 +91,7 @@ void ConsoleProgress::on_step(const StepReport& report) {
     draw(report);
     return;
   }
-  // Some twenty lines in all, and the first step to show that it runs.
-  if (lines_every_ == 0) lines_every_ = std::max<std::int64_t>(1, report.steps / 20);
-  if (report.step != 1 && report.step % lines_every_ != 0 && report.step != report.steps) return;
+  if (!pace_.due(report.step, report.steps, now())) return;
   fmt::print("step {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left\n", report.step, report.steps,
              report.loss, report.learning_rate, short_number(report.items_per_second), report.unit,
              short_duration(report.seconds_left));
@@ -110,6 +108,12 @@ void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, 
   if (sample_) {
     fmt::print("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
   }
+  std::fflush(stdout);
+}
+
+void ConsoleProgress::on_best(std::int64_t step, double loss) {
+  fmt::print("{}best so far: step {}, validation loss {:.4f}, saved{}\n", colours_ ? "\x1b[2m" : "",
+             step, loss, colours_ ? "\x1b[0m" : "");
   std::fflush(stdout);
 }
 

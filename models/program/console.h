@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "weft/models/program/progress_pace.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft::program {
@@ -30,6 +31,7 @@ class ConsoleProgress : public TrainObserver {
 
   void on_step(const StepReport& report) override;
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
+  void on_best(std::int64_t step, double loss) override;
   /// Ends a line that is still being redrawn.
   void finish();
 
@@ -41,7 +43,7 @@ class ConsoleProgress : public TrainObserver {
   bool colours_;
   bool drawn_ = false;
   double last_draw_ = 0;
-  std::int64_t lines_every_ = 0;
+  ProgressPace pace_;
 };
 
 }  // namespace weft::program

@@ -65,7 +65,7 @@ const std::vector<Preset<GptConfig>>& gpt_presets() {
        llama_cpu(),
        {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
       {"nanogpt-baby",
-       "nanoGPT's baby GPT (public validation loss 1.47)",
+       "nanoGPT's baby GPT (public validation loss 1.47 at its best step: it overfits, see --best)",
        nanogpt(sizes(6, 6, 384, 256), 0.2),
        {.steps = 5000, .batch = 64, .eval_every = 250, .eval_batches = 10, .save_every = 250}},
       {"gpt2",

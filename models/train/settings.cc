@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "weft/core/error.h"
@@ -28,6 +30,7 @@ const auto kFields = [](auto& s, auto&& visit) {
   visit("eval_every", s.eval_every);
   visit("eval_batches", s.eval_batches);
   visit("save_every", s.save_every);
+  visit("patience", s.patience, json_fields::Added{});
 };
 
 using Points = TrainHistory::Points;
@@ -52,6 +55,20 @@ Points read_points(const json_fields::json& parsed, const std::string& key) {
   return points;
 }
 
+std::vector<std::int64_t> read_batches(const json_fields::json& parsed, std::size_t evaluations) {
+  const auto it = parsed.find("validation_batches");  // the first versions' files have none
+  if (it == parsed.end()) return {};
+  const bool fits =
+      it->is_array() && it->size() <= evaluations &&
+      std::all_of(it->begin(), it->end(), [](const auto& n) { return n.is_number_integer(); });
+  if (!fits) {
+    throw FormatError(
+        "the training history has 'validation_batches' that are no list of integers, one for each "
+        "entry of 'validation'");
+  }
+  return it->get<std::vector<std::int64_t>>();
+}
+
 }  // namespace
 
 void parse_field(std::string_view name, LearningRate& r) {
@@ -69,6 +86,9 @@ void TrainSettings::check() const {
   at_least("eval_every", eval_every, 0);
   at_least("eval_batches", eval_batches, 0);
   at_least("save_every", save_every, 0);
+  at_least("patience", patience, 0);
+  if (patience > 0 && eval_every == 0)
+    throw ArgumentError("patience counts periodic evaluations: eval_every must be at least 1");
   if (warmup >= steps && warmup > 0)
     throw ArgumentError(fmt::format("warmup must be less than steps ({}), not {}", steps, warmup));
   if (schedule == LearningRate::inverse_sqrt && warmup == 0)
@@ -99,14 +119,49 @@ TrainSettings TrainSettings::from_json(std::string_view text) {
   return settings;
 }
 
+void TrainHistory::add(std::int64_t step, const Evaluation& found, std::int64_t batches) {
+  validation_batches.resize(validation.size(), kUnknownBatches);
+  validation.emplace_back(step, found.loss);
+  validation_batches.push_back(batches);
+  for (const Metric& metric : found.metrics) metrics[metric.name].emplace_back(step, metric.value);
+}
+
+bool TrainHistory::has_evaluation(std::int64_t step, std::int64_t batches) const {
+  const std::size_t known = std::min(validation.size(), validation_batches.size());
+  for (std::size_t i = 0; i < known; ++i) {
+    if (validation[i].first == step && validation_batches[i] == batches) return true;
+  }
+  return false;
+}
+
+BestEvaluation TrainHistory::best(std::int64_t batches) const {
+  BestEvaluation best;
+  const std::size_t known = std::min(validation.size(), validation_batches.size());
+  for (std::size_t i = 0; i < known; ++i) {
+    if (validation_batches[i] != batches) continue;
+    const auto& [step, loss] = validation[i];
+    if (std::isfinite(loss) && (std::isnan(best.loss) || loss < best.loss)) {
+      best = {.step = step, .loss = loss};
+    } else {
+      ++best.since;
+    }
+  }
+  return best;
+}
+
 std::string TrainHistory::to_json() const {
-  return json_fields::json{{"train", train}, {"validation", validation}, {"metrics", metrics}}
+  return json_fields::json{{"train", train},
+                           {"validation", validation},
+                           {"metrics", metrics},
+                           {"validation_batches", validation_batches}}
       .dump();
 }
 
 TrainHistory TrainHistory::from_json(std::string_view text) {
   const auto parsed = json_fields::parse_object(text, "the training history");
-  TrainHistory history{read_points(parsed, "train"), read_points(parsed, "validation"), {}};
+  TrainHistory history{.train = read_points(parsed, "train"),
+                       .validation = read_points(parsed, "validation")};
+  history.validation_batches = read_batches(parsed, history.validation.size());
   const auto metrics = parsed.find("metrics");  // the first version's files have none
   if (metrics == parsed.end()) return history;
   if (!metrics->is_object())
@@ -117,10 +172,18 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
 }
 
 std::string TrainHistory::svg(std::string_view title) const {
-  PlotSeries losses{"training", {}, true}, evaluations{"validation", {}, false};
+  PlotSeries losses{"training", {}, true}, some{"validation", {}, false},
+      whole{"validation, all of it", {}, false};
   for (const auto& [step, loss] : train) losses.points.emplace_back(step, loss);
-  for (const auto& [step, loss] : validation) evaluations.points.emplace_back(step, loss);
-  return svg_line_plot({losses, evaluations},
+  for (std::size_t i = 0; i < validation.size(); ++i) {
+    const bool all = i < validation_batches.size() && validation_batches[i] == 0;
+    (all ? whole : some).points.emplace_back(validation[i].first, validation[i].second);
+  }
+  std::vector<PlotSeries> series = {losses};
+  for (const PlotSeries& evaluations : {some, whole}) {
+    if (!evaluations.points.empty()) series.push_back(evaluations);
+  }
+  return svg_line_plot(series,
                        {.title = std::string(title), .x_label = "step", .y_label = "loss (nats)"});
 }
 

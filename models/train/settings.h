@@ -50,6 +50,12 @@ struct TrainSettings {
   /// last evaluation always covers all.
   std::int64_t eval_batches = 20;
   std::int64_t save_every = 500;  // steps between checkpoints; 0 = only at the end
+  /// Ends the run once this many periodic evaluations in a row brought no better loss; 0 = never.
+  std::int64_t patience = 0;
+
+  /// The evaluations that are compared with each other are those over as many held-out batches as
+  /// the periodic ones; where there are none of these, those over all (0).
+  std::int64_t compared_batches() const { return eval_every > 0 ? eval_batches : 0; }
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
@@ -71,12 +77,34 @@ struct Evaluation {
   std::vector<Metric> metrics = {};
 };
 
+/// The best of some evaluations.
+struct BestEvaluation {
+  std::int64_t step = 0;
+  /// NaN where there is none: no evaluation yet, or no loss that is finite.
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t since = 0;  // evaluations after it: none of them was better
+};
+
 /// Losses and metrics so far: what the curves show. Travels with checkpoints.
 struct TrainHistory {
   using Points = std::vector<std::pair<std::int64_t, double>>;
+  /// Files of the first versions do not say what an evaluation covered.
+  static constexpr std::int64_t kUnknownBatches = -1;
+
   Points train = {};                           // (step, loss) of every step
   Points validation = {};                      // (step, loss) of every evaluation
   std::map<std::string, Points> metrics = {};  // by name: (step, value) of every evaluation
+  /// Held-out batches that each entry of `validation` covers, 0 = all; entries beyond its end are
+  /// kUnknownBatches.
+  std::vector<std::int64_t> validation_batches = {};
+
+  /// Adds an evaluation over that many held-out batches.
+  void add(std::int64_t step, const Evaluation& found, std::int64_t batches);
+  bool has_evaluation(std::int64_t step, std::int64_t batches) const;
+  /// The lowest loss (of equal ones the first) of the evaluations over that many held-out batches.
+  /// A loss over some batches says nothing about one over others or over all: they differ by more
+  /// than a model does between two evaluations. So only these are compared.
+  BestEvaluation best(std::int64_t batches) const;
 
   std::string to_json() const;
   /// Throws FormatError.

@@ -40,6 +40,12 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
   options_.settings.check();
   if (task_.train == nullptr || !task_.batch)
     throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
+  if (compares() && !task_.evaluate) {
+    throw ArgumentError(fmt::format(
+        "{} held-out data, and there are none",
+        options_.save_best ? "the best model (save_best) is found on" : "patience needs"));
+  }
+  if (compares()) best_ = options_.history.best(options_.settings.compared_batches());
 }
 
 bool Trainer::stop_asked(std::int64_t step) const {
@@ -47,12 +53,32 @@ bool Trainer::stop_asked(std::int64_t step) const {
          (options_.stop_after > 0 && step >= options_.stop_after);
 }
 
-void Trainer::evaluate(std::int64_t step, bool whole) {
-  last_ = task_.evaluate(whole);
-  options_.history.validation.emplace_back(step, last_.loss);
-  for (const Metric& metric : last_.metrics)
-    options_.history.metrics[metric.name].emplace_back(step, metric.value);
-  if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, whole);
+bool Trainer::out_of_patience() const {
+  const std::int64_t patience = options_.settings.patience;
+  return patience > 0 && best_.since >= patience;
+}
+
+void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
+  TrainHistory& history = options_.history;
+  last_ = task_.evaluate(batches == 0);
+  last_at_ = {step, batches};
+  if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
+  // A run that was at its end already and is resumed measures its model once more.
+  if (history.has_evaluation(step, batches)) return;
+  history.add(step, last_, batches);
+  if (!compares() || batches != options_.settings.compared_batches()) return;
+  best_ = history.best(batches);
+  const bool now = best_.since == 0 && !std::isnan(best_.loss);
+  if (!now || !options_.save_best) return;
+  options_.save_best(history);
+  if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
+}
+
+void Trainer::evaluate_last(std::int64_t step) {
+  const std::int64_t compared = options_.settings.compared_batches();
+  if (compares() && compared != 0 && !options_.history.has_evaluation(step, compared))
+    evaluate(step, compared);
+  if (last_at_ != std::pair{step, std::int64_t{0}}) evaluate(step, 0);
 }
 
 void Trainer::save(std::int64_t step) {
@@ -67,7 +93,7 @@ TrainOutcome Trainer::run() {
   std::int64_t step = session_.value(kStepVariable).item<std::int64_t>();
   std::int64_t saved = -1;
   StepClock clock;
-  while (step < settings.steps && !stop_asked(step)) {
+  while (step < settings.steps && !stop_asked(step) && !out_of_patience()) {
     const TrainBatch batch = task_.batch(step);
     clock.begin();
     const Results results = session_.run(*task_.train, batch.inputs);
@@ -94,18 +120,21 @@ TrainOutcome Trainer::run() {
     }
     if (task_.evaluate && settings.eval_every > 0 && step % settings.eval_every == 0 &&
         step < settings.steps) {
-      evaluate(step, settings.eval_batches == 0);
+      evaluate(step, settings.eval_batches);
     }
     if (settings.save_every > 0 && step % settings.save_every == 0 && step < settings.steps) {
       save(step);
       saved = step;
     }
   }
-  TrainOutcome outcome{step, step < settings.steps, {}};
+  const bool early = step < settings.steps;
+  TrainOutcome outcome{.step = step, .stopped = early && stop_asked(step)};
+  outcome.out_of_patience = early && !outcome.stopped;
   if (!outcome.stopped && task_.evaluate) {
-    evaluate(step, true);
+    evaluate_last(step);
     outcome.evaluation = last_;
   }
+  outcome.best = best_;
   if (saved != step) save(step);
   return outcome;
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "weft/graph/run/session.h"
 #include "weft/models/train/settings.h"
@@ -50,18 +51,30 @@ class TrainObserver {
   /// `whole`: over all held-out data, not some batches of it.
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
   virtual void on_checkpoint(std::int64_t /*step*/) {}
+  /// After save_best: of the evaluations that are compared this one's loss is the lowest so far.
+  virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
 
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
-  bool stopped = false;   // before all steps were done
+  bool stopped = false;   // as asked to, before all steps were done
+  /// Ended before all steps were done: `patience` evaluations in a row brought no better loss.
+  bool out_of_patience = false;
   /// Over all held-out data; the loss is NaN if the run was stopped or there is none.
   Evaluation evaluation = {};
+  /// Of the evaluations that are compared, those of `history` included; NaN where neither save_best
+  /// nor patience asks for it.
+  BestEvaluation best = {};
 };
 
 /// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
 /// that a run stopped anywhere and resumed from its checkpoint gives the same bits as one that was
 /// not.
+///
+/// Models that learn their training data by heart get worse on all other: save_best keeps the best,
+/// `patience` ends the run. Both compare validation losses over the same part of the held-out data
+/// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
+/// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
 class Trainer {
  public:
   struct Options {
@@ -70,13 +83,18 @@ class Trainer {
     TrainObserver* observer = nullptr;
     /// Writes a checkpoint; may be empty. Called every save_every steps and at the end.
     std::function<void(const TrainHistory&)> save = {};
+    /// Writes the model to another place; may be empty. Called after every evaluation whose loss is
+    /// the lowest so far; the last entry of the history is that evaluation.
+    std::function<void(const TrainHistory&)> save_best = {};
     /// Set by a signal handler, say: the run saves and ends after the step that is under way.
     const std::atomic<bool>* stop = nullptr;
     /// Ends as `stop` does once this many steps are completed; 0 = never.
     std::int64_t stop_after = 0;
   };
 
-  /// The session must outlive the Trainer. Continues at the step that its variables are at.
+  /// The session must outlive the Trainer. Continues at the step that its variables are at. Throws
+  /// ArgumentError for settings that make no sense, and where save_best or patience is given and
+  /// the task has nothing to evaluate on.
   Trainer(Session& session, TrainTask task, Options options);
 
   /// Runs to the last step (or a stop). Throws DataError, after nothing more was saved, where the
@@ -87,13 +105,20 @@ class Trainer {
 
  private:
   bool stop_asked(std::int64_t step) const;
-  void evaluate(std::int64_t step, bool whole);
+  bool compares() const { return options_.save_best || options_.settings.patience > 0; }
+  bool out_of_patience() const;
+  /// Over that many held-out batches, 0 = all.
+  void evaluate(std::int64_t step, std::int64_t batches);
+  /// The looks at the model of the last step.
+  void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
 
   Session& session_;
   TrainTask task_;
   Options options_;
+  BestEvaluation best_;
   Evaluation last_;
+  std::pair<std::int64_t, std::int64_t> last_at_{-1, 0};  // step and batches of last_
 };
 
 }  // namespace weft

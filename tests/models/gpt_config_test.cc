@@ -131,39 +131,6 @@ BOOST_AUTO_TEST_CASE(hugging_face_configs_are_honoured_or_refused_by_name) {
   refuses(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
 }
 
-BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
-  TrainSettings settings;
-  settings.lr = 0.1 + 0.2;
-  settings.seed = ~std::uint64_t{0};
-  settings.precision = Precision::medium;
-  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
-  // The first files did not hold a precision.
-  const std::string part = R"("precision":"medium",)";
-  std::string older = settings.to_json();
-  BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
-  older.erase(older.find(part), part.size());
-  BOOST_TEST((TrainSettings::from_json(older).precision == Precision::highest));
-  settings.schedule = LearningRate::inverse_sqrt;
-  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
-  settings.warmup = 0;
-  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
-  BOOST_CHECK_EXCEPTION(parse_field("steps", settings.schedule), ArgumentError,
-                        says("unknown schedule 'steps': legal are cosine, linear"));
-  settings.warmup = settings.steps;
-  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
-  BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
-                        FormatError,
-                        says("the training history has the entry [1,\"x\"] in 'train'"));
-  const TrainHistory history{{{1, 4.25}, {2, 4.125}}, {{2, 4.0}}, {{"accuracy", {{2, 0.5}}}}};
-  const TrainHistory again = TrainHistory::from_json(history.to_json());
-  BOOST_TEST((again.train == history.train));
-  BOOST_TEST((again.validation == history.validation));
-  BOOST_TEST((again.metrics == history.metrics));
-  // The first files held no metrics.
-  BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
-  BOOST_TEST(history.svg("run").find("validation") != std::string::npos);
-}
-
 BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
   for (const Preset<GptConfig>& preset : gpt_presets()) {
     preset.model.check();

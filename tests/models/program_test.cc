@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
   const Outcome help = weft("train gpt --help");
   BOOST_TEST(help.code == 0);
   for (const char* option : {"--text", "--preset", "--layer-norm-eps", "--tied-head", "--min-lr",
-                             "--stop-after", "--memory-budget"})
+                             "--stop-after", "--memory-budget", "--best", "--patience"})
     BOOST_TEST(contains(help.out, option));
   BOOST_TEST(contains(weft("--version").out, "weft "));
 }
@@ -200,13 +200,16 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(weft("train gpt --steps 10" + text + " --out " + base + kTiny).code == 0);
   const std::string train = "train gpt --from " + base + text + " --out " + tuned +
                             " --steps 10 --batch 4 --eval-every 5 --threads 2";
-  const Outcome lora = weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1");
+  const Outcome lora =
+      weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 --best " +
+           weft.path("best.weft"));
   BOOST_TEST(lora.code == 0);
   BOOST_TEST(lora.err == "");
   BOOST_TEST(contains(lora.out, "adapters  of rank 2, alpha 16: "));
   BOOST_TEST(contains(lora.out, "adapters  " + adapters + "; weft merge"));
   const std::string loss = last_line(lora.out);
   BOOST_TEST(loss.starts_with("validation loss "));
+  BOOST_TEST(std::filesystem::exists(weft.path("best.lora.safetensors")));
 
   // Stopped and resumed: the same bits.
   BOOST_TEST(weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 "

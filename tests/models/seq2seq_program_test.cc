@@ -50,7 +50,11 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
 
   const Outcome stopped = weft(start + " --stop-after 2 --out " + other);
   BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train seq2seq --pairs "));
-  const Outcome resumed = weft("train seq2seq --threads 1 --resume " + other + pairs);
+  const std::string best = weft.path("best.weft");
+  const Outcome resumed =
+      weft("train seq2seq --threads 1 --resume " + other + pairs + " --best " + best);
+  BOOST_TEST(contains(resumed.out, "over the whole split: " + best));
+  BOOST_TEST(weft("translate " + best + " 'one and two.'").code == 0);
   const auto figures = [](const std::string& out) { return out.substr(out.find("\ntest ")); };
   BOOST_TEST(figures(resumed.out).substr(0, 300) == figures(trained.out).substr(0, 300));
   check_error(weft("train seq2seq --resume " + other), 2, "--pairs is required");

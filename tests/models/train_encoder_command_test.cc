@@ -37,14 +37,16 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   BOOST_TEST(stopped.code == 0);
   BOOST_TEST(contains(stopped.out, "159 lines"));  // 80% of 90, and 90; 3 validate
   BOOST_TEST(contains(stopped.out, "stopped   at step 4 of 6"));
-  const Outcome resumed = weft(mlm + both + " --resume " + encoder);
+  const Outcome resumed =
+      weft(mlm + both + " --resume " + encoder + " --best " + weft.path("best.weft"));
   BOOST_TEST(resumed.code == 0);
   BOOST_TEST(contains(resumed.out, "of the hidden tokens found"));
+  BOOST_TEST(contains(resumed.out, "over up to 20 held-out batches: " + weft.path("best.weft")));
 
   const Outcome tuned = weft(classifier + sms + " --from " + encoder +
                              " --freeze 'embeddings.*' --layer-lr-decay 0.9 --steps 60 --batch 8"
                              " --lr 0.01 --warmup 5 --out " +
-                             spam);
+                             spam + " --best " + weft.path("best.weft"));
   BOOST_TEST(tuned.code == 0);
   BOOST_TEST(contains(tuned.out, "4 new: pooler.weight, pooler.bias, classifier.weight"));
   BOOST_TEST(contains(tuned.out, "frozen    4 parameters"));

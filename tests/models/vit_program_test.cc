@@ -57,9 +57,13 @@ BOOST_AUTO_TEST_CASE(vit_train_resume_evaluate_classify) {
       weft("train vit --steps 40 --stop-after 15" + data + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
   BOOST_TEST(contains(last_line(stopped.out), "go on with: weft train vit --data"));
-  const Outcome resumed = weft("train vit --threads 1 --resume " + other + data);
+  const std::string best = weft.path("best.weft");
+  const Outcome resumed =
+      weft("train vit --threads 1 --resume " + other + data + " --best " + best + " --patience 9");
   BOOST_TEST(resumed.code == 0);
   BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
+  BOOST_TEST(contains(resumed.out, "over the whole split: " + best));
+  BOOST_TEST(weft("evaluate " + best + data).code == 0);
 
   const Outcome measured = weft("evaluate " + model + data);
   BOOST_TEST(measured.code == 0);

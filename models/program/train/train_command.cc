@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "weft/models/program/console.h"
+#include "weft/models/program/train/best_file.h"
 
 namespace weft::program {
 namespace {
@@ -27,7 +30,7 @@ void install_stop_handler() {
 /// is.
 bool may_change_on_resume(const std::string& field) {
   return field == "steps" || field == "eval_every" || field == "eval_batches" ||
-         field == "save_every";
+         field == "save_every" || field == "patience";
 }
 
 }  // namespace
@@ -35,7 +38,9 @@ bool may_change_on_resume(const std::string& field) {
 std::string TrainArguments::destination() const {
   if (out.empty() && resume.empty())
     throw UsageError("--out is required: the file to write the model to");
-  return out.empty() ? resume : out;
+  const std::string path = out.empty() ? resume : out;
+  check_folder(path);
+  return path;
 }
 
 SessionOptions TrainArguments::session_options(const TrainSettings& settings) const {
@@ -46,6 +51,9 @@ void add_train_options(CLI::App& command, const std::string& presets, const std:
                        const std::set<std::string>& skip, TrainArguments& args) {
   command.add_option("--out", args.out,
                      "file to write (.weft); the loss curve goes beside it (.svg)");
+  command.add_option("--best", args.best,
+                     "also write the model to this file whenever its validation loss is the lowest "
+                     "so far: a model that learns its text by heart gets worse later");
   command.add_option("--preset", args.preset, presets);
   command.add_option("--resume", args.resume, "go on with the run saved in this file");
   command.add_option("--threads", args.threads, "0 = all; results do not depend on it")
@@ -97,6 +105,7 @@ void print_training(const TrainSettings& s, const std::string& unit) {
              unit, s.lr);
   if (s.schedule == LearningRate::cosine || s.schedule == LearningRate::linear)
     fmt::print(" -> {:g}", s.min_lr);
+  if (s.patience > 0) fmt::print(", patience {}", s.patience);
   fmt::print(", seed {}\n", s.seed);
 }
 
@@ -120,6 +129,16 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
   std::fflush(stdout);
 }
 
+std::string compared_part(std::int64_t batches) {
+  return batches == 0 ? "the whole split" : fmt::format("up to {} held-out batches", batches);
+}
+
+void check_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    throw IoError(fmt::format("cannot write {}: there is no folder {}", path, folder.string()));
+}
+
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -130,14 +149,23 @@ void write_text(const std::string& path, const std::string& text) {
 TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArguments& args) {
   const std::string out = args.destination();
   ConsoleProgress progress(run.sample);
+  std::optional<BestFile> best;
+  if (!args.best.empty()) best.emplace(args.best, out, run);
+  Trainer::Options options{.settings = run.settings,
+                           .history = run.history,
+                           .observer = &progress,
+                           .save = [&](const TrainHistory& history) { run.save(out, history); },
+                           .stop = &stop_requested,
+                           .stop_after = args.stop_after};
+  if (best) options.save_best = [&](const TrainHistory& history) { best->save(history); };
+  Trainer trainer = as_usage([&] { return Trainer(session, run.task, std::move(options)); });
+  const std::int64_t batches = run.settings.compared_batches();
+  if ((best || run.settings.patience > 0) && !run.history.validation.empty() &&
+      std::isnan(run.history.best(batches).loss)) {
+    fmt::print("compared  are evaluations over {}: none of the earlier ones is\n",
+               compared_part(batches));
+  }
   install_stop_handler();
-  Trainer trainer(session, run.task,
-                  {.settings = run.settings,
-                   .history = run.history,
-                   .observer = &progress,
-                   .save = [&](const TrainHistory& history) { run.save(out, history); },
-                   .stop = &stop_requested,
-                   .stop_after = args.stop_after});
   const TrainOutcome outcome = trainer.run();
   progress.finish();
 
@@ -146,9 +174,16 @@ TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArgu
                        fmt::format("{}: loss", std::filesystem::path(out).stem().string())));
   fmt::print("saved     {} ({}), loss curve {}\n", out,
              short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot);
-  if (outcome.stopped) {
-    fmt::print("stopped   at step {} of {}; go on with: {} --resume {} --out {}\n", outcome.step,
-               run.settings.steps, run.command, out, out);
+  if (best) best->print(outcome.best);
+  const std::string resume = fmt::format("go on with: {} --resume {} --out {}{}", run.command, out,
+                                         out, best ? " --best " + args.best : "");
+  if (outcome.stopped)
+    fmt::print("stopped   at step {} of {}; {}\n", outcome.step, run.settings.steps, resume);
+  if (outcome.out_of_patience) {
+    fmt::print(
+        "patience  ended the run at step {} of {}: {} evaluations in a row were no better; {} "
+        "--patience {}\n",
+        outcome.step, run.settings.steps, outcome.best.since, resume, 2 * run.settings.patience);
   }
   return outcome;
 }

@@ -22,14 +22,15 @@ void add_train_vit(CLI::App& train, Action& action);
 
 /// Options of every family.
 struct TrainArguments {
-  std::string out, preset, resume;
+  std::string out, best, preset, resume;
   int threads = 0;
   std::size_t memory_budget = 0;
   std::int64_t stop_after = 0;
   FieldValues model = FieldValues::object();     // fields of the config that were given
   FieldValues training = FieldValues::object();  // and of TrainSettings
 
-  /// The file to write. Throws UsageError where neither --out nor --resume was given.
+  /// The file to write. Throws UsageError where neither --out nor --resume was given, IoError where
+  /// there is no folder for it.
   std::string destination() const;
   SessionOptions session_options(const TrainSettings& settings) const;
 };
@@ -108,9 +109,17 @@ struct TrainRun {
   std::string command;
 };
 /// Trains with progress on the console; Ctrl-C saves before it ends. Saves to args.destination(),
-/// the loss curve beside it, and says so.
+/// the loss curve beside it, the best model to args.best, and says so. UsageError where --best or
+/// --patience cannot be followed.
 TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArguments& args);
 
+/// What evaluations over that many held-out batches cover: "the whole split", "up to 20 held-out
+/// batches".
+std::string compared_part(std::int64_t batches);
+
+/// Throws IoError where the folder that a file is to be written to does not exist: before hours of
+/// training, not after them.
+void check_folder(const std::string& path);
 /// Writes a text file. IoError.
 void write_text(const std::string& path, const std::string& text);
 

@@ -52,10 +52,15 @@ LanguageModel adapted_model(const GptArguments& args) {
         args.model.empty() ? "--dropout" : option_name(args.model.items().begin().key())));
   }
   const LanguageModel base = load_language_model(args.from);
-  TrainSettings settings = chosen_preset(gpt_presets(), args).training;
-  return as_usage([&] {
-    return start_from(base, settings, args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt);
+  const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
+  LanguageModel model = as_usage([&] {
+    return start_from(base, preset.training,
+                      args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt);
   });
+  fmt::print(
+      "from      {}: config, characters and weights; of preset {} the training settings only\n",
+      args.from, preset.name);
+  return model;
 }
 
 /// "net.weft" -> "net.lora.safetensors".
@@ -144,7 +149,8 @@ void add_train_gpt(CLI::App& app, Action& action) {
   gpt->add_option("--dropout", args->dropout, "all three dropout rates")
       ->check(CLI::Range(0.0, 0.99));
   gpt->add_option("--from", args->from,
-                  "start from the weights of this file, with its config and tokenizer");
+                  "start from the weights of this file, with its config and tokenizer; of a "
+                  "--preset only the training settings are used");
   CLI::Option* rank = gpt->add_option(
       "--lora-rank", args->lora.rank,
       "with --from: train low-rank adapters of this rank, not the weights themselves");

@@ -1,0 +1,87 @@
+#include "weft/models/program/train/best_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "weft/models/program/console.h"
+#include "weft/models/train/model_file.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path without_ending(const std::string& path) {
+  return fs::weakly_canonical(path).replace_extension();
+}
+
+/// Whether the file is the model of that evaluation: its history ends with it.
+bool holds(const std::string& path, const BestEvaluation& best) {
+  try {
+    const Checkpoint file = load_checkpoint(path);
+    const Attachment* found = file.find_attachment(kHistoryAttachment);
+    if (found == nullptr) return false;
+    const TrainHistory history = TrainHistory::from_json(found->bytes);
+    return !history.validation.empty() &&
+           history.validation.back() == std::pair{best.step, best.loss};
+  } catch (const Error&) {
+    return false;  // there is none yet, or it is something else
+  }
+}
+
+std::string loss_of(const BestEvaluation& best, std::int64_t batches) {
+  return fmt::format("step {}, validation loss {:.4f} over {}", best.step, best.loss,
+                     compared_part(batches));
+}
+
+}  // namespace
+
+BestFile::BestFile(const std::string& path, const std::string& out, const TrainRun& run)
+    : path_(path), run_(run) {
+  if (!run.task.evaluate) {
+    throw UsageError(
+        "--best needs held-out data to tell what is best, and this run has none "
+        "(--validation-fraction)");
+  }
+  check_folder(path);
+  if (without_ending(path) == without_ending(out)) {
+    throw UsageError(fmt::format(
+        "--best {} needs a name of its own: {} is the file for the last step", path, out));
+  }
+  const std::int64_t batches = run.settings.compared_batches();
+  const BestEvaluation best = run.history.best(batches);
+  if (!std::isnan(best.loss)) {
+    holds_best_ = holds(path, best);
+    fmt::print("best      so far {}, {}\n", loss_of(best, batches),
+               holds_best_ ? fmt::format("in {}", path)
+                           : fmt::format("not in {}: it is written once a loss is lower", path));
+  } else if (!run.history.validation.empty() && fs::exists(path)) {
+    throw UsageError(
+        fmt::format("--best {} would be replaced without being compared: the run's evaluations so "
+                    "far are not over {}; name another file",
+                    path, compared_part(batches)));
+  }
+}
+
+void BestFile::save(const TrainHistory& history) {
+  run_.save(path_, history);
+  holds_best_ = true;
+}
+
+void BestFile::print(const BestEvaluation& best) const {
+  if (std::isnan(best.loss)) {
+    fmt::print("best      {} was not written: there was no evaluation yet\n", path_);
+    return;
+  }
+  const std::string found = loss_of(best, run_.settings.compared_batches());
+  if (holds_best_) {
+    fmt::print("best      {}: {} ({})\n", found, path_,
+               short_bytes(static_cast<double>(fs::file_size(path_))));
+  } else {
+    fmt::print("best      {}, before this part of the run: it is not in {}\n", found, path_);
+  }
+}
+
+}  // namespace weft::program

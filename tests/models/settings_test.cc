@@ -1,0 +1,111 @@
+// Settings and histories of training: what they refuse, and that files keep them.
+#include "weft/models/train/settings.h"
+
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+auto says(const std::string& part) {
+  return [part](const std::exception& e) {
+    BOOST_TEST_INFO(e.what());
+    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
+    return true;
+  };
+}
+
+BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
+  TrainSettings settings;
+  settings.lr = 0.1 + 0.2;
+  settings.seed = ~std::uint64_t{0};
+  settings.precision = Precision::medium;
+  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
+  // The first files did not hold a precision.
+  const std::string part = R"("precision":"medium",)";
+  std::string older = settings.to_json();
+  BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
+  older.erase(older.find(part), part.size());
+  BOOST_TEST((TrainSettings::from_json(older).precision == Precision::highest));
+  settings.schedule = LearningRate::inverse_sqrt;
+  BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
+  settings.warmup = 0;
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
+  BOOST_CHECK_EXCEPTION(parse_field("steps", settings.schedule), ArgumentError,
+                        says("unknown schedule 'steps': legal are cosine, linear"));
+  settings.warmup = settings.steps;
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
+  BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
+                        FormatError,
+                        says("the training history has the entry [1,\"x\"] in 'train'"));
+  settings = TrainSettings{.patience = -1};
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("patience must be at least 0"));
+  settings = TrainSettings{.eval_every = 0, .patience = 3};
+  BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError,
+                        says("patience counts periodic evaluations: eval_every must be"));
+  TrainHistory history{.train = {{1, 4.25}, {2, 4.125}}};
+  history.add(2, {4.0, {{"accuracy", 0.5}}}, 7);
+  const TrainHistory again = TrainHistory::from_json(history.to_json());
+  BOOST_TEST((again.train == history.train));
+  BOOST_TEST((again.validation == history.validation));
+  BOOST_TEST((again.metrics == history.metrics));
+  BOOST_TEST((again.validation_batches == std::vector<std::int64_t>{7}));
+  // The first files held no metrics.
+  BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
+  const std::string curve = history.svg("run"), all = "validation, all of it";
+  BOOST_TEST(curve.find("validation") != std::string::npos);
+  BOOST_TEST(curve.find(all) == std::string::npos);
+  history.add(2, {3.0}, 0);
+  BOOST_TEST(history.svg("run").find(all) != std::string::npos);
+}
+
+// What an evaluation covers is known, and only evaluations over the same are compared.
+BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
+  TrainHistory history;
+  BOOST_TEST(std::isnan(history.best(5).loss));
+  BOOST_TEST(history.best(5).since == 0);
+  history.add(10, {std::numeric_limits<double>::quiet_NaN()}, 5);
+  BOOST_TEST(std::isnan(history.best(5).loss));
+  BOOST_TEST(history.best(5).since == 1);
+  history.add(20, {3.0}, 5);
+  history.add(30, {2.5}, 5);
+  history.add(40, {2.5}, 5);
+  history.add(40, {1.5}, 0);
+  history.add(50, {-std::numeric_limits<double>::infinity()}, 5);
+  history.add(60, {2.75}, 5);
+  BOOST_TEST(history.best(5).step == 30);
+  BOOST_TEST(history.best(5).loss == 2.5);
+  BOOST_TEST(history.best(5).since == 3);
+  BOOST_TEST(history.best(0).step == 40);
+  BOOST_TEST(history.best(0).since == 0);
+  BOOST_TEST(std::isnan(history.best(6).loss));
+  BOOST_TEST(history.has_evaluation(40, 0));
+  BOOST_TEST(!history.has_evaluation(30, 0));
+  BOOST_TEST(TrainHistory::from_json(history.to_json()).best(0).step == 40);
+
+  // The first files do not say what was covered: such evaluations are compared with none.
+  TrainHistory older =
+      TrainHistory::from_json(R"({"train": [], "validation": [[1, 2.0], [2, 1.0]]})");
+  BOOST_TEST(std::isnan(older.best(5).loss));
+  BOOST_TEST(std::isnan(older.best(0).loss));
+  older.add(3, {1.5}, 5);
+  BOOST_TEST(older.best(5).step == 3);
+  BOOST_TEST((older.validation_batches == std::vector<std::int64_t>{-1, -1, 5}));
+  for (const char* wrong : {"3", "[1, 2]", "[0.5]"}) {
+    BOOST_CHECK_EXCEPTION(
+        TrainHistory::from_json(fmt::format(
+            R"({{"train": [], "validation": [[1, 2.0]], "validation_batches": {}}})", wrong)),
+        FormatError,
+        says("'validation_batches' that are no list of integers, one for each entry of"));
+  }
+}
+
+}  // namespace
+}  // namespace weft

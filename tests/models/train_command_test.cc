@@ -1,0 +1,166 @@
+// What all commands `weft train <family>` share: the best model, patience, starting from a file.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+
+#include "program_shell.h"
+#include "weft/models/train/checkpoint.h"
+
+namespace weft {
+namespace {
+
+const std::string kTiny =
+    " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --lr 0.02 --steps 40"
+    " --eval-every 5 --eval-batches 3 --threads 2";
+
+/// What is learned from this text is not what its last tenth asks for: the loss there soon grows.
+std::string write_text(const Shell& weft) {
+  std::string text;
+  for (int i = 0; i < 200; ++i)
+    text += "all work and no play makes jack a dull boy " + std::to_string(i % 7) + "\n";
+  for (int i = 0; i < 20; ++i) text += "yob llud a kcaj sekam yalp on dna krow lla 1\n";
+  return " --text " + weft.write("turned.txt", text);
+}
+
+std::string line_with(const std::string& out, const std::string& start) {
+  const std::size_t at = ("\n" + out).find("\n" + start);
+  if (at == std::string::npos) return "no line '" + start + "' in " + out;
+  return out.substr(at, out.find('\n', at) - at);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
+  const Shell weft;
+  const std::string text = write_text(weft), model = weft.path("m.weft"),
+                    best = weft.path("best.weft"), other = weft.path("other.weft"),
+                    kept = weft.path("kept.weft");
+  const std::string start = "train gpt" + text + kTiny;
+  const Outcome trained = weft(start + " --out " + model + " --best " + best);
+  BOOST_TEST_CONTEXT(trained.out + trained.err) {
+    BOOST_TEST_REQUIRE(trained.code == 0);
+    BOOST_TEST(contains(trained.out, "best so far: step 5, validation loss "));
+    BOOST_TEST(!contains(trained.out, "best so far: step 20"));
+    BOOST_TEST(contains(trained.out, "step 40  validation loss "));
+    BOOST_TEST(contains(line_with(trained.out, "best      "), "over up to 3 held-out batches"));
+    BOOST_TEST(contains(line_with(trained.out, "best      "), ": " + best + " ("));
+    BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
+  }
+  const std::string found = line_with(trained.out, "best      step ");
+  const TrainHistory history = load_language_model(best).history;
+  BOOST_TEST(found.starts_with(fmt::format("best      step {}, validation loss {:.4f} over",
+                                           history.validation.back().first,
+                                           history.validation.back().second)));
+  BOOST_TEST(history.validation.back().first < 20);
+  // The best one is better than the last, over the whole split, too.
+  const auto loss = [&](const std::string& file) {
+    const std::string out = weft("evaluate " + file + text).out;
+    return std::stod(out.substr(std::string("validation loss ").size()));
+  };
+  BOOST_TEST(loss(best) < loss(model) - 0.5);
+
+  // Stopped and resumed in another process: the same best, which is not written again.
+  const std::string names = " --out " + other + " --best " + kept;
+  const Outcome stopped = weft(start + names + " --stop-after 22");
+  BOOST_TEST(contains(last_line(stopped.out), "--resume " + other + names));
+  const auto written = std::filesystem::last_write_time(kept);
+  const Outcome resumed = weft("train gpt --resume " + other + text + names);
+  BOOST_TEST(resumed.code == 0);
+  BOOST_TEST(contains(line_with(resumed.out, "best      so far step "), ", in " + kept));
+  const auto figures = [](const std::string& line) { return line.substr(0, line.find(':')); };
+  BOOST_TEST(figures(line_with(resumed.out, "best      step ")) == figures(found));
+  BOOST_TEST((std::filesystem::last_write_time(kept) == written));
+  BOOST_TEST(last_line(resumed.out) == last_line(trained.out));
+  BOOST_TEST(loss(kept) == loss(best));
+
+  // A run that kept none has a best that is not there.
+  const std::string late = weft.path("late.weft");
+  BOOST_TEST(weft(start + " --out " + other + " --stop-after 22").code == 0);
+  const Outcome missed = weft("train gpt --resume " + other + text + " --best " + late);
+  BOOST_TEST(contains(missed.out, "not in " + late + ": it is written once a loss is lower"));
+  BOOST_TEST(contains(missed.out, "before this part of the run: it is not in " + late));
+  BOOST_TEST(!std::filesystem::exists(late));
+  // It was stopped before there was any.
+  BOOST_TEST(contains(weft(start + " --out " + other + " --best " + late + " --stop-after 2").out,
+                      late + " was not written: there was no evaluation yet"));
+}
+
+BOOST_AUTO_TEST_CASE(evaluations_over_other_batches_are_not_compared_silently) {
+  const Shell weft;
+  const std::string text = write_text(weft), model = weft.path("m.weft"),
+                    best = weft.path("best.weft"), next = weft.path("next.weft");
+  BOOST_TEST(
+      weft("train gpt" + text + kTiny + " --out " + model + " --best " + best + " --stop-after 12")
+          .code == 0);
+  const std::string resume = "train gpt --resume " + model + text + " --eval-batches 0";
+  check_error(weft(resume + " --best " + best), 2,
+              "best.weft would be replaced without being compared: the run's evaluations so far "
+              "are not over the whole split; name another file");
+  const Outcome other = weft(resume + " --best " + next);
+  BOOST_TEST(other.code == 0);
+  BOOST_TEST(contains(other.out,
+                      "compared  are evaluations over the whole split: none of the earlier ones"));
+  BOOST_TEST(contains(other.out, "best so far: step 15"));
+  BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
+}
+
+BOOST_AUTO_TEST_CASE(patience_ends_a_run_that_gets_worse) {
+  const Shell weft;
+  const std::string text = write_text(weft), model = weft.path("m.weft"),
+                    best = weft.path("best.weft");
+  const Outcome ended =
+      weft("train gpt" + text + kTiny + " --out " + model + " --best " + best + " --patience 2");
+  BOOST_TEST_CONTEXT(ended.out + ended.err) {
+    BOOST_TEST(ended.code == 0);
+    BOOST_TEST(contains(ended.out, ", patience 2, seed"));
+    const std::string line = line_with(ended.out, "patience  ");
+    BOOST_TEST(contains(line, " of 40: 2 evaluations in a row were no better; go on with: "));
+    BOOST_TEST(line.ends_with("--resume " + model + " --out " + model + " --best " + best +
+                              " --patience 4"));
+    BOOST_TEST(!contains(ended.out, "stopped "));
+    BOOST_TEST(!contains(ended.out, "step 40/40"));
+    BOOST_TEST(last_line(ended.out).starts_with("validation loss "));
+  }
+  // As much patience ends at once, more goes on.
+  const std::string resume = "train gpt --resume " + model + text;
+  const Outcome again = weft(resume);
+  BOOST_TEST(again.code == 0);
+  BOOST_TEST(last_line(again.out) == last_line(ended.out));
+  const Outcome more = weft(resume + " --patience 0");
+  BOOST_TEST(more.code == 0);
+  BOOST_TEST(contains(more.out, "step 40/40"));
+}
+
+BOOST_AUTO_TEST_CASE(what_best_and_patience_cannot_do_is_said) {
+  const Shell weft;
+  const std::string text = write_text(weft), out = " --out " + weft.path("m.weft"),
+                    start = "train gpt" + text + out + kTiny, none = " --validation-fraction 0";
+  check_error(weft(start + none + " --best " + weft.path("b.weft")), 2,
+              "--best needs held-out data to tell what is best, and this run has none");
+  check_error(weft(start + none + " --patience 2"), 2, "patience needs held-out data");
+  check_error(weft(start + " --patience -1"), 2, "patience must be at least 0, not -1");
+  check_error(weft("train gpt" + text + out + " --patience 2 --eval-every 0"), 2,
+              "patience counts periodic evaluations: eval_every must be at least 1");
+  for (const char* name : {"m.weft", "m.safe", "./m.weft"})
+    check_error(weft(start + " --best " + weft.path(name)), 2, "needs a name of its own");
+  check_error(weft(start + " --best /nowhere/b.weft"), 1,
+              "cannot write /nowhere/b.weft: there is no folder /nowhere");
+  check_error(weft("train gpt --out /nowhere/m.weft" + text), 1, "there is no folder /nowhere");
+}
+
+BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
+  const Shell weft;
+  const std::string text = write_text(weft), base = weft.path("base.weft");
+  BOOST_TEST(weft("train gpt" + text + kTiny + " --stop-after 1 --out " + base).code == 0);
+  const std::string from =
+      "train gpt" + text + " --from " + base + " --stop-after 1 --out " + weft.path("m.weft");
+  const Outcome preset = weft(from + " --preset nanogpt-cpu");
+  BOOST_TEST(preset.code == 0);
+  BOOST_TEST(contains(preset.out, "from      " + base +
+                                      ": config, characters and weights; of "
+                                      "preset nanogpt-cpu the training settings only\n"));
+  BOOST_TEST(contains(preset.out, "1 layers, 2 heads, width 16"));
+  BOOST_TEST(contains(preset.out, "2,000 steps of 12 x 16 characters"));
+  BOOST_TEST(contains(weft(from).out, "of preset char-small the training settings only\n"));
+}
+
+}  // namespace
+}  // namespace weft
