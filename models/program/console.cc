@@ -105,7 +105,8 @@ void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, 
     metrics += fmt::format("  {} {:.4f}", metric.name, metric.value);
   fmt::print("{}step {}  validation loss {:.4f}{}{}{}\n", colours_ ? "\x1b[1m" : "", step,
              found.loss, metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
-  if (sample_) {
+  if (sample_ && sampled_ != step) {
+    sampled_ = step;
     fmt::print("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
   }
   std::fflush(stdout);

@@ -44,6 +44,7 @@ class ConsoleProgress : public TrainObserver {
   bool drawn_ = false;
   double last_draw_ = 0;
   ProgressPace pace_;
+  std::int64_t sampled_ = -1;  // the step of the last sample: one is shown for each
 };
 
 }  // namespace weft::program

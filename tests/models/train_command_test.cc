@@ -40,6 +40,14 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
     BOOST_TEST(contains(trained.out, "best so far: step 5, validation loss "));
     BOOST_TEST(!contains(trained.out, "best so far: step 20"));
     BOOST_TEST(contains(trained.out, "step 40  validation loss "));
+    const auto lines_with = [&](const std::string& start) {
+      int count = 0;
+      for (std::size_t at = 0; (at = trained.out.find("\n" + start, at)) != std::string::npos; ++at)
+        ++count;
+      return count;
+    };
+    BOOST_TEST(lines_with("step 40  validation loss ") == 2);  // over some batches and over all
+    BOOST_TEST(lines_with("  | ") == 8);                       // a sample for each step
     BOOST_TEST(contains(line_with(trained.out, "best      "), "over up to 3 held-out batches"));
     BOOST_TEST(contains(line_with(trained.out, "best      "), ": " + best + " ("));
     BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
