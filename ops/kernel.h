@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "weft/core/dtype.h"
@@ -19,6 +21,9 @@ struct OperandSpec {
   DType dtype = DType::f32;
   Sizes sizes;
   bool present = true;
+  /// An input that is the same at every run, a weight: a kernel may ask for a copy of it in another
+  /// layout (Kernel::packed).
+  bool kept = false;
   std::int64_t numel() const { return num_elements(sizes); }
 };
 
@@ -43,6 +48,7 @@ struct KernelRun {
   std::byte* shared_scratch =
       nullptr;                        // Kernel::shared_scratch bytes, 64-byte aligned, not cleared
   std::byte* slot_scratch = nullptr;  // Kernel::slot_scratch bytes, this worker's own
+  const std::byte* packed = nullptr;  // what Kernel::packed asked for
 
   template <class T>
   const T* in(std::size_t i) const {
@@ -65,11 +71,24 @@ struct Phase {
   double cost_ns = 0;
 };
 
+/// A copy of a kept input in the layout in which a kernel reads it, made once for many runs.
+struct PackedInput {
+  std::size_t input = 0;
+  /// Says the layout: kernels that give the same for one tensor make the same bytes of it.
+  std::string layout;
+  std::size_t bytes = 0;
+  std::int64_t chunks = 1;
+  /// Makes chunk `chunk` of the copy; chunks are independent.
+  std::function<void(const void* from, std::byte* to, std::int64_t chunk)> pack;
+};
+
 /// A kernel made for concrete shapes. Immutable and shareable once made.
 struct Kernel {
   std::vector<Phase> phases;
   std::size_t shared_scratch = 0;
   std::size_t slot_scratch = 0;
+  /// Only of an input whose OperandSpec says `kept`.
+  std::optional<PackedInput> packed = {};
   /// Validates data (indices in range ...): throws DataError that names index, value and bound.
   /// Runs once the integer inputs are there, before the kernel, and before any variable is written;
   /// it reads them and nothing else: all other pointers may be null. May be empty.

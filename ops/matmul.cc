@@ -81,6 +81,7 @@ ProductShape product_of(const KernelRequest& request, const OperandSpec& c) {
   shape.b = {request.inputs[1].dtype, tb ? 1 : shape.n, tb ? shape.k : 1, {}};
   shape.c = {c.dtype, shape.n, 1, {}};
   shape.precision = request.precision;
+  if (request.inputs[1].kept) shape.kept_b = 1;
 
   const Sizes batch(out.begin(), out.end() - 2);
   const Sizes batch_b(b.begin(), b.end() - 2);

@@ -148,6 +148,32 @@ void add_packing(Kernel& kernel, const ProductRef& p, const Stage& stage, std::i
   kernel.phases.push_back(std::move(phase));
 }
 
+// The whole of B in panels, for every run: blocks of the depth one after the other.
+PackedInput packed_b(const ProductRef& p, std::size_t input) {
+  const GemmEngine& e = *p->engine;
+  const ProductShape& s = p->shape;
+  const std::int64_t panels = p->column_panels(s.n);
+  PackedInput packed;
+  packed.input = input;
+  packed.layout =
+      fmt::format("B of {} [{}, {}] {} {}", e.name, s.k, s.n, s.b.row_stride, s.b.column_stride);
+  packed.bytes =
+      p->b_panel(panels, (s.k - 1) / e.depth_block, panels, (s.k - 1) % e.depth_block + 1);
+  packed.chunks = std::min(chunk_count(s.n * s.k, kPackedElementsPerChunk), panels);
+  packed.pack = [p, &e, panels, chunks = packed.chunks](const void* from, std::byte* to,
+                                                        std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(panels, chunks, chunk);
+    const Range columns{begin * e.column_panel, std::min(end * e.column_panel, p->shape.n)};
+    const Range whole{0, p->shape.k};
+    for (std::int64_t block = 0; block * e.depth_block < p->shape.k; ++block) {
+      const Range depth = piece(whole, e.depth_block, block);
+      e.pack_b(p->source(p->shape.b, from, 0).from(depth.begin, columns.begin), depth.size(),
+               columns.size(), to + p->b_panel(panels, block, begin, depth.size()));
+    }
+  };
+  return packed;
+}
+
 // -- Tiles ---------------------------------------------------------------------------------------
 
 // One tile of C over the depth of the stage. With per-tile packing of both operands, blocks of
@@ -169,7 +195,11 @@ void multiply_tile(const Product& p, const KernelRun& run, const ProductPointers
     const Range depth = piece(stage.depth, e.depth_block, block);
     const bool add = accumulate || depth.begin > depth_part.begin;
     kernels::PackedBlock packed_b{own + p.slot_b, b.from(depth.begin, columns.begin)};
-    if (p.plan.b == Packing::shared) {
+    if (p.plan.b == Packing::kept) {
+      packed_b.panels =
+          run.packed + p.b_panel(p.column_panels(p.plan.n), depth.begin / e.depth_block,
+                                 columns.begin / e.column_panel, depth.size());
+    } else if (p.plan.b == Packing::shared) {
       packed_b.panels =
           shared + p.shared_b +
           p.b_panel(p.column_panels(stage.columns.size()), block,
@@ -465,6 +495,10 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
   const bool many = s.products > 1 && work < kLargeProduct;
   p->engine = &kernels::choose_engine(s.c.dtype, s.a.dtype, s.b.dtype, s.precision, s.m, s.n, s.k);
   p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
+  if (s.kept_b && s.products == 1 && !kernel_.packed) {
+    p->plan.b = Packing::kept;
+    kernel_.packed = packed_b(p, *s.kept_b);
+  }
   const ProductPlan& plan = p->plan;
   const GemmEngine& e = *p->engine;
   const std::int64_t blocks = divide_up(plan.range_depth, e.depth_block);
@@ -482,7 +516,8 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
   if (plan.depth_parts > 1) {
     shared = times(plan.depth_parts * s.m * s.n, dtype_size(s.c.dtype));
   }
-  reserve(shared, p->slot_b + bytes(!share_b, p->column_panels(plan.tile_columns), b_panel));
+  reserve(shared, p->slot_b + bytes(plan.b == Packing::per_tile,
+                                    p->column_panels(plan.tile_columns), b_panel));
 
   if (many) {
     add_tiles(kernel_, p, {{0, s.m}, {0, s.n}, {0, s.k}}, 0, s.products);

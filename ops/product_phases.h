@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "weft/core/dtype.h"
@@ -30,6 +31,8 @@ struct ProductShape {
   ProductOperand a, b, c;
   bool accumulate = false;
   Precision precision = Precision::highest;
+  /// The input of the kernel that B is, if it is kept (OperandSpec::kept) and begins there.
+  std::optional<std::size_t> kept_b = {};
 };
 
 /// Where the operands of a run are: in its inputs and outputs, or in its shared scratch.
@@ -52,6 +55,8 @@ struct FinishedTile {
 /// phases run one after the other. Reserve scratch of your own (Kernel::shared_scratch,
 /// slot_scratch) before making the builder: what is there then stays yours, also while products run
 /// and in `finish`.
+///
+/// A kept B is packed once (Kernel::packed), unless there are few rows or several matrices B.
 ///
 /// How the work is cut follows from the shape and the CPU's features alone, so bits are the same
 /// for any number of threads.

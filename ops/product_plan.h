@@ -13,6 +13,7 @@ namespace weft {
 enum class Packing : std::uint8_t {
   per_tile,  // every tile its own part, into the worker's scratch
   shared,    // all workers together before the tiles run, into shared scratch
+  kept,      // nobody: it is the same at every run and was packed before (Kernel::packed)
 };
 
 /// The cut of m x n x k. Follows from sizes and the engine alone, never from the number of threads.

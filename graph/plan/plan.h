@@ -52,9 +52,10 @@ struct PlanStep {
   /// Pairs {output, input} that are written over one another in this plan.
   std::vector<std::pair<int, int>> inplace;
   double flops = 0;
-  double bytes = 0;    // read and written
-  double cost_ns = 0;  // estimate on one core
-  int scratch = -1;    // buffer of the shared scratch
+  double bytes = 0;          // read and written
+  double cost_ns = 0;        // estimate on one core
+  int scratch = -1;          // buffer of the shared scratch
+  int packed_variable = -1;  // that Kernel::packed is made of
   int wave = 0;
   bool again = false;  // a second run, whose results an earlier one had before they were dropped
 };
@@ -100,6 +101,7 @@ struct MemoryReport {
       0;  // most bytes of live buffers at one time: no plan for this order needs less
   std::size_t slot_scratch = 0;  // besides, per worker
   std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
+  std::size_t packed = 0;      // copies of weights in the layouts of kernels, beside the variables
   std::vector<Entry> entries;  // arena buffers, largest first
   std::size_t recomputed_bytes = 0;
   double recomputed_flops = 0;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "weft/graph/plan/offsets.h"
 #include "weft/graph/plan/plan.h"
@@ -128,6 +129,12 @@ MemoryReport Plan::memory() const {
     report.variables +=
         static_cast<std::size_t>(num_elements(sizes)) * dtype_size(use.info.type.dtype);
   }
+  std::set<std::pair<int, std::string>> packed;
+  for (const PlanStep& step : steps) {
+    if (step.packed_variable < 0) continue;
+    if (packed.emplace(step.packed_variable, step.kernel.packed->layout).second)
+      report.packed += step.kernel.packed->bytes;
+  }
   for (const PlanOutput& o : outputs) report.outputs += values[static_cast<Index>(o.value)].bytes;
   std::stable_sort(report.entries.begin(), report.entries.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
@@ -152,6 +159,9 @@ std::string MemoryReport::text(std::size_t rows) const {
       bytes_text(static_cast<double>(slot_scratch)), bytes_text(static_cast<double>(variables)),
       bytes_text(static_cast<double>(constants)), bytes_text(static_cast<double>(feeds)),
       bytes_text(static_cast<double>(outputs)));
+  if (packed > 0) {
+    text += fmt::format("packed copies of weights {}\n", bytes_text(static_cast<double>(packed)));
+  }
   if (budget > 0) {
     text += fmt::format("budget {}: computed again {}, {}", bytes_text(static_cast<double>(budget)),
                         bytes_text(static_cast<double>(recomputed_bytes)),

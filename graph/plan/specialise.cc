@@ -76,6 +76,17 @@ Precision precision_of(const Plan& plan, const Attributes& attributes, Precision
   return plan.program->module.program.precision().value_or(session);
 }
 
+// The variable whose memory a value is, if it is a parameter that the program does not update; -1
+// otherwise.
+int kept(const CompiledProgram& c, int value) {
+  const int root = c.values[static_cast<Index>(value)].root;
+  const CompiledProgram::Leaf& leaf =
+      c.leaves[static_cast<Index>(c.values[static_cast<Index>(root)].node)];
+  if (leaf.kind != CompiledProgram::LeafKind::variable) return -1;
+  const CompiledProgram::VariableUse& use = c.variables[static_cast<Index>(leaf.index)];
+  return use.info.kind == VariableKind::parameter && !use.updated ? leaf.index : -1;
+}
+
 PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
   const CompiledProgram& c = *plan.program;
   const Node& node = *c.nodes[n];
@@ -90,7 +101,7 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
       request.inputs.push_back({DType::f32, {}, false});
     } else {
       const PlanValue& v = plan.values[static_cast<Index>(id)];
-      request.inputs.push_back({v.dtype, v.sizes, true});
+      request.inputs.push_back({v.dtype, v.sizes, true, options.prepack && kept(c, id) >= 0});
     }
   }
   for (int o = 0; o < node.output_count(); ++o) {
@@ -107,6 +118,7 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
     request.attributes = node.attributes().evaluate(plan.bindings);
     request.precision = precision_of(plan, request.attributes, options.precision);
     step.kernel = op.kernel(request);
+    if (step.kernel.packed) step.packed_variable = kept(c, step.inputs[step.kernel.packed->input]);
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;
     step.bytes = cost.bytes;

@@ -15,6 +15,8 @@ struct PlanOptions {
   /// Most bytes of the arena; 0 = no limit. What does not fit is dropped after its first uses and
   /// computed again before the later ones, by the same kernels, so that results keep their bits.
   std::size_t memory_budget = 0;
+  /// Weights that the program does not update are kept (OperandSpec::kept).
+  bool prepack = false;
 };
 
 /// Evaluates shapes and attributes, makes kernels, orders the steps, forms waves and lays out

@@ -97,7 +97,7 @@ void Executor::prepare(const Plan& plan, const RunMemory& memory) {
   for (Index s = 0; s < plan.steps.size(); ++s) {
     const PlanStep& step = plan.steps[s];
     runs_[s] = {in, out, step.scratch < 0 ? nullptr : addresses[static_cast<Index>(step.scratch)],
-                nullptr};
+                nullptr, memory.packed.empty() ? nullptr : memory.packed[s]};
     in += step.inputs.size();
     out += step.outputs.size();
   }
@@ -112,7 +112,7 @@ void Executor::run_check(const Plan& plan, int s) {
     const int id = step.inputs[i];
     if (id >= 0 && is_integer(plan.values[static_cast<Index>(id)].dtype)) inputs[i] = run.inputs[i];
   }
-  const KernelRun checked{inputs.data(), run.outputs, nullptr, nullptr};
+  const KernelRun checked{inputs.data(), run.outputs};
   try {
     step.kernel.check(checked);
   } catch (const Error& e) {

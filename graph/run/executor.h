@@ -16,10 +16,11 @@ inline constexpr std::size_t kGuardBytes = 64;
 
 /// Memory of one run that is not in the arena.
 struct RunMemory {
-  std::vector<const std::byte*> feeds;  // by input of the program; null where not fed
-  std::vector<std::byte*> variables;    // by variable; written only where there is an update
-  std::vector<std::byte*> outputs;      // by output
-  std::vector<char> output_guarded;     // by output: has kGuardBytes of ours on both sides
+  std::vector<const std::byte*> feeds;   // by input of the program; null where not fed
+  std::vector<std::byte*> variables;     // by variable; written only where there is an update
+  std::vector<std::byte*> outputs;       // by output
+  std::vector<char> output_guarded;      // by output: has kGuardBytes of ours on both sides
+  std::vector<const std::byte*> packed;  // by step, where any has packed weights; else empty
 };
 
 struct ExecutorOptions {

@@ -79,7 +79,8 @@ std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const Compiled
   auto made = specialise(program, bindings,
                          {.guard = options_.guard,
                           .precision = options_.precision,
-                          .memory_budget = options_.memory_budget});
+                          .memory_budget = options_.memory_budget,
+                          .prepack = options_.prepack});
   if (options_.verify) verify(*made);
   ++specialise_count_;
   plans_.push_front({std::move(sizes), made});

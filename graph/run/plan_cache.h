@@ -22,6 +22,7 @@ class PlanCache {
     std::size_t guard = 0;
     Precision precision = Precision::highest;
     std::size_t memory_budget = 0;
+    bool prepack = false;
   };
   explicit PlanCache(Options options) : options_(options) {}
 

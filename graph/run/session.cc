@@ -50,7 +50,8 @@ struct Session::Impl {
                .verify = o.verify,
                .guard = o.poison ? kGuardBytes : 0,
                .precision = o.precision,
-               .memory_budget = o.memory_budget}),
+               .memory_budget = o.memory_budget,
+               .prepack = o.prepack}),
         executor({.threads = o.threads, .shuffle_seed = o.shuffle_seed, .poison = o.poison}),
         profiling(o.profile) {
     if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
@@ -130,6 +131,10 @@ struct Session::Impl {
   };
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
 
+  /// The copies that the plan's kernels read, alive as long as what is returned.
+  std::vector<std::shared_ptr<const Buffer>> pack_weights(
+      const Plan& plan, const std::vector<std::uint64_t>& versions, RunMemory& memory);
+
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
                const RunOptions& o);
@@ -199,6 +204,29 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   return Results(std::move(outputs.tensors));
 }
 
+std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(
+    const Plan& plan, const std::vector<std::uint64_t>& versions, RunMemory& memory) {
+  std::vector<std::shared_ptr<const Buffer>> packed;
+  for (Index s = 0; s < plan.steps.size(); ++s) {
+    const PlanStep& step = plan.steps[s];
+    if (step.packed_variable < 0) continue;
+    const auto v = static_cast<Index>(step.packed_variable);
+    const VariableInfo& info = plan.program->variables[v].info;
+    const PackedInput& wanted = *step.kernel.packed;
+    packed.push_back(
+        StoreAccess(home(info))
+            .packed()
+            .get(info.name, versions[v], wanted.layout, wanted.bytes, [&](std::byte* to) {
+              executor.workers().for_chunks(wanted.chunks, [&](std::int64_t chunk, int) {
+                wanted.pack(memory.variables[v], to, chunk);
+              });
+            }));
+    memory.packed.resize(plan.steps.size());
+    memory.packed[s] = packed.back()->data();
+  }
+  return packed;
+}
+
 void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds,
                             Outputs& outputs, const RunOptions& o) {
   const CompiledProgram& c = *plan->program;
@@ -245,7 +273,12 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
       memory.variables.push_back(const_cast<std::byte*>(handles.back().raw()));
     }
   }
+  std::vector<std::uint64_t> versions;
+  for (const auto& use : c.variables) {
+    versions.push_back(access(use.info).version(use.info.name));
+  }
   if (read_lock.owns_lock()) read_lock.unlock();
+  const auto packed = pack_weights(*plan, versions, memory);
 
   bool writing = false;
   try {

@@ -35,6 +35,11 @@ struct SessionOptions {
   /// Session::plan(...)->memory() says which. A budget that no plan meets is an ArgumentError that
   /// names the smallest one.
   std::size_t memory_budget = 0;
+  /// Matrix products with parameters that a program does not update read copies of them in the
+  /// order of their kernels, made at the first run and kept in the store (VariableStore::memory()):
+  /// for inference, where that saves the packing in every run at the price of the weights' memory
+  /// once more. The same bits.
+  bool prepack = false;
   /// Records times of nodes from the start; see Session::profile().
   bool profile = false;
   // Test modes.

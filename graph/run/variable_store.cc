@@ -98,10 +98,14 @@ void VariableStore::set(std::string_view name, Tensor value) {
   check_same_type(name, e.value, value);
   e.value = std::move(value);
   ++e.version;
+  packed_.drop(name);
 }
 
 void VariableStore::erase(VariableKind kind) {
   const std::unique_lock lock(mutex_);
+  for (const Entry& e : entries_) {
+    if (e.kind == kind) packed_.drop(e.name);
+  }
   std::erase_if(entries_, [&](const Entry& e) { return e.kind == kind; });
   index_.clear();
   for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].name, i);
@@ -121,14 +125,14 @@ std::vector<VariableStore::MemoryEntry> VariableStore::memory() const {
   const std::shared_lock lock(mutex_);
   std::vector<MemoryEntry> entries;
   for (const Entry& e : entries_) {
-    entries.push_back({e.name, e.kind, e.value.type_str(), e.value.bytes()});
+    entries.push_back({e.name, e.kind, e.value.type_str(), e.value.bytes(), packed_.bytes(e.name)});
   }
   return entries;
 }
 
 std::size_t VariableStore::bytes() const {
   const std::shared_lock lock(mutex_);
-  std::size_t total = 0;
+  std::size_t total = packed_.bytes();
   for (const Entry& e : entries_) total += e.value.bytes();
   return total;
 }

@@ -14,6 +14,7 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/graph/ir/variable.h"
+#include "weft/graph/run/packed_weights.h"
 
 namespace weft {
 
@@ -55,12 +56,14 @@ class VariableStore {
   /// Throws StateError if the store is torn; `what` says what was asked for ("saved").
   void check_whole(std::string_view what) const;
 
-  /// Bytes per variable, by name in order of creation, and in total.
+  /// Bytes per variable, by name in order of creation, and in total, with the copies that Sessions
+  /// packed (SessionOptions::prepack).
   struct MemoryEntry {
     std::string name;
     VariableKind kind;
     std::string type;
     std::size_t bytes;
+    std::size_t packed_bytes = 0;
   };
   std::vector<MemoryEntry> memory() const;
   std::size_t bytes() const;
@@ -84,6 +87,7 @@ class VariableStore {
   mutable std::shared_mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
+  PackedWeights packed_;
   bool torn_ = false;
   const void* writer_ = nullptr;  // the Session that may update
 };
@@ -112,7 +116,13 @@ class StoreAccess {
   Tensor value(std::string_view name) const { return store_.at(name).value; }
   /// The tensor, in memory that may be written without anybody noticing.
   Tensor& writable(std::string_view name);
-  void updated(std::string_view name) { ++store_.at(name).version; }
+  std::uint64_t version(std::string_view name) const { return store_.at(name).version; }
+  void updated(std::string_view name) {
+    ++store_.at(name).version;
+    store_.packed_.drop(name);
+  }
+  /// Needs no lock.
+  PackedWeights& packed() { return store_.packed_; }
   void tear() { store_.torn_ = true; }
 
  private:

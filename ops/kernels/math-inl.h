@@ -188,7 +188,13 @@ template <class D>
 HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
   const auto one = constant(d, 1.0);
   const auto e = vec_exp(d, hn::Neg(hn::Abs(x)));
-  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+  const auto sum = hn::Add(one, e);
+  const auto y = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
+  // What the sum lost in rounding, up to an ULP of y. For the reciprocal of a sum in [1, 2] a line
+  // is enough.
+  const auto lost = hn::Sub(e, hn::Sub(sum, one));
+  const auto share = hn::Mul(lost, hn::NegMulAdd(constant(d, 0.5), sum, constant(d, 1.457)));
+  return hn::NegMulAdd(y, share, y);
 }
 
 /// log(1 + e^x) = max(x, 0) + log1p(e^-|x|).

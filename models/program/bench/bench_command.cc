@@ -68,6 +68,8 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_model(*forward, *passes);
   forward->get_option("--model")->description(
       "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
+  forward->add_flag("--prepack", passes->prepack,
+                    "keep copies of the weights in the order of the kernels");
   forward->callback([passes, &action] { action = [passes] { return bench_forward(*passes); }; });
 
   CLI::App* attention =

@@ -25,6 +25,7 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
 
   SessionOptions options = bench.common.session();
   options.memory_budget = bench.memory_budget;
+  options.prepack = bench.prepack;
   Session session(*made.graph, options);
   const auto before_variables = Clock::now();
   session.initialise();
@@ -49,31 +50,33 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
   // What is computed again for the budget's sake is no work done.
   const double flop = plan->cost().flops - memory.recomputed_flops;
   const double seconds = times.median();
-  Figures figures = {{"benchmark", kind},
-                     {"model", bench.model},
-                     {"batch", bench.batch},
-                     {"seq", bench.seq > 0                ? bench.seq
-                             : made.item_name == "images" ? 0
-                                                          : kDefaultSeq},
-                     {"precision", precision_name(bench.common.precision)},
-                     {"threads", threads},
-                     {"seconds_per_step", seconds},
-                     {"best_seconds_per_step", times.best()},
-                     {made.item_name + "_per_second", made.items / seconds},
-                     {"peak_rss_bytes", peak_rss_bytes()},
-                     {"planned_bytes", memory.arena + memory.variables + memory.outputs},
-                     {"arena_bytes", memory.arena},
-                     {"variable_bytes", memory.variables},
-                     {"flops", flop},
-                     {"recomputed_flops", memory.recomputed_flops},
-                     {"recomputed_bytes", memory.recomputed_bytes},
-                     {"flops_per_second", flop / seconds},
-                     {"peak_flops_per_second", peak},
-                     {"fraction_of_peak", flop / seconds / peak},
-                     {"build_seconds", build},
-                     {"plan_seconds", planning},
-                     {"initialise_seconds", variables},
-                     {"first_step_seconds", first}};
+  Figures figures = {
+      {"benchmark", kind},
+      {"model", bench.model},
+      {"batch", bench.batch},
+      {"seq", bench.seq > 0                ? bench.seq
+              : made.item_name == "images" ? 0
+                                           : kDefaultSeq},
+      {"precision", precision_name(bench.common.precision)},
+      {"threads", threads},
+      {"seconds_per_step", seconds},
+      {"best_seconds_per_step", times.best()},
+      {made.item_name + "_per_second", made.items / seconds},
+      {"peak_rss_bytes", peak_rss_bytes()},
+      {"planned_bytes", memory.arena + memory.variables + memory.packed + memory.outputs},
+      {"arena_bytes", memory.arena},
+      {"variable_bytes", memory.variables},
+      {"packed_bytes", memory.packed},
+      {"flops", flop},
+      {"recomputed_flops", memory.recomputed_flops},
+      {"recomputed_bytes", memory.recomputed_bytes},
+      {"flops_per_second", flop / seconds},
+      {"peak_flops_per_second", peak},
+      {"fraction_of_peak", flop / seconds / peak},
+      {"build_seconds", build},
+      {"plan_seconds", planning},
+      {"initialise_seconds", variables},
+      {"first_step_seconds", first}};
   print_figures(figures, bench.common.json);
   if (bench.profile) fmt::print(stderr, "{}", session.profile().table());
   return 0;

@@ -41,6 +41,7 @@ struct ModelBench {
   std::int64_t seq = 0;           // tokens per row; 0 = 256, or what an image has
   std::size_t memory_budget = 0;  // SessionOptions::memory_budget
   bool profile = false;           // a table of times per node, on stderr
+  bool prepack = false;           // SessionOptions::prepack
 };
 int bench_train(const ModelBench& bench);
 int bench_forward(const ModelBench& bench);

@@ -89,13 +89,15 @@ class Comparison:
             self.show(f"{kind} {model} {batch}x{seq} {precision} / {dtype}", ours, theirs, peer)
 
     def onnx(self):
+        """ONNX Runtime packs weights when it loads a model; so does Weft here."""
         for model, (batch, seq) in MODELS.items():
             if not os.path.exists(os.path.join(self.args.onnx, f"{model}.onnx")):
                 print(f"skipped: no {model}.onnx in {self.args.onnx} (export_onnx.py writes it)")
                 continue
             for precision in ("highest", "high"):
                 ours, theirs, peer = self.alternate(
-                    lambda: self.weft("forward", *self.size(model), "--precision", precision),
+                    lambda: self.weft("forward", *self.size(model), "--precision", precision,
+                                      "--prepack"),
                     lambda: self.ort(model, batch, seq),
                     lambda figures: figures["seconds_per_step"])
                 self.show(f"forward {model} {batch}x{seq} {precision}", ours, theirs, peer)
