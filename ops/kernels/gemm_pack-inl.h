@@ -100,6 +100,8 @@ HWY_INLINE void copy_widened(const S* HWY_RESTRICT in, int64_t n, T* HWY_RESTRIC
   for (; i < n; ++i) out[i] = widened(in[i]);
 }
 
+inline constexpr int64_t kLinesAhead = 3;
+
 /// One panel: out[p * kPanel + i] = in[i * across_stride + p * depth_stride], zeros for i >=
 /// across.
 template <int kPanel, class S, class T>
@@ -124,24 +126,30 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
       for (int64_t i = across; i < kPanel; ++i) out[p * kPanel + i] = T(0);
     }
   }
-  int64_t i = 0;
+  int64_t p = 0;
   if (depth_stride == 1) {
-    constexpr int64_t square = kSquare<T>;
-    for (; i + square <= across; i += square) {
-      int64_t p = 0;
-      for (; p + square <= depth; p += square) {
-        transpose_square(in + i * across_stride + p, across_stride, kPanel, out + p * kPanel + i);
-      }
-      for (; p < depth; ++p) {
-        for (int64_t q = i; q < i + square; ++q) {
-          out[p * kPanel + q] = widened(in[q * across_stride + p]);
+    // A line of every row at a time, so that the part of the panel that is written stays in the
+    // first-level cache. So many rows at once are more than hardware follows: lines further on are
+    // asked for.
+    constexpr int64_t square = kSquare<T>, line = static_cast<int64_t>(64 / sizeof(S));
+    const int64_t rows = across / square * square;
+    for (; p + line <= depth; p += line) {
+      for (int64_t i = 0; i < across; ++i)
+        __builtin_prefetch(in + i * across_stride + p + kLinesAhead * line, 0, 2);
+      for (int64_t i = 0; i < rows; i += square) {
+        for (int64_t q = p; q < p + line; q += square) {
+          transpose_square(in + i * across_stride + q, across_stride, kPanel, out + q * kPanel + i);
         }
+      }
+      for (int64_t i = rows; i < across; ++i) {
+        for (int64_t q = p; q < p + line; ++q)
+          out[q * kPanel + i] = widened(in[i * across_stride + q]);
       }
     }
   }
-  for (; i < across; ++i) {
-    for (int64_t p = 0; p < depth; ++p) {
-      out[p * kPanel + i] = widened(in[i * across_stride + p * depth_stride]);
+  for (int64_t i = 0; i < across; ++i) {
+    for (int64_t q = p; q < depth; ++q) {
+      out[q * kPanel + i] = widened(in[i * across_stride + q * depth_stride]);
     }
   }
 }
