@@ -100,7 +100,7 @@ HWY_INLINE void copy_widened(const S* HWY_RESTRICT in, int64_t n, T* HWY_RESTRIC
   for (; i < n; ++i) out[i] = widened(in[i]);
 }
 
-inline constexpr int64_t kLinesAhead = 3;
+inline constexpr int64_t kLinesAhead = 3, kRowsAhead = 16;
 
 /// One panel: out[p * kPanel + i] = in[i * across_stride + p * depth_stride], zeros for i >=
 /// across.
@@ -110,6 +110,9 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   if (across_stride == 1) {
     if (across == kPanel) {
       for (int64_t p = 0; p < depth; ++p) {
+        const S* ahead = in + (p + kRowsAhead) * depth_stride;
+        __builtin_prefetch(ahead, 0, 2);
+        __builtin_prefetch(ahead + kPanel - 1, 0, 2);
         copy_widened(in + p * depth_stride, kPanel, out + p * kPanel);
       }
     } else {
