@@ -135,6 +135,9 @@ HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, in
     VU high = hn::Load(du, largest + i), low = hn::Load(du, smallest + i);
     for (int64_t q = 0; q < kTileSide; ++q) {
       const T* from = cell.data + 2 * q * cell.depth_stride + i;
+      // The next cell's.
+      __builtin_prefetch(from + kTileDepth * cell.depth_stride, 0, 2);
+      __builtin_prefetch(from + (kTileDepth + 1) * cell.depth_stride, 0, 2);
       VF even = LoadFloats(from), odd = LoadFloats(from + cell.depth_stride);
       Note(hn::BitCast(du, even), high, low);
       Note(hn::BitCast(du, odd), high, low);
@@ -164,6 +167,8 @@ HWY_INLINE void SplitAlong(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int
     VU high = hn::Load(du, largest + i * kLanes), low = hn::Load(du, smallest + i * kLanes);
     for (int64_t p = 0; p < kTileDepth; p += 2 * kLanes) {
       const T* from = cell.data + i * cell.across_stride + p;
+      __builtin_prefetch(from + kTileDepth, 0, 2);
+      __builtin_prefetch(from + kTileDepth + kLanes, 0, 2);
       VF first = LoadFloats(from), second = LoadFloats(from + kLanes);
       Note(hn::BitCast(du, first), high, low);
       Note(hn::BitCast(du, second), high, low);
