@@ -273,9 +273,12 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
       memory.variables.push_back(const_cast<std::byte*>(handles.back().raw()));
     }
   }
-  std::vector<std::uint64_t> versions;
-  for (const auto& use : c.variables) {
-    versions.push_back(access(use.info).version(use.info.name));
+  std::vector<std::uint64_t> versions;  // of variables that are read packed
+  for (const PlanStep& step : plan->steps) {
+    if (step.packed_variable < 0) continue;
+    const auto v = static_cast<Index>(step.packed_variable);
+    versions.resize(c.variables.size());
+    versions[v] = access(c.variables[v].info).version(c.variables[v].info.name);
   }
   if (read_lock.owns_lock()) read_lock.unlock();
   const auto packed = pack_weights(*plan, versions, memory);
