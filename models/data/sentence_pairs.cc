@@ -2,46 +2,99 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
 
 namespace weft {
+namespace {
 
-SentencePair sentence_pair(std::span<const Document> documents, PairTask task, std::uint64_t seed,
-                           std::int64_t step, std::int64_t row) {
-  std::int64_t places = 0, with_text = 0;
-  for (const Document& document : documents) {
-    if (document.size() > 1) places += static_cast<std::int64_t>(document.size()) - 1;
-    if (!document.empty()) ++with_text;
-  }
-  if (places == 0) throw ArgumentError("sentence pairs need a document of at least two sentences");
-  if (task == PairTask::next_sentence && with_text < 2)
-    throw ArgumentError("sentences that do not follow need a second document");
+constexpr double kShortShare = 0.1;
 
-  Draws draws(stable_hash("sentence_pair", seed), static_cast<std::uint32_t>(row),
-              static_cast<std::uint32_t>(step));
-  std::int64_t place = draws.below(places);
-  std::size_t chosen = 0;
-  for (;; ++chosen) {
-    const auto here = static_cast<std::int64_t>(documents[chosen].size()) - 1;
-    if (here > 0 && place < here) break;
-    place -= std::max<std::int64_t>(here, 0);
+Draws draws_of(std::uint64_t seed, std::int64_t step, std::int64_t row) {
+  return Draws(stable_hash("sentence_pair", seed), static_cast<std::uint32_t>(row),
+               static_cast<std::uint32_t>(step));
+}
+
+std::vector<std::int32_t> joined(const Document& document, std::size_t begin, std::size_t end) {
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = begin; i < end; ++i)
+    ids.insert(ids.end(), document[i].begin(), document[i].end());
+  return ids;
+}
+
+/// One past the last of the sentences from `begin` on that together have `tokens` tokens: at least
+/// `least` sentences, at most those that there are.
+std::size_t end_of(const Document& document, std::size_t begin, std::size_t least,
+                   std::int64_t tokens) {
+  std::int64_t taken = 0;
+  std::size_t end = begin;
+  while (end < document.size() && (end - begin < least || taken < tokens))
+    taken += static_cast<std::int64_t>(document[end++].size());
+  return end;
+}
+
+}  // namespace
+
+SentencePairs::SentencePairs(std::vector<Document> documents, PairTask task, std::int64_t tokens)
+    : documents_(std::move(documents)), firsts_{0}, task_(task), tokens_(tokens) {
+  if (tokens < 2) throw ArgumentError(fmt::format("a pair needs 2 tokens, not {}", tokens));
+  for (Document& document : documents_)
+    std::erase_if(document, [](const auto& sentence) { return sentence.empty(); });
+  std::erase_if(documents_, [](const Document& document) { return document.empty(); });
+  for (const Document& document : documents_) {
+    firsts_.push_back(firsts_.back() + static_cast<std::int64_t>(document.size()) - 1);
+    for (const auto& sentence : document) all_tokens_ += static_cast<std::int64_t>(sentence.size());
   }
-  const Document& document = documents[chosen];
-  SentencePair pair{document[static_cast<std::size_t>(place)],
-                    document[static_cast<std::size_t>(place) + 1], draws.uniform() < 0.5 ? 1 : 0};
+  if (places() == 0) {
+    throw ArgumentError(fmt::format(
+        "pairs of sentences need a document of at least two sentences: there are {} documents, of "
+        "one sentence each",
+        documents_.size()));
+  }
+  if (task == PairTask::next_sentence && documents_.size() < 2)
+    throw ArgumentError("sentences that do not follow need a second document: there is one");
+}
+
+SentencePair SentencePairs::at(std::int64_t place, std::uint64_t seed, std::int64_t step,
+                               std::int64_t row) const {
+  Draws draws = draws_of(seed, step, row);
+  return make(place, draws);
+}
+
+SentencePair SentencePairs::random(std::uint64_t seed, std::int64_t step, std::int64_t row) const {
+  Draws draws = draws_of(seed, step, row);
+  const std::int64_t place = draws.below(places());
+  return make(place, draws);
+}
+
+SentencePair SentencePairs::make(std::int64_t place, Draws& draws) const {
+  if (place < 0 || place >= places())
+    throw ArgumentError(fmt::format("place {} is outside [0, {})", place, places()));
+  // The last document that begins at or before the place: those of one sentence have none.
+  const auto next = std::upper_bound(firsts_.begin(), firsts_.end(), place);
+  const auto chosen = static_cast<std::size_t>(next - firsts_.begin()) - 1;
+  const Document& document = documents_[chosen];
+  const auto begin = static_cast<std::size_t>(place - firsts_[chosen]);
+  const std::int64_t wanted =
+      draws.uniform() < kShortShare ? 2 + draws.below(tokens_ - 1) : tokens_;
+  const std::size_t end = end_of(document, begin, 2, wanted);
+  const std::size_t middle =
+      begin + 1 + static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(end - begin) - 1));
+  SentencePair pair{joined(document, begin, middle), joined(document, middle, end),
+                    draws.uniform() < 0.5 ? 1 : 0};
   if (pair.label == 0) return pair;
-  if (task == PairTask::sentence_order) {
+  if (task_ == PairTask::sentence_order) {
     std::swap(pair.first, pair.second);
     return pair;
   }
-  std::int64_t other = draws.below(with_text - 1);
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    if (i == chosen || documents[i].empty() || other-- > 0) continue;
-    const auto size = static_cast<std::int64_t>(documents[i].size());
-    pair.second = documents[i][static_cast<std::size_t>(draws.below(size))];
-    break;
-  }
+  auto other = static_cast<std::size_t>(draws.below(this->documents() - 1));
+  if (other >= chosen) ++other;
+  const auto start =
+      static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(documents_[other].size())));
+  const std::int64_t left = wanted - static_cast<std::int64_t>(pair.first.size());
+  pair.second = joined(documents_[other], start, end_of(documents_[other], start, 1, left));
   return pair;
 }
 

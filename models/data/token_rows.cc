@@ -20,11 +20,12 @@ std::vector<std::int32_t> with_ends(std::span<const std::int32_t> ids, std::int3
 }
 
 TokenRows pad_rows(std::span<const std::vector<std::int32_t>> rows, std::int32_t pad_id,
-                   std::int64_t multiple) {
-  std::int64_t length = 0;
-  for (const auto& row : rows) length = std::max(length, static_cast<std::int64_t>(row.size()));
-  if (length == 0) throw ArgumentError("a batch needs a row that is not empty");
-  length = (length + multiple - 1) / multiple * multiple;
+                   std::int64_t multiple, std::int64_t most) {
+  std::int64_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, static_cast<std::int64_t>(row.size()));
+  if (longest == 0) throw ArgumentError("a batch needs a row that is not empty");
+  const std::int64_t rounded = (longest + multiple - 1) / multiple * multiple;
+  const std::int64_t length = std::max(longest, std::min(rounded, most));
   const auto count = static_cast<std::int64_t>(rows.size());
   std::vector<std::int32_t> ids(static_cast<std::size_t>(count * length), pad_id);
   std::vector<std::int32_t> mask(ids.size(), 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,10 @@ struct TokenRows {
   Tensor mask;  // i32 [rows, length]: 1 where there is a token, 0 where it is padding
 };
 /// The rows with padding behind them, as long as the longest, rounded up to a multiple of
-/// `multiple`, so that batches come in few lengths. Throws ArgumentError where there is no row, or
-/// only empty ones.
+/// `multiple` but not beyond `most`, what a model can read: so batches come in few lengths. Throws
+/// ArgumentError where there is no row, or only empty ones.
 TokenRows pad_rows(std::span<const std::vector<std::int32_t>> rows, std::int32_t pad_id,
-                   std::int64_t multiple = 16);
+                   std::int64_t multiple = 16,
+                   std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace weft

@@ -1,5 +1,8 @@
 #include "weft/models/families/encoder.h"
 
+#include <tuple>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/heads.h"
 
@@ -14,6 +17,14 @@ EncoderConfig checked(EncoderConfig config) {
 }  // namespace
 
 Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation loc)
+    : Encoder(scope, config, nullptr, loc) {}
+
+Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder& shared,
+                 SourceLocation loc)
+    : Encoder(scope, config, &shared, loc) {}
+
+Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder* shared,
+                 SourceLocation loc)
     : scope_(scope),
       config_(checked(config)),
       linear_{.initializer = Initializer::normal(config.initializer_range)},
@@ -22,7 +33,12 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation
       token_types_{scope, {}},
       embedding_norm_{scope, {}, {}, config.layer_norm_eps} {
   Graph::Frame frame(scope.graph(), "encoder", loc, scope.path());
-  declare_embeddings();
+  if (shared != nullptr) {
+    share_embeddings(*shared);
+  } else {
+    declare_embeddings();
+  }
+  declare_projection();
   if (disentangled()) declare_relative_positions();
   for (std::int64_t i = 0; i < config_.distinct_layers(); ++i)
     layers_.push_back(make_layer(scope_ / "layers" / i));
@@ -64,11 +80,35 @@ void Encoder::declare_embeddings() {
   const bool before = c.embedding_projection == EmbeddingProjection::before_norm;
   embedding_norm_ =
       make_norm(scope / "norm", DType::f32, before ? c.width : width, {.eps = c.layer_norm_eps});
-  if (c.embedding_projection != EmbeddingProjection::none) {
-    LinearOptions options = linear_;
-    options.bias = !before;
-    projection_ = make_linear(scope / "projection", DType::f32, width, c.width, options);
+}
+
+void Encoder::share_embeddings(const Encoder& other) {
+  const EncoderConfig &ours = config_, &theirs = other.config_;
+  const auto made_of = [](const EncoderConfig& c) {
+    return std::tuple(c.vocab, c.context, c.token_types, c.padding_id, c.embeddings(),
+                      c.positions == EncoderPositions::disentangled, c.absolute_positions,
+                      c.positions_skip_padding, c.trainable_positions);
+  };
+  const auto before = EmbeddingProjection::before_norm;
+  if (made_of(ours) != made_of(theirs) || ours.embedding_projection == before ||
+      theirs.embedding_projection == before) {
+    throw ArgumentError(
+        "encoders can share embeddings only if vocabulary, context, token types, width of the "
+        "embeddings and kinds of positions are the same, and the norm comes before a projection");
   }
+  tokens_ = other.tokens_;
+  positions_ = other.positions_;
+  token_types_ = other.token_types_;
+  embedding_norm_ = other.embedding_norm_;
+}
+
+void Encoder::declare_projection() {
+  const EncoderConfig& c = config_;
+  if (c.embedding_projection == EmbeddingProjection::none) return;
+  LinearOptions options = linear_;
+  options.bias = c.embedding_projection == EmbeddingProjection::after_norm;
+  projection_ = make_linear(scope_ / "embeddings" / "projection", DType::f32, c.embeddings(),
+                            c.width, options);
 }
 
 void Encoder::declare_relative_positions() {

@@ -54,6 +54,11 @@ class Encoder {
   /// Declares all parameters below `scope`. Throws ArgumentError where the config makes no sense.
   Encoder(const Scope& scope, const EncoderConfig& config,
           SourceLocation loc = SourceLocation::current());
+  /// The same without embeddings of its own: tables of tokens, positions and token types and their
+  /// norm are those of `shared` (ELECTRA's generator); only a projection is declared. Throws
+  /// ArgumentError where the configs differ in what they are made of.
+  Encoder(const Scope& scope, const EncoderConfig& config, const Encoder& shared,
+          SourceLocation loc = SourceLocation::current());
 
   const EncoderConfig& config() const { return config_; }
   /// The table of tokens: what a tied head multiplies with.
@@ -76,7 +81,11 @@ class Encoder {
     Variable weight, bias;  // [width, width / groups, kernel], [width]
     Norm norm;
   };
+  Encoder(const Scope& scope, const EncoderConfig& config, const Encoder* shared,
+          SourceLocation loc);
   void declare_embeddings();
+  void share_embeddings(const Encoder& other);
+  void declare_projection();
   void declare_relative_positions();
   Layer make_layer(const Scope& scope) const;
   Value drop(Value x, bool training) const;

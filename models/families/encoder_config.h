@@ -87,6 +87,10 @@ struct EncoderConfig {
 
   std::int64_t embeddings() const { return embedding_width == 0 ? width : embedding_width; }
   std::int64_t head_width() const { return head_size == 0 ? width / heads : head_size; }
+  /// Most tokens of a row: where positions skip padding, those up to padding_id stand for none.
+  std::int64_t longest_row() const {
+    return context - (positions_skip_padding ? padding_id + 1 : 0);
+  }
   /// Number of layers that have weights.
   std::int64_t distinct_layers() const {
     return layer_groups == 0 ? layers : layer_groups * group_layers;

@@ -101,6 +101,23 @@ ConfigReader& ConfigReader::optional_id(const char* key, std::int64_t& value) {
   return field(key, value);
 }
 
+ConfigReader& ConfigReader::size(const char* key, std::int64_t& height, std::int64_t& width) {
+  const json* found = find(key);
+  if (found == nullptr) return *this;
+  if (found->is_array()) {
+    if (found->size() != 2) {
+      throw FormatError(
+          fmt::format("'{}' must be a size or [height, width], not {}", key, found->dump()));
+    }
+    json_fields::read(found->at(0), key, height);
+    json_fields::read(found->at(1), key, width);
+    return *this;
+  }
+  json_fields::read(*found, key, height);
+  width = height;
+  return *this;
+}
+
 std::vector<std::string> ConfigReader::list(const char* key) {
   std::vector<std::string> result;
   const json* found = find(key);

@@ -33,6 +33,8 @@ class ConfigReader {
   }
   /// The same for an id, where null means -1: none.
   ConfigReader& optional_id(const char* key, std::int64_t& value);
+  /// A size in pixels: one number, or [height, width]. FormatError for anything else.
+  ConfigReader& size(const char* key, std::int64_t& height, std::int64_t& width);
   /// A list of strings, or one string with '|' between them.
   std::vector<std::string> list(const char* key);
   /// The key must be absent, null or `allowed`; else an ArgumentError with `why`.

@@ -66,6 +66,28 @@ InputTypes input_types(const TensorMap& tensors) {
   return types;
 }
 
+InputTypes least_inputs(const std::string& config) {
+  ConfigReader reader(config);
+  const std::string type = reader.model_type();
+  if (type == "vit" || type == "deit") {
+    const VitConfig defaults;
+    std::int64_t channels = defaults.channels;
+    std::int64_t height = defaults.image_height, width = defaults.image_width;
+    reader.field("num_channels", channels).size("image_size", height, width);
+    return {{"pixel_values", {DType::f32, Sizes{1, channels, height, width}}}};
+  }
+  const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
+  InputTypes inputs = {{"input_ids", ids}};
+  static const std::set<std::string> kTwoStacks = {"bart", "marian",  "mbart",
+                                                   "mt5",  "pegasus", "t5"};
+  const json architectures = reader.object().value("architectures", json::array());
+  const bool encoder_only = architectures.is_array() && !architectures.empty() &&
+                            architectures.front().is_string() &&
+                            architectures.front().get<std::string>().ends_with("EncoderModel");
+  if (kTwoStacks.contains(type) && !encoder_only) inputs["decoder_input_ids"] = ids;
+  return inputs;
+}
+
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> names;
   for (const auto& [name, builder] : builders()) names.push_back(name);

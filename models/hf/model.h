@@ -6,11 +6,14 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "weft/graph/ir/graph.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/families/vit_config.h"
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -37,6 +40,9 @@ struct Model {
   NameMap names;
   /// What generates, where the class is an encoder-decoder with a head; else null.
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
+  /// What an encoder or a vision transformer is made of; empty for other families.
+  std::optional<EncoderConfig> encoder_config = {};
+  std::optional<VitConfig> vit_config = {};
   /// Ends of names of buffers that files may hold and that the model has no use for.
   std::set<std::string> unused_buffers;
 };
@@ -48,6 +54,10 @@ struct Model {
 Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
                   const std::string& architecture = {},
                   SourceLocation loc = SourceLocation::current());
+
+/// Inputs that are enough to build the class that `config` names: one row of one token, one image.
+/// Throws FormatError where it states no model type, or sizes of images that are none.
+InputTypes least_inputs(const std::string& config);
 
 /// The model types that build_model knows.
 std::vector<std::string> supported_model_types();

@@ -9,22 +9,6 @@
 namespace weft::hf {
 namespace {
 
-/// A size is a number, or height and width.
-void read_size(ConfigReader& config, const char* key, std::int64_t& height, std::int64_t& width) {
-  const json* found = config.find(key);
-  if (found == nullptr) return;
-  if (found->is_array()) {
-    if (found->size() != 2)
-      throw FormatError(
-          fmt::format("'{}' must be a size or [height, width], not {}", key, found->dump()));
-    json_fields::read(found->at(0), key, height);
-    json_fields::read(found->at(1), key, width);
-    return;
-  }
-  json_fields::read(*found, key, height);
-  width = height;
-}
-
 /// One class being built.
 class Task {
  public:
@@ -62,6 +46,7 @@ class Task {
   }
 
   Model build(std::int64_t stride) {
+    model_.vit_config = config_;
     const std::int64_t classes = request_.config.labels();
     images_ = request_.required("pixel_values", {"batch", "", "", ""});
     const bool masked = task_ == "ForMaskedImageModeling";
@@ -163,8 +148,8 @@ Model build(Request& request, bool distillation, const std::string& prefix,
       .field("num_channels", c.channels)
       .field("qkv_bias", c.qkv_bias)
       .field("encoder_stride", stride);
-  read_size(config, "image_size", c.image_height, c.image_width);
-  read_size(config, "patch_size", c.patch_height, c.patch_width);
+  config.size("image_size", c.image_height, c.image_width)
+      .size("patch_size", c.patch_height, c.patch_width);
   return Task(request, c, prefix, base).build(stride);
 }
 

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "weft/core/error.h"
 
 namespace weft {
 namespace {
 
 constexpr const char* kTokenizer = "model.tokenizer";
+constexpr const char* kClasses = "model.classes";
 
 }  // namespace
 
@@ -27,6 +30,26 @@ std::vector<Attachment> encoder_attachments(const EncoderConfig& config,
           {kTokenizer, "weft.tokenizer.sentence_piece", tokenizer.to_bytes()},
           {kSettingsAttachment, "weft.train.settings", settings.to_json()},
           {kHistoryAttachment, "weft.train.history", history.to_json()}};
+}
+
+Attachment class_attachment(const std::vector<std::string>& names) {
+  return {kClasses, "weft.classes", nlohmann::json(names).dump()};
+}
+
+std::vector<std::string> class_names(const Checkpoint& file) {
+  const Attachment* found = file.find_attachment(kClasses);
+  if (found == nullptr) return {};
+  const auto parsed = nlohmann::json::parse(found->bytes, nullptr, false);
+  std::vector<std::string> classes;
+  if (parsed.is_array()) {
+    for (const auto& name : parsed) {
+      if (name.is_string()) classes.push_back(name.get<std::string>());
+    }
+  }
+  if (classes.size() < 2 || classes.size() != parsed.size())
+    throw FormatError(
+        fmt::format("the attachment '{}' is not a list of names of classes", kClasses));
+  return classes;
 }
 
 EncoderFile read_encoder_file(const ModelFile& file) {

@@ -27,6 +27,11 @@ struct EncoderFile {
   TrainSettings settings;
   TrainHistory history;
 };
+/// Names of classes: what a file of a classifier holds besides.
+Attachment class_attachment(const std::vector<std::string>& names);
+/// Empty where the file has none; FormatError where they are no names of two classes or more.
+std::vector<std::string> class_names(const Checkpoint& file);
+
 /// The attachments again. Throws FormatError.
 EncoderFile read_encoder_file(const ModelFile& file);
 

@@ -67,8 +67,7 @@ TensorMap pretrained_parameters(const std::string& path) {
   }
   const hf::Folder folder = hf::read_folder(path);
   Graph graph;
-  const hf::Model model =
-      hf::build_model(graph, folder.config, {{"input_ids", {DType::i32, Sizes{1, 1}}}});
+  const hf::Model model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
   return weights_of(graph, *hf::load_weights(model, graph, folder));
 }
 

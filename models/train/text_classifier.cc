@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "weft/core/error.h"
@@ -20,30 +19,22 @@
 namespace weft {
 namespace {
 
-constexpr const char* kClasses = "model.classes";
-
-std::vector<std::string> read_classes(const std::string& text) {
-  const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  std::vector<std::string> classes;
-  if (parsed.is_array()) {
-    for (const auto& name : parsed) {
-      if (name.is_string()) classes.push_back(name.get<std::string>());
-    }
-  }
-  if (classes.size() < 2 || classes.size() != parsed.size())
-    throw FormatError(
-        fmt::format("the attachment '{}' is not a list of names of classes", kClasses));
-  return classes;
-}
-
 /// Rows of some texts.
 TokenRows rows_of(const TextClassifier& model, std::span<const std::string> texts) {
   std::vector<std::vector<std::int32_t>> rows;
   for (const std::string& text : texts) {
     rows.push_back(with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(),
-                             model.tokenizer.sep_id(), model.config.context));
+                             model.tokenizer.sep_id(), model.config.longest_row()));
   }
-  return pad_rows(rows, model.tokenizer.pad_id());
+  return pad_rows(rows, model.tokenizer.pad_id(), 16, model.config.longest_row());
+}
+
+/// Evenly spread over the data: its order may be that of the classes.
+LabelledText spread(const LabelledText& data, std::int64_t count) {
+  if (count >= data.size()) return data;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < count; ++i) places.push_back(i * data.size() / count);
+  return data.subset(places);
 }
 
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data) {
@@ -104,7 +95,7 @@ TextClassifier make_text_classifier(const EncoderConfig& config,
 void save_text_classifier(const std::string& path, const TextClassifier& model) {
   std::vector<Attachment> attachments =
       encoder_attachments(model.config, model.tokenizer, model.settings, model.history);
-  attachments.push_back({kClasses, "weft.classes", nlohmann::json(model.classes).dump()});
+  attachments.push_back(class_attachment(model.classes));
   save_checkpoint(path, *model.store, {model.programs.train, model.programs.classify},
                   {.attachments = std::move(attachments)});
 }
@@ -113,12 +104,15 @@ TextClassifier load_text_classifier(const std::string& path) {
   const ModelFile file(path, kEncoderConfigType, "text classifier");
   TextClassifierPrograms programs{file.program("train"), file.program("classify")};
   EncoderFile parts = read_encoder_file(file);
+  std::vector<std::string> classes = class_names(file.checkpoint());
+  if (classes.empty())
+    throw FormatError(fmt::format("{} holds no text classifier: it names no classes", path));
   return {file.checkpoint().shared_graph(),
           std::move(programs),
           file.checkpoint().store(),
           parts.config,
           std::move(parts.tokenizer),
-          read_classes(file.attachment(kClasses)),
+          std::move(classes),
           parts.settings,
           std::move(parts.history)};
 }
@@ -198,8 +192,9 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                      },
                  .unit = "texts"};
   if (held_out != nullptr)
-    task.evaluate = [&session, &model, held_out](bool) {
-      return evaluate(session, model, *held_out);
+    task.evaluate = [&session, &model, held_out](bool whole) {
+      const std::int64_t count = model.settings.eval_batches * model.settings.batch;
+      return evaluate(session, model, whole || count == 0 ? *held_out : spread(*held_out, count));
     };
   return task;
 }
@@ -209,11 +204,11 @@ std::string attention_svg(const TextClassifier& model, const std::string& text) 
       attention_maps(model.programs.classify.outputs().front().second);
   std::vector<std::string> names = {"[CLS]"};
   for (const std::string& piece : model.tokenizer.pieces(text)) names.push_back(piece);
-  names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.context) - 1));
+  names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.longest_row()) - 1));
   names.push_back("[SEP]");
   std::vector<std::vector<std::int32_t>> rows = {
       with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
-                model.config.context)};
+                model.config.longest_row())};
   const TokenRows batch = pad_rows(rows, model.tokenizer.pad_id(), 1);
   Program look("attention");
   for (std::size_t i = 0; i < maps.size(); ++i)

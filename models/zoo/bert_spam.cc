@@ -13,7 +13,7 @@
 
 #include "weft/models/train/encoder_presets.h"
 #include "weft/models/train/fine_tune.h"
-#include "weft/models/train/masked_lm.h"
+#include "weft/models/train/pretraining_task.h"
 #include "weft/models/train/text_classifier.h"
 #include "weft/models/train/tfidf.h"
 
@@ -47,7 +47,7 @@ void train(Session& session, const TrainTask& task, const TrainSettings& setting
 }
 
 /// A classifier that starts from the pre-trained encoder.
-TextClassifier fine_tuned(const MaskedLanguageModel& encoder, const Parts& data) {
+TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   TrainSettings settings = find_preset(text_classifier_presets(), "bert-mini").training;
   settings.eval_every = 0;
   TextClassifier model =
@@ -98,13 +98,16 @@ int run(const std::string& data, const std::filesystem::path& out) {
   EncoderConfig config = preset.model;
   config.vocab = tokenizer.vocab_size();
   config.padding_id = tokenizer.pad_id();
-  MaskedLanguageModel encoder = make_masked_lm(config, tokenizer, preset.training);
+  PretrainingModel encoder = make_pretraining_model(config, tokenizer, preset.training);
   {
     const PackedTexts rows(tokenizer, texts, config.context);
     fmt::print("Pre-training on {} texts, {} tokens\n", rows.texts(), rows.tokens());
     Session session(*encoder.graph, encoder.store, {.seed = preset.training.seed});
-    train(session, masked_lm_task(session, encoder, rows, nullptr), preset.training);
+    train(session, pretraining_task(session, encoder, rows, nullptr), preset.training);
   }
+  fmt::print(
+      "Settings: the presets bert-mini, chosen on a fifth of the training part, not by the test "
+      "part\n");
   fmt::print("Fine-tuning on {} messages\n", spam.train.size());
   const TextClassifier model = fine_tuned(encoder, spam);
   const ConfusionMatrix figures = compare("SMS spam", model, spam);

@@ -8,6 +8,7 @@
 
 #include "text_files.h"
 #include "weft/core/error.h"
+#include "weft/models/data/documents.h"
 #include "weft/models/data/masking.h"
 #include "weft/models/data/sentence_pairs.h"
 #include "weft/models/data/token_rows.h"
@@ -141,10 +142,13 @@ std::vector<Document> documents() {
 }
 
 BOOST_AUTO_TEST_CASE(next_sentences_follow_or_are_of_another_document) {
+  const SentencePairs pairs(documents(), PairTask::next_sentence, 2);
+  BOOST_TEST(pairs.places() == 12);
+  BOOST_TEST(pairs.tokens() == 16);
   std::int64_t wrong = 0;
   std::set<std::int32_t> firsts;
   for (std::int64_t row = 0; row < 400; ++row) {
-    const SentencePair pair = sentence_pair(documents(), PairTask::next_sentence, 1, 0, row);
+    const SentencePair pair = pairs.random(1, 0, row);
     firsts.insert(pair.first.front());
     if (pair.label == 0) {
       BOOST_TEST(pair.second.front() == pair.first.front() + 1);
@@ -158,13 +162,74 @@ BOOST_AUTO_TEST_CASE(next_sentences_follow_or_are_of_another_document) {
 }
 
 BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
+  const SentencePairs pairs(documents(), PairTask::sentence_order, 2);
   std::int64_t swapped = 0;
   for (std::int64_t row = 0; row < 400; ++row) {
-    const SentencePair pair = sentence_pair(documents(), PairTask::sentence_order, 1, 0, row);
+    const SentencePair pair = pairs.random(1, 0, row);
     BOOST_TEST(pair.second.front() - pair.first.front() == (pair.label == 0 ? 1 : -1));
     swapped += pair.label;
   }
   BOOST_TEST(std::abs(swapped - 200) < 30);
+}
+
+/// Document d has 12 sentences of two tokens: 1000 d + 2 s, and the next number.
+std::vector<Document> long_documents() {
+  std::vector<Document> result(3);
+  for (std::int32_t d = 0; d < 3; ++d) {
+    for (std::int32_t s = 0; s < 12; ++s)
+      result[static_cast<std::size_t>(d)].push_back({1000 * d + 2 * s, 1000 * d + 2 * s + 1});
+  }
+  return result;
+}
+
+bool run_of_numbers(const Ids& ids) {
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    if (ids[i] != ids[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_what_there_is) {
+  for (const PairTask task : {PairTask::next_sentence, PairTask::sentence_order}) {
+    const SentencePairs pairs(long_documents(), task, 9);
+    std::int64_t full = 0, free = 0;
+    std::set<std::size_t> firsts;
+    for (std::int64_t row = 0; row < 400; ++row) {
+      const SentencePair pair = pairs.random(1, 0, row);
+      BOOST_TEST((pair.first.size() % 2 == 0 && !pair.first.empty()));
+      BOOST_TEST((pair.second.size() % 2 == 0 && !pair.second.empty()));
+      BOOST_TEST(run_of_numbers(pair.first));
+      BOOST_TEST(run_of_numbers(pair.second));
+      firsts.insert(pair.first.size());
+      if (pair.label == 0) BOOST_TEST(pair.second.front() == pair.first.back() + 1);
+      if (pair.label == 1 && task == PairTask::sentence_order)
+        BOOST_TEST(pair.first.front() == pair.second.back() + 1);
+      if (pair.label == 1 && task == PairTask::next_sentence)
+        BOOST_TEST(pair.first.front() / 1000 != pair.second.front() / 1000);
+      // Away from the end of the document there is room for five sentences.
+      if (pair.label == 1 || pair.first.front() % 1000 > 12) continue;
+      ++free;
+      full += pair.first.size() + pair.second.size() == 10 ? 1 : 0;
+    }
+    BOOST_TEST(full * 100 > 85 * free);  // a tenth is shorter
+    BOOST_TEST(full < free);
+    BOOST_TEST(firsts.size() > 3u);  // anything from one to four sentences
+    // A place says where it begins.
+    BOOST_TEST(std::min(pairs.at(13, 1, 0, 0).first.front(), pairs.at(13, 1, 0, 0).second.front()) %
+                   1000 ==
+               4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(blank_lines_end_documents) {
+  const TextFiles files("documents");
+  const std::vector<std::string> paths = {files.write("a", "\n one \ntwo\r\n\n \n\nthree"),
+                                          files.write("b", "four\n"), files.write("c", "")};
+  const std::vector<TextDocument> found = read_documents(paths);
+  const std::vector<TextDocument> expected = {{"one", "two"}, {"three"}, {"four"}};
+  BOOST_TEST((found == expected));
+  const std::vector<std::string> nowhere = {"/nowhere"};
+  check_says<IoError>([&] { read_documents(nowhere); }, "/nowhere");
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
@@ -177,13 +242,20 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_cut_at_the_longer_one) {
              boost::test_tools::per_element());
   check_says<ArgumentError>([&] { join_pair(pair, 4, 5, 4); }, "needs a context of 5, not 4");
   check_says<ArgumentError>(
-      [] { sentence_pair(std::vector<Document>{{{1}}}, PairTask::sentence_order, 1, 0, 0); },
-      "a document of at least two sentences");
+      [] {
+        SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
+      },
+      "a document of at least two sentences: there are 2 documents");
   check_says<ArgumentError>(
       [] {
-        sentence_pair(std::vector<Document>{{{1}, {2}}}, PairTask::next_sentence, 1, 0, 0);
+        SentencePairs({{{1}, {2}}, {{}}}, PairTask::next_sentence, 2);
       },
       "need a second document");
+  check_says<ArgumentError>([] { SentencePairs(documents(), PairTask::sentence_order, 1); },
+                            "a pair needs 2 tokens, not 1");
+  check_says<ArgumentError>(
+      [] { SentencePairs(documents(), PairTask::sentence_order, 2).at(12, 1, 0, 0); },
+      "place 12 is outside [0, 12)");
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
@@ -195,6 +267,8 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
              boost::test_tools::per_element());
   BOOST_TEST(batch.mask.to_vector<std::int32_t>() == (Ids{1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}),
              boost::test_tools::per_element());
+  // Not longer than a model reads.
+  BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
   check_says<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); }, "need a context of 2, not 1");
   check_says<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); }, "a row that is not empty");
 }

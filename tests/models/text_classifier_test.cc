@@ -1,89 +1,21 @@
-// Pre-training and fine-tuning of encoders: the same bits when resumed, what is taken over, frozen
-// and slowed down, and what a trained classifier knows.
+// Fine-tuning of encoders: the same bits when resumed, what is taken over, frozen and slowed down,
+// and what a trained classifier knows.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "small_encoder.h"
 #include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/families/encoder.h"
 #include "weft/models/train/checkpoint.h"
 #include "weft/models/train/fine_tune.h"
-#include "weft/models/train/masked_lm.h"
 #include "weft/models/train/pretrained_encoder.h"
+#include "weft/models/train/pretraining.h"
 #include "weft/models/train/text_classifier.h"
 
 namespace weft {
 namespace {
-
-using Texts = std::vector<std::string>;
-
-LabelledText data() {
-  LabelledText result{{}, {}, {"ham", "spam"}};
-  for (int i = 0; i < 64; ++i) {
-    const bool spam = i % 3 == 0;
-    result.texts.push_back((spam ? "win a free prize now call " : "see you at home then ") +
-                           std::to_string(i % 7));
-    result.labels.push_back(spam ? 1 : 0);
-  }
-  return result;
-}
-
-SentencePieceTokenizer tokenizer() {
-  return SentencePieceTokenizer::train(data().texts, {.vocab = 60, .character_coverage = 1});
-}
-
-EncoderConfig small() {
-  EncoderConfig config;
-  config.vocab = 60;
-  config.context = 16;
-  config.token_types = 0;
-  config.layers = 2;
-  config.heads = 2;
-  config.width = 16;
-  config.inner = 32;
-  config.hidden_dropout = 0.1;
-  config.initializer_range = 0.1;
-  return config;
-}
-
-TrainSettings settings(std::int64_t steps = 8) {
-  TrainSettings s;
-  s.steps = steps;
-  s.batch = 4;
-  s.lr = 5e-3;
-  s.min_lr = 0;
-  s.warmup = 2;
-  s.eval_every = 3;
-  s.save_every = 0;
-  return s;
-}
-
-template <class Model>
-void check_same_weights(const Model& a, const Model& b) {
-  int compared = 0;
-  for (const std::string& name : a.store->names()) {
-    BOOST_TEST_CONTEXT(name) {
-      BOOST_TEST(bitwise_equal(a.store->tensor(name), b.store->tensor(name)));
-    }
-    ++compared;
-  }
-  BOOST_TEST(compared > 60);
-  BOOST_TEST((a.history.train == b.history.train));
-  BOOST_TEST((a.history.metrics == b.history.metrics));
-}
-
-TrainOutcome run(MaskedLanguageModel& model, std::int64_t stop_after = 0, int threads = 1) {
-  const Texts texts = data().texts;
-  const PackedTexts train(model.tokenizer, texts, model.config.context);
-  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
-  Trainer trainer(session, masked_lm_task(session, model, train, &train, true),
-                  {.settings = model.settings,
-                   .history = model.history,
-                   .save = [&](const TrainHistory& history) { model.history = history; },
-                   .stop_after = stop_after});
-  return trainer.run();
-}
 
 TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads = 1) {
   const LabelledText texts = data();
@@ -94,44 +26,6 @@ TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads
                    .save = [&](const TrainHistory& history) { model.history = history; },
                    .stop_after = stop_after});
   return trainer.run();
-}
-
-BOOST_AUTO_TEST_CASE(masked_lm_runs_go_on_with_the_same_bits) {
-  const TextFiles files("masked_lm");
-  MaskedLanguageModel straight = make_masked_lm(small(), tokenizer(), settings());
-  const TrainOutcome whole = run(straight);
-  BOOST_TEST(std::isfinite(whole.evaluation.loss));
-  BOOST_TEST(whole.evaluation.metrics.front().name == "accuracy");
-
-  MaskedLanguageModel first = make_masked_lm(small(), tokenizer(), settings());
-  BOOST_TEST(run(first, 5, 2).stopped);
-  save_masked_lm(files.path("m.weft"), first);
-  MaskedLanguageModel second = load_masked_lm(files.path("m.weft"));
-  BOOST_TEST((second.config == first.config));
-  run(second, 0, 3);
-  check_same_weights(straight, second);
-}
-
-BOOST_AUTO_TEST_CASE(masked_lm_inputs_ask_for_what_was_hidden) {
-  const auto tok = tokenizer();
-  const Texts texts = data().texts;
-  const PackedTexts packed(tok, texts, 16);
-  const std::vector<std::vector<std::int32_t>> rows = {packed.row(0), packed.row(63)};
-  BOOST_TEST(rows[1].size() == 16u);
-  BOOST_TEST(rows[1][0] == tok.cls_id());
-  const NamedTensors inputs = masked_lm_inputs(rows, masking_options(tok), 1, 0);
-  const auto picks = inputs[2].second.to_vector<std::int32_t>();
-  const auto labels = inputs[3].second.to_vector<std::int32_t>();
-  BOOST_TEST(picks.size() == 32u);
-  const auto asked = std::count_if(labels.begin(), labels.end(), [](int l) { return l >= 0; });
-  BOOST_TEST(asked >= 4);
-  for (std::size_t i = 0; i < picks.size(); ++i) {
-    if (labels[i] < 0) continue;
-    const auto at = static_cast<std::size_t>(picks[i]);
-    BOOST_TEST(labels[i] == rows[at / 16][at % 16]);
-  }
-  check_says<ArgumentError>([&] { PackedTexts(tok, Texts{" "}, 16); }, "there is no text");
-  check_says<ArgumentError>([&] { PackedTexts(tok, texts, 2); }, "a row needs 3 tokens, not 2");
 }
 
 BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
@@ -170,9 +64,9 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
 
 BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   const TextFiles files("start");
-  MaskedLanguageModel base = make_masked_lm(small(), tokenizer(), settings(3));
-  run(base);
-  save_masked_lm(files.path("base.weft"), base);
+  const PretrainingModel base = make_pretraining_model(small(), tokenizer(), settings(3));
+  Session(*base.graph, base.store, {.seed = 1}).initialise();
+  save_pretraining_model(files.path("base.weft"), base);
   const PretrainedEncoder loaded = load_pretrained_encoder(files.path("base.weft"));
   BOOST_TEST((loaded.config == base.config));
 
@@ -248,14 +142,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   EncoderConfig config = small();
   config.vocab = 61;
   check_says<ArgumentError>(
-      [&] { make_masked_lm(config, tokenizer(), settings()); },
+      [&] { make_pretraining_model(config, tokenizer(), settings()); },
       "the model has a vocabulary of 61 with padding 0, the tokenizer one of");
   check_says<ArgumentError>(
       [&] { make_text_classifier(small(), tokenizer(), {"one"}, settings()); },
       "a classifier needs two classes, not 1");
-  MaskedLanguageModel model = make_masked_lm(small(), tokenizer(), settings(3));
-  run(model);
-  save_masked_lm(files.path("m.weft"), model);
+  const PretrainingModel model = make_pretraining_model(small(), tokenizer(), settings(3));
+  Session(*model.graph, model.store, {.seed = 1}).initialise();
+  save_pretraining_model(files.path("m.weft"), model);
   check_says<FormatError>([&] { load_text_classifier(files.path("m.weft")); },
                           "holds no text classifier: it lacks the program 'classify'");
   check_says<FormatError>([&] { load_language_model(files.path("m.weft")); },

@@ -79,12 +79,17 @@ BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
   fails("mlm", out, 2, "--text or --data is required");
   fails("classify", out, 2, "--data is required");
   fails("translate", out, 2, "--task");
-  fails("mlm", sms + out + " --freeze 'a*'", 2, "are for --task classify");
-  fails("classify", sms + out + " --whole-words", 2, "are for --task mlm");
+  fails("mlm", sms + out + " --freeze 'a*'", 2, "--freeze is for --task classify");
+  fails("classify", sms + out + " --whole-words", 2, "--whole-words is for pre-training");
   fails("classify", sms + out + kSmall + " --steps 4 --freeze 'decoder.*'", 2,
         "no parameter matches 'decoder.*'");
   fails("classify", sms + out + " --vocab 5000", 2, "vocab 5000 is too large for this text");
-  fails("classify", sms + out + kSmall + " --label first --from /nowhere.weft", 1, "/nowhere.weft");
+  fails("classify", sms + out + " --label first --from /nowhere.weft", 1, "/nowhere.weft");
+  fails("classify", sms + out + kSmall + " --from /nowhere.weft", 2,
+        "--vocab cannot be given with --from: its tokenizer is used");
+  fails("classify", sms + out + " --new 'pooler.*'", 2, "--new needs --from");
+  fails("classify", sms + out + " --validation-fraction 0.2", 2,
+        "--validation-fraction is for pre-training: --test-fraction and --held-out say what");
   fails("classify", " --data " + weft.path("text") + out, 1, "expected a label and a text");
 }
 

@@ -1,0 +1,155 @@
+// Pre-training programs on the reference's weights: their losses are those of the published classes
+// for pre-training; and the weights of every folder as a start for training.
+#include <fmt/core.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "golden_folder.h"
+#include "weft/core/error.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/train/fine_tune.h"
+#include "weft/models/train/pretraining_programs.h"
+
+namespace weft::golden {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+namespace fs = std::filesystem;
+
+/// The programs over a folder's encoder, with its weights; dropout is off in training, too.
+struct Case {
+  Case(const fs::path& path, const PretrainingOptions& options)
+      : folder(hf::read_folder(path.string())),
+        inputs(read_tensors(path / "inputs.safetensors")),
+        outputs(read_tensors(path / "outputs.safetensors")) {
+    const TensorMap given(inputs.begin(), inputs.end());
+    model = hf::build_model(reference, folder.config, hf::input_types(given));
+    EncoderConfig config = model.encoder_config.value();
+    config.hidden_dropout = config.attention_dropout = 0;
+    programs = build_pretraining(graph, config, options, {});
+    store = std::make_shared<VariableStore>();
+    report = start_from(*store, graph, pretrained_parameters(path.string()), path.string());
+  }
+
+  Tensor ids(const std::string& name) const { return inputs.at(name).to(DType::i32); }
+  /// tokens, mask, picks and labels as the programs take them.
+  NamedTensors feeds() const {
+    const Tensor tokens = ids("input_ids");
+    NamedTensors fed = {
+        {"tokens", tokens},
+        {"mask", inputs.contains("attention_mask") ? ids("attention_mask")
+                                                   : Tensor::full(DType::i32, tokens.sizes(), 1)}};
+    const auto labels = ids("labels").to_vector<std::int32_t>();
+    std::vector<std::int32_t> picks, asked;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] < 0) continue;
+      picks.push_back(static_cast<std::int32_t>(i));
+      asked.push_back(labels[i]);
+    }
+    const auto count = static_cast<std::int64_t>(picks.size());
+    fed.emplace_back("picks", Tensor::of({count}, picks));
+    fed.emplace_back("labels", Tensor::of({count}, asked));
+    return fed;
+  }
+
+  hf::Folder folder;
+  Tensors inputs, outputs;
+  Graph reference, graph;
+  hf::Model model;
+  PretrainingPrograms programs;
+  std::shared_ptr<VariableStore> store;
+  StartReport report;
+};
+
+void check_close(double found, double expected, const std::string& what) {
+  BOOST_TEST_CONTEXT(what << ": " << found << ", expected " << expected) {
+    BOOST_TEST(std::abs(found - expected) <= 1e-5 * std::abs(expected));
+  }
+}
+
+void check_pairs(const std::string& name, PretrainingObjective objective,
+                 const std::string& pair_labels) {
+  const fs::path path = folder() / name;
+  if (!fs::exists(path)) {
+    fmt::print("case {} skipped (WEFT_GOLDENS names no folder with it)\n", name);
+    return;
+  }
+  Case c(path, {.objective = objective});
+  BOOST_TEST(c.report.fresh.empty());
+  NamedTensors fed = c.feeds();
+  fed.emplace_back("token_types", c.ids("token_type_ids"));
+  fed.emplace_back("pair_labels", c.ids(pair_labels));
+  const double expected = c.outputs.at("loss").item<float>();
+  Session session(c.graph, c.store, {.seed = 1});
+  const Results found = session.run(c.programs.evaluate, fed);
+  check_close(found["loss"].item<float>() + found["pair_loss"].item<float>(), expected, name);
+  check_close(session.run(c.programs.train, fed)["loss"].item<float>(), expected, name);
+  fmt::print("case {} ok\n", name);
+}
+
+BOOST_AUTO_TEST_CASE(hidden_tokens_and_pairs_cost_what_the_published_classes_say) {
+  check_pairs("bert-pretraining-default", PretrainingObjective::mlm_nsp, "next_sentence_label");
+  check_pairs("albert-pretraining-default", PretrainingObjective::mlm_sop, "sentence_order_label");
+}
+
+BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says) {
+  const fs::path path = folder() / "electra-discriminator-default";
+  BOOST_REQUIRE(fs::exists(path));
+  Case c(path, {.objective = PretrainingObjective::rtd, .generator_share = 0.5});
+  for (const std::string& name : c.report.fresh) BOOST_TEST(name.starts_with("generator."));
+  // Three hidden tokens of the case's ids; what the generator puts there is what both then read.
+  NamedTensors fed = {{"tokens", c.ids("input_ids")},
+                      {"mask", c.ids("attention_mask")},
+                      {"picks", Tensor::of<std::int32_t>({4}, {1, 3, 2, 0})},
+                      {"labels", Tensor::of<std::int32_t>({4}, {7, 8, 9, -100})},
+                      {"key", Tensor::of<std::int64_t>({2}, {1, 0})}};
+  Session session(c.graph, c.store, {.seed = 1});
+  const Results found = session.run(c.programs.evaluate, fed);
+  BOOST_TEST(!bitwise_equal(found["corrupted"], c.ids("input_ids")));
+
+  // The published class on the same ids. Ids of sentences and positions are not given to either.
+  const TensorMap given = {{"input_ids", found["corrupted"]},
+                           {"attention_mask", c.ids("attention_mask")},
+                           {"labels", found["replaced"]}};
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, c.folder.config, hf::input_types(given));
+  Program loss("loss");
+  loss.output("loss", model.outputs.at("loss")).output("logits", model.outputs.at("logits"));
+  Session reference(graph, hf::load_weights(model, graph, c.folder));
+  const Results expected = reference.run(loss, {given.begin(), given.end()});
+  check_close(found["replaced_loss"].item<float>(), expected["loss"].item<float>(), "replaced");
+  BOOST_TEST(relative_error(found["scores"], expected["logits"]) <= 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {
+  int folders = 0;
+  for (const fs::path& file : find_cases("*", "model.safetensors")) {
+    const fs::path path = file.parent_path();
+    if (!fs::exists(path / "case.json")) continue;
+    BOOST_TEST_CONTEXT(path.filename()) {
+      const TensorMap parameters = pretrained_parameters(path.string());
+      // Every tensor of the file (but buffers without use, and second names) is there.
+      const std::string config = hf::read_folder(path.string()).config;
+      Graph graph;
+      const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));
+      std::size_t expected = 0;
+      for (const Variable& v : graph.variables()) {
+        const VariableKind kind = v.info().kind;
+        expected += kind == VariableKind::parameter || kind == VariableKind::buffer ? 1 : 0;
+      }
+      BOOST_TEST(parameters.size() == expected);
+      const Tensors file_tensors = read_tensors(file);
+      for (const auto& [name, tensor] : parameters) {
+        const auto it = file_tensors.find(model.names.theirs(name));
+        if (it != file_tensors.end()) BOOST_TEST(bitwise_equal(it->second, tensor));
+      }
+      ++folders;
+    }
+  }
+  BOOST_TEST(folders >= 18);
+}
+
+}  // namespace
+}  // namespace weft::golden

@@ -1,0 +1,96 @@
+// weft train encoder: objectives of pre-training as their users see them.
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "program_shell.h"
+
+namespace weft {
+namespace {
+
+class Files {
+ public:
+  Files() {
+    std::string text, sms;
+    for (int i = 0; i < 40; ++i) {
+      text += "first the ships sail out\nthen the ships come home " + std::to_string(i % 7) +
+              "\nlast the ships lie still\n\n";
+      sms += (i % 3 == 0 ? "spam\tfirst then last " : "ham\tthe ships sail ") +
+             std::to_string(i % 9) + "\n";
+    }
+    weft.write("documents", text);
+    weft.write("sms", sms);
+  }
+  /// The command, with a text and a file to write.
+  Outcome train(const std::string& arguments) const {
+    return weft("train encoder --threads 2 --text " + weft.path("documents") + " --out " +
+                weft.path("m.weft") + " " + arguments);
+  }
+  const Shell weft;
+};
+
+const std::string kSmall =
+    " --vocab 60 --layers 1 --heads 2 --width 16 --inner 32 --context 20 --batch 4 --warmup 2"
+    " --steps 6 --eval-every 2";
+
+BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
+  const Files files;
+  const Shell& weft = files.weft;
+  const std::string model = weft.path("m.weft");
+  const std::pair<const char*, const char*> tasks[] = {
+      {"mlm", "of the hidden tokens found\n"},
+      {"mlm+nsp", "% of the pairs right\n"},
+      {"mlm+sop", "% of the pairs right\n"},
+      {"rtd", "by the generator, replaced tokens told apart with accuracy"}};
+  for (const auto& [task, result] : tasks) {
+    BOOST_TEST_CONTEXT(task) {
+      const std::string asked = std::string("--task ") + task;
+      const Outcome first =
+          files.train(asked + kSmall + " --validation-fraction 0.1 --whole-words --stop-after 3");
+      BOOST_TEST(first.code == 0, first.err);
+      BOOST_TEST(contains(first.out, std::string("objective ") + task + ", whole words"));
+      BOOST_TEST(contains(first.out, "masked_accuracy"));
+      BOOST_TEST(contains(first.out, "go on with: weft train encoder " + asked));
+      // The file knows what it is.
+      const Outcome second =
+          weft("train encoder --text " + weft.path("documents") + " --resume " + model);
+      BOOST_TEST(second.code == 0, second.err);
+      BOOST_TEST(contains(second.out, std::string("objective ") + task + ", whole words"));
+      BOOST_TEST(contains(last_line(second.out), std::string(result).substr(0, 20)));
+      const Outcome third =
+          weft("train encoder --task classify --data " + weft.path("sms") + " --from " + model +
+               " --steps 4 --batch 4 --warmup 1 --eval-every 2 --eval-batches 1 --out " +
+               weft.path("c.weft"));
+      BOOST_TEST(third.code == 0, third.err);
+      BOOST_TEST(contains(third.out, "parameters taken over"));
+    }
+  }
+  BOOST_TEST(contains(files.train("--task rtd" + kSmall + " --generator-share 0.5").out,
+                      "a generator of width 8; finding what it replaced weighs 50"));
+}
+
+BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
+  const Files files;
+  const auto fails = [&](const std::string& arguments, const std::string& part) {
+    BOOST_TEST_CONTEXT(arguments) { check_error(files.train(arguments), 2, part); }
+  };
+  fails("--task nsp", "--task");
+  fails("--task mlm+nsp --data " + files.weft.path("sms"),
+        "--task mlm+nsp needs documents: --text, a sentence per line, with a blank line between");
+  fails("--task mlm --generator-share 0.5", "--generator-share is for --task rtd");
+  fails("--task mlm+sop --replaced-weight 5", "--replaced-weight is for --task rtd");
+  fails("--task rtd" + kSmall + " --generator-share 1.5",
+        "generator_share must be in (0, 1], not 1.5");
+  fails("--task mlm+sop" + kSmall + " --token-types 1", "token_types must be at least 2, not 1");
+  fails("--held-out validation", "--held-out needs --data");
+  // 40 documents: one validates, and a sentence of another document has none to come from.
+  fails("--task mlm+nsp" + kSmall + " --validation-fraction 0.03",
+        "the validation part of the text: sentences that do not follow need a second document");
+  BOOST_TEST(files.train("--task mlm" + kSmall).code == 0);
+  const std::string resume = "--resume " + files.weft.path("m.weft");
+  fails(resume + " --task rtd", "--task rtd cannot be given with --resume");
+  fails(resume + " --whole-words", "--whole-words cannot be given with --resume");
+  fails(resume + " --vocab 60", "--vocab cannot be given with --resume: it is as the file says");
+}
+
+}  // namespace
+}  // namespace weft
