@@ -13,22 +13,13 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/graph/weights/matrices.h"
-#include "weft/models/hf/folder.h"
+#include "weft/models/train/pretrained_folder.h"
 
 namespace weft {
 namespace {
 
 bool is_weight(const VariableInfo& info) {
   return info.kind == VariableKind::parameter || info.kind == VariableKind::buffer;
-}
-
-TensorMap weights_of(const Graph& graph, const VariableStore& store) {
-  TensorMap weights;
-  for (const Variable& variable : graph.variables()) {
-    if (is_weight(variable.info()) && store.contains(variable.name()))
-      weights[variable.name()] = store.tensor(variable.name());
-  }
-  return weights;
 }
 
 /// "12 parameters: a, b, ..." with not more than a few names.
@@ -61,14 +52,9 @@ bool any_matches(const std::vector<std::string>& patterns, const std::string& na
 }  // namespace
 
 TensorMap pretrained_parameters(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) {
-    const Checkpoint checkpoint = load_checkpoint(path);
-    return weights_of(checkpoint.graph(), *checkpoint.store());
-  }
-  const hf::Folder folder = hf::read_folder(path);
-  Graph graph;
-  const hf::Model model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
-  return weights_of(graph, *hf::load_weights(model, graph, folder));
+  if (std::filesystem::is_directory(path)) return read_pretrained_folder(path).parameters;
+  const Checkpoint checkpoint = load_checkpoint(path);
+  return weights_of(checkpoint.graph(), *checkpoint.store());
 }
 
 std::string StartReport::str() const {

@@ -48,4 +48,10 @@ std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& pa
 /// 1] (ArgumentError), 1 is one rate for all.
 std::vector<ParameterGroup> layer_groups(const Graph& graph, double decay);
 
+/// How a model that starts from trained weights learns.
+struct FineTuneOptions {
+  std::vector<std::string> freeze = {};  // patterns of parameters that stay as they are
+  double layer_lr_decay = 1;             // layer_groups() says more
+};
+
 }  // namespace weft

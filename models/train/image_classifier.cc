@@ -44,15 +44,12 @@ void check(const VitConfig& config, const std::vector<std::string>& classes,
   for (const double d : normalisation.deviation) {
     if (!(d > 0)) throw ArgumentError(fmt::format("a deviation must be positive, not {}", d));
   }
-  if (config.distillation) {
-    throw ArgumentError(
-        "distillation needs a teacher's labels, which a classifier trained on a data set has not");
-  }
 }
 
 ImageClassifierPrograms build(Graph& graph, const VitConfig& config, std::int64_t classes,
                               const ImageNormalisation& normalisation,
-                              const TrainSettings& settings, SourceLocation loc) {
+                              const TrainSettings& settings, const FineTuneOptions& options,
+                              SourceLocation loc) {
   const Value images =
       graph.input("images", DType::f32,
                   {"batch", config.channels, config.image_height, config.image_width}, loc);
@@ -68,7 +65,9 @@ ImageClassifierPrograms build(Graph& graph, const VitConfig& config, std::int64_
   };
 
   ImageClassifierPrograms programs;
-  add_training_step(programs.train, cross_entropy(logits(true), labels), settings, loc);
+  freeze(graph, options.freeze);
+  add_training_step(programs.train, cross_entropy(logits(true), labels),
+                    layer_groups(graph, options.layer_lr_decay), settings, loc);
   const Value found = logits(false), predictions = argmax(found, 1);
   programs.evaluate.precision(settings.precision)
       .output("loss", cross_entropy(found, labels), loc)
@@ -139,14 +138,16 @@ ImageClassifier make_image_classifier(const VitConfig& config,
                                       const std::vector<std::string>& classes,
                                       const ImageNormalisation& normalisation,
                                       const ImageAugmentation& augmentation,
-                                      const TrainSettings& settings, SourceLocation loc) {
+                                      const TrainSettings& settings, const FineTuneOptions& options,
+                                      SourceLocation loc) {
   settings.check();
   config.check();
   augmentation.check();
   check(config, classes, normalisation);
   auto graph = std::make_shared<Graph>();
-  ImageClassifierPrograms programs = build(
-      *graph, config, static_cast<std::int64_t>(classes.size()), normalisation, settings, loc);
+  ImageClassifierPrograms programs =
+      build(*graph, config, static_cast<std::int64_t>(classes.size()), normalisation, settings,
+            options, loc);
   return {std::move(graph),
           std::move(programs),
           std::make_shared<VariableStore>(),

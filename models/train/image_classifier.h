@@ -14,6 +14,7 @@
 #include "weft/models/data/image_augment.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/train/classification_report.h"
+#include "weft/models/train/fine_tune.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
@@ -56,13 +57,15 @@ struct ImageClassifier {
 };
 
 /// A new model, its variables not made yet (a Session does that). Throws ArgumentError where there
-/// are fewer than two classes, the normalisation does not fit the channels, or the config asks for
-/// distillation (which needs a teacher).
+/// are fewer than two classes or the normalisation does not fit the channels, and as freeze() and
+/// layer_groups(). A distillation token (DeiT) is there for weights that were trained with one: the
+/// class is read off the class token, as DeiTForImageClassification does it.
 ImageClassifier make_image_classifier(const VitConfig& config,
                                       const std::vector<std::string>& classes,
                                       const ImageNormalisation& normalisation,
                                       const ImageAugmentation& augmentation,
                                       const TrainSettings& settings,
+                                      const FineTuneOptions& options = {},
                                       SourceLocation loc = SourceLocation::current());
 
 /// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws

@@ -11,6 +11,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/models/train/classification_metrics.h"
+#include "weft/models/train/fine_tune.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
@@ -34,12 +35,6 @@ struct TextClassifier {
   std::vector<std::string> classes;  // their names
   TrainSettings settings;
   TrainHistory history;
-};
-
-/// How a model that starts from trained weights learns.
-struct FineTuneOptions {
-  std::vector<std::string> freeze = {};  // patterns of parameters that stay as they are
-  double layer_lr_decay = 1;             // layer_groups() says more
 };
 
 /// A new model, its variables not made yet. Throws ArgumentError where config and tokenizer do not

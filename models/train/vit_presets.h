@@ -16,4 +16,7 @@ struct VitRecipe {
 /// digits, mnist, images. The classes are set by the data.
 const std::vector<Preset<VitRecipe>>& vit_presets();
 
+/// How a classifier that starts from trained weights learns; the model is that of the weights.
+const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();
+
 }  // namespace weft

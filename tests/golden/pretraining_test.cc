@@ -10,6 +10,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/train/fine_tune.h"
+#include "weft/models/train/pretrained_vit.h"
 #include "weft/models/train/pretraining_programs.h"
 
 namespace weft::golden {
@@ -121,6 +122,40 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
   const Results expected = reference.run(loss, {given.begin(), given.end()});
   check_close(found["replaced_loss"].item<float>(), expected["loss"].item<float>(), "replaced");
   BOOST_TEST(relative_error(found["scores"], expected["logits"]) <= 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
+  for (const std::string name : {"vit-cls-default", "deit-cls-default"}) {
+    const fs::path path = folder() / name;
+    if (!fs::exists(path)) {
+      fmt::print("case {} skipped (WEFT_GOLDENS names no folder with it)\n", name);
+      continue;
+    }
+    const Tensors inputs = read_tensors(path / "inputs.safetensors");
+    const Tensor logits = read_tensors(path / "outputs.safetensors").at("logits");
+    const PretrainedVit base = load_pretrained_vit(path.string());
+    const auto channels = static_cast<std::size_t>(base.config.channels);
+    std::vector<std::string> classes;
+    for (std::int64_t c = 0; c < logits.size(1); ++c) classes.push_back(std::to_string(c));
+    const ImageClassifier model = make_image_classifier(
+        base.config, classes, {std::vector<double>(channels, 0), std::vector<double>(channels, 1)},
+        {}, {});
+    const StartReport report =
+        start_from(*model.store, *model.graph, parameters_for(base, base.config), name);
+    BOOST_TEST(report.fresh.empty());
+    Session session(*model.graph, model.store);
+    const Tensor found = class_probabilities(session, model, inputs.at("pixel_values"));
+    for (std::int64_t r = 0; r < logits.size(0); ++r) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < logits.size(1); ++c)
+        sum += std::exp(logits.at(r * logits.size(1) + c));
+      for (std::int64_t c = 0; c < logits.size(1); ++c) {
+        const std::int64_t i = r * logits.size(1) + c;
+        BOOST_TEST(std::abs(found.at(i) - std::exp(logits.at(i)) / sum) < 1e-5);
+      }
+    }
+    fmt::print("case {} ok\n", name);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {

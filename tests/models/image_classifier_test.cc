@@ -185,13 +185,6 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
   refuses([](auto&, auto&, auto& n) { n.mean.push_back(0); },
           "2 means and 1 deviations for images of 1 channels");
   refuses([](auto&, auto&, auto& n) { n.deviation[0] = 0; }, "a deviation must be positive, not 0");
-  refuses(
-      [](auto& config, auto&, auto&) {
-        config.pooling = VitPooling::class_token;
-        config.distillation = true;
-      },
-      "distillation needs a teacher's labels");
-
   ImageClassifier model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});
   const Tensor wrong = Tensor::zeros(DType::f32, {2, 1, 8, 6});

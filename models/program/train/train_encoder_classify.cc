@@ -50,7 +50,8 @@ TextClassifier new_classifier(const EncoderArguments& args, const LabelledText& 
   if (base.classes != train.names) anew.emplace_back("classifier.*");
   const StartReport report =
       start_from(*model.store, *model.graph, base.parameters, args.from, anew);
-  fmt::print("from      {}: {}\n", args.from, report.str());
+  fmt::print("from      {}: {}\nsettings  those of training, of preset {}\n", args.from,
+             report.str(), preset.name);
   if (!args.freeze.empty()) {
     std::int64_t frozen = 0;
     for (const Variable& variable : model.graph->variables()) {

@@ -4,18 +4,22 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/models/data/image_folder.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/train/train_command.h"
 #include "weft/models/train/image_classifier.h"
+#include "weft/models/train/pretrained_vit.h"
 #include "weft/models/train/vit_presets.h"
 
 namespace weft::program {
 namespace {
 
 struct VitArguments : TrainArguments {
-  std::string data;
+  std::string data, from;
+  std::vector<std::string> freeze, anew;
+  double layer_lr_decay = 1;
   FieldValues augmentation = FieldValues::object();
 };
 
@@ -26,6 +30,8 @@ ImageClassifier resume_model(const VitArguments& args) {
                     option_name(field)));
   }
   check_resume(args);
+  if (!args.from.empty() || !args.freeze.empty() || !args.anew.empty() || args.layer_lr_decay != 1)
+    throw UsageError("--from, --new, --freeze and --layer-lr-decay cannot be given with --resume");
   ImageClassifier model = load_image_classifier(args.resume);
   if (!model.can_train())
     throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
@@ -87,6 +93,42 @@ void report_test(Session& session, const ImageClassifier& model, const ImageSet&
              found.report.accuracy(), found.report.correct(), found.report.total());
 }
 
+/// A new model: with the weights of --from and a new head, or on its own. Loads the data, too,
+/// whose images are of the model's size.
+ImageClassifier new_model(const VitArguments& args, Sets& sets) {
+  if (args.from.empty() && !args.anew.empty()) throw UsageError("--new needs --from");
+  const Preset<VitRecipe> preset =
+      chosen_preset(args.from.empty() ? vit_presets() : vit_fine_tuning_presets(), args);
+  std::optional<PretrainedVit> base;
+  if (!args.from.empty()) base = as_usage([&] { return load_pretrained_vit(args.from); });
+  const VitConfig config =
+      as_usage([&] { return with_fields(base ? base->config : preset.model.model, args.model); });
+  const ImageAugmentation augmentation =
+      as_usage([&] { return with_fields(preset.model.augmentation, args.augmentation); });
+  sets =
+      load_sets(args, {config.channels, config.image_height, config.image_width}, preset.training);
+  const bool as_before = base && base->normalisation;
+  ImageClassifier model = as_usage([&] {
+    return make_image_classifier(
+        config, sets.train.classes, as_before ? *base->normalisation : normalisation_of(sets.train),
+        augmentation, preset.training, FineTuneOptions{args.freeze, args.layer_lr_decay});
+  });
+  if (!base) return model;
+  // A head for other classes says nothing of these.
+  std::vector<std::string> anew = args.anew;
+  if (base->classes != sets.train.classes) anew.emplace_back("classifier.*");
+  const StartReport report = as_usage([&] {
+    return start_from(*model.store, *model.graph, parameters_for(*base, config), args.from, anew);
+  });
+  fmt::print("from      {}: {}\nsettings  those of training, of preset {}\n", args.from,
+             report.str(), preset.name);
+  fmt::print("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
+             fmt::join(model.normalisation.mean, ", "),
+             fmt::join(model.normalisation.deviation, ", "),
+             as_before ? "the trained model" : "these images");
+  return model;
+}
+
 int train(const VitArguments& args) {
   if (args.data.empty()) {
     throw UsageError(
@@ -97,16 +139,7 @@ int train(const VitArguments& args) {
   ImageClassifier model;
   Sets sets;
   if (args.resume.empty()) {
-    const Preset<VitRecipe> preset = chosen_preset(vit_presets(), args);
-    const VitConfig config = as_usage([&] { return with_fields(preset.model.model, args.model); });
-    const ImageAugmentation augmentation =
-        as_usage([&] { return with_fields(preset.model.augmentation, args.augmentation); });
-    sets = load_sets(args, {config.channels, config.image_height, config.image_width},
-                     preset.training);
-    model = as_usage([&] {
-      return make_image_classifier(config, sets.train.classes, normalisation_of(sets.train),
-                                   augmentation, preset.training);
-    });
+    model = new_model(args, sets);
   } else {
     model = resume_model(args);
     sets = load_sets(args, model.image_size(), model.settings);
@@ -146,6 +179,16 @@ void add_train_vit(CLI::App& app, Action& action) {
   vit->add_option("--data", args->data,
                   "images: a folder with MNIST's files, with optdigits (.tra, .tes), with train/ "
                   "and test/ or with a folder per class; or a .csv file");
+  vit->add_option("--from", args->from,
+                  "start from the weights in this .weft file, or of a ViT or DeiT in a folder as "
+                  "Hugging Face's library writes it, with a new head unless the classes are the "
+                  "same (preset: fine-tune)");
+  vit->add_option("--new", args->anew,
+                  "patterns of parameters that start anew though --from has them");
+  vit->add_option("--freeze", args->freeze,
+                  "patterns of parameters that stay as they are: \"layers.0.*\"");
+  vit->add_option("--layer-lr-decay", args->layer_lr_decay,
+                  "every layer learns at this share of the rate of the one above (default 1)");
   add_train_options(*vit, preset_help(vit_presets()), VitConfig{}.to_json(),
                     {"family", "distillation"}, *args);
   add_field_options(*vit, "Augmentation", ImageAugmentation{}.to_json(), {}, args->augmentation);
