@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/models/data/labelled_text.h"
 #include "weft/models/data/text.h"
 
 namespace weft {
@@ -28,6 +29,32 @@ std::vector<TextDocument> read_documents(std::span<const std::string> paths) {
     }
   }
   return documents;
+}
+
+std::vector<TextDocument> read_single_texts(std::span<const std::string> paths) {
+  std::vector<TextDocument> documents;
+  for (const std::string& path : paths) {
+    for (std::string& line : read_lines(path)) documents.push_back({std::move(line)});
+  }
+  return documents;
+}
+
+std::vector<std::string> sentences(std::span<const TextDocument> documents) {
+  std::vector<std::string> all;
+  for (const TextDocument& document : documents)
+    all.insert(all.end(), document.begin(), document.end());
+  return all;
+}
+
+DocumentSplit split_documents(std::vector<TextDocument> documents, double fraction) {
+  DocumentSplit result;
+  double due = 0;
+  for (TextDocument& document : documents) {
+    due += fraction;
+    (due >= 1 ? result.validation : result.train).push_back(std::move(document));
+    if (due >= 1) due -= 1;
+  }
+  return result;
 }
 
 }  // namespace weft

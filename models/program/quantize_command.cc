@@ -9,43 +9,38 @@
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
-#include "weft/models/train/checkpoint.h"
-#include "weft/models/train/evaluate.h"
+#include "weft/models/program/held_out.h"
+#include "weft/models/train/encoder_file.h"
 
 namespace weft::program {
 namespace {
 
 struct QuantizeArguments {
-  std::string file, out, text;
+  std::string file, out;
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false;
-  int threads = 0;
+  HeldOutData data;
 };
 
-struct Converted {
-  LanguageModel model;
-  std::vector<ConvertedWeight> weights;
-  std::size_t narrow_caches = 0;
-};
-
-Converted quantized(const LanguageModel& model, const QuantizeArguments& args) {
-  QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
-  if (!args.only.empty()) options.patterns = args.only;
-  std::vector<Program> programs = {model.programs.evaluate, model.programs.decode};
-  const bool scores = model.programs.score.graph() != nullptr;
-  if (scores) programs.push_back(model.programs.score);
-  QuantizedModel made = quantize(programs, *model.store, options);
-  LanguageModel result = model;
-  result.graph = made.graph;
-  result.programs = {Program("train"), made.programs[0], made.programs[1],
-                     scores ? made.programs[2] : Program("score")};
-  result.store = made.store;
-  return {std::move(result), std::move(made.weights), made.narrow_caches};
+// The programs of every kind of model that remain; training is gone.
+std::vector<Program*> inference(LanguageModel& m) {
+  std::vector<Program*> programs = {&m.programs.evaluate, &m.programs.decode};
+  if (m.programs.score.graph() != nullptr) programs.push_back(&m.programs.score);
+  return programs;
+}
+std::vector<Program*> inference(PretrainingModel& m) { return {&m.programs.evaluate}; }
+std::vector<Program*> inference(TextClassifier& m) { return {&m.programs.classify}; }
+std::vector<Program*> inference(ImageClassifier& m) {
+  return {&m.programs.evaluate, &m.programs.classify};
+}
+std::vector<Program*> inference(Translator& m) {
+  return {&m.programs.evaluate, &m.programs.decode.prompt, &m.programs.decode.step,
+          &m.programs.decode.reorder};
 }
 
-void print_sizes(const LanguageModel& before, const Converted& made,
-                 const QuantizeArguments& args) {
+void print_sizes(const VariableStore& before, const VariableStore& after,
+                 const QuantizedModel& made, const QuantizeArguments& args) {
   double converted_before = 0, converted_after = 0;
   for (const ConvertedWeight& w : made.weights) {
     converted_before += static_cast<double>(w.bytes_before);
@@ -57,25 +52,71 @@ void print_sizes(const LanguageModel& before, const Converted& made,
   if (made.narrow_caches > 0)
     fmt::print("caches    {} of keys and values as bf16\n", made.narrow_caches);
   fmt::print("variables {} -> {} (what only training needs is gone)\n",
-             short_bytes(static_cast<double>(before.store->bytes())),
-             short_bytes(static_cast<double>(made.model.store->bytes())));
+             short_bytes(static_cast<double>(before.bytes())),
+             short_bytes(static_cast<double>(after.bytes())));
   fmt::print("files     {} {} -> {} {}\n", args.file,
              short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), args.out,
              short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
 }
 
-int run(const QuantizeArguments& args) {
-  const LanguageModel before = load_language_model(args.file);
-  const Converted made = quantized(before, args);
-  save_language_model(args.out, made.model);
-  print_sizes(before, made, args);
-  if (args.text.empty()) return 0;
-  const double loss_before = validation_loss(before, args.text, args.threads);
-  const double loss_after = validation_loss(made.model, args.text, args.threads);
-  fmt::print("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
-             std::exp(loss_before), std::exp(loss_after),
-             100 * (std::exp(loss_after - loss_before) - 1), loss_before, loss_after);
+/// What the model lost: perplexity where it says one token after another, else its metrics.
+void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
+  if (perplexity) {
+    fmt::print("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
+               std::exp(before.loss), std::exp(after.loss),
+               100 * (std::exp(after.loss - before.loss) - 1), before.loss, after.loss);
+    return;
+  }
+  fmt::print("held out  loss {:.5f} -> {:.5f}", before.loss, after.loss);
+  for (std::size_t i = 0; i < before.metrics.size(); ++i) {
+    fmt::print(", {} {:.4f} -> {:.4f}", before.metrics[i].name, before.metrics[i].value,
+               after.metrics[i].value);
+  }
+  fmt::print("\n");
+}
+
+template <class Model>
+int convert(const Model& before, void (*save)(const std::string&, const Model&),
+            const QuantizeArguments& args, bool perplexity = false) {
+  check_data(before, args.data, args.file);
+  QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
+  if (!args.only.empty()) options.patterns = args.only;
+  Model after = before;
+  const std::vector<Program*> parts = inference(after);
+  std::vector<Program> programs;
+  for (const Program* program : parts) programs.push_back(*program);
+  const QuantizedModel made = quantize(programs, *before.store, options);
+  if (args.narrow_caches && made.narrow_caches == 0)
+    throw UsageError(fmt::format("--caches bf16: {} keeps no keys and values", args.file));
+  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = made.programs[i];
+  after.programs.train = Program("train");
+  after.graph = made.graph;
+  after.store = made.store;
+  save(args.out, after);
+  print_sizes(*before.store, *after.store, made, args);
+  if (args.data.given())
+    print_change(held_out_evaluation(before, args.data), held_out_evaluation(after, args.data),
+                 perplexity);
   return 0;
+}
+
+int run(const QuantizeArguments& args) {
+  std::string kind;
+  bool classes = false;
+  {
+    const Checkpoint file = load_checkpoint(args.file);
+    kind = config_type(file);
+    classes = file.has_program("classify");
+  }
+  if (kind == kEncoderConfigType && classes)
+    return convert(load_text_classifier(args.file), &save_text_classifier, args);
+  if (kind == kEncoderConfigType)
+    return convert(load_pretraining_model(args.file), &save_pretraining_model, args);
+  if (kind == "weft.config.vit")
+    return convert(load_image_classifier(args.file), &save_image_classifier, args);
+  if (kind == "weft.config.encoder_decoder")
+    return convert(load_translator(args.file), &save_translator, args, true);
+  return convert(load_language_model(args.file), &save_language_model, args, true);
 }
 
 }  // namespace
@@ -99,10 +140,7 @@ void add_quantize_command(CLI::App& app, Action& action) {
           "how generating keeps keys and values: f32 or bf16 (default: f32)")
       ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_option("--only", args->only, "convert only matrices of these names (*, ?)");
-  command->add_option("--text", args->text,
-                      "text of the training: perplexity of its validation part, before and after");
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  add_held_out_options(*command, args->data);
   command->callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

@@ -31,13 +31,14 @@ void save_pretraining_model(const std::string& path, const PretrainingModel& mod
   std::vector<Attachment> attachments =
       encoder_attachments(model.config, model.tokenizer, model.settings, model.history);
   attachments.push_back({kOptions, "weft.train.pretraining", model.options.to_json()});
-  save_checkpoint(path, *model.store, {model.programs.train, model.programs.evaluate},
-                  {.attachments = std::move(attachments)});
+  std::vector<Program> programs = {model.programs.evaluate};
+  if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
+  save_checkpoint(path, *model.store, programs, {.attachments = std::move(attachments)});
 }
 
 PretrainingModel load_pretraining_model(const std::string& path) {
   const ModelFile file(path, kEncoderConfigType, "pre-trained encoder");
-  PretrainingPrograms programs{file.program("train"), file.program("masked_lm")};
+  PretrainingPrograms programs{file.program_if_there("train"), file.program("masked_lm")};
   EncoderFile parts = read_encoder_file(file);
   // The first files hid single tokens only and say nothing.
   const Attachment* options = file.checkpoint().find_attachment(kOptions);

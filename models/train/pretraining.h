@@ -22,6 +22,9 @@ struct PretrainingModel {
   PretrainingOptions options;
   TrainSettings settings;
   TrainHistory history;
+
+  /// False for a model without the program "train": its weights were quantised.
+  bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
 /// A new model, its variables not made yet. Throws ArgumentError where config and tokenizer differ

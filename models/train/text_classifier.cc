@@ -96,13 +96,14 @@ void save_text_classifier(const std::string& path, const TextClassifier& model) 
   std::vector<Attachment> attachments =
       encoder_attachments(model.config, model.tokenizer, model.settings, model.history);
   attachments.push_back(class_attachment(model.classes));
-  save_checkpoint(path, *model.store, {model.programs.train, model.programs.classify},
-                  {.attachments = std::move(attachments)});
+  std::vector<Program> programs = {model.programs.classify};
+  if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
+  save_checkpoint(path, *model.store, programs, {.attachments = std::move(attachments)});
 }
 
 TextClassifier load_text_classifier(const std::string& path) {
   const ModelFile file(path, kEncoderConfigType, "text classifier");
-  TextClassifierPrograms programs{file.program("train"), file.program("classify")};
+  TextClassifierPrograms programs{file.program_if_there("train"), file.program("classify")};
   EncoderFile parts = read_encoder_file(file);
   std::vector<std::string> classes = class_names(file.checkpoint());
   if (classes.empty())

@@ -35,6 +35,9 @@ struct TextClassifier {
   std::vector<std::string> classes;  // their names
   TrainSettings settings;
   TrainHistory history;
+
+  /// False for a model without the program "train": its weights were quantised.
+  bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
 /// A new model, its variables not made yet. Throws ArgumentError where config and tokenizer do not

@@ -75,10 +75,11 @@ Translator make_translator(EncoderDecoderConfig config, const SequenceTokenizer&
 
 void save_translator(const std::string& path, const Translator& model) {
   const TranslatorPrograms& programs = model.programs;
+  std::vector<Program> saved = {programs.evaluate, programs.decode.prompt, programs.decode.step,
+                                programs.decode.reorder};
+  if (model.can_train()) saved.insert(saved.begin(), programs.train);
   save_checkpoint(
-      path, *model.store,
-      {programs.train, programs.evaluate, programs.decode.prompt, programs.decode.step,
-       programs.decode.reorder},
+      path, *model.store, saved,
       {.attachments = {{kConfigAttachment, kConfigType, model.config.to_json()},
                        {kTokenizer, model.tokenizer.type(), model.tokenizer.bytes()},
                        {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
@@ -89,7 +90,7 @@ Translator load_translator(const std::string& path) {
   const ModelFile file(path, kConfigType, "translator");
   const std::string& tokenizer = file.attachment(kTokenizer);
   return {file.checkpoint().shared_graph(),
-          {file.program("train"),
+          {file.program_if_there("train"),
            file.program("evaluate"),
            {file.program("prompt"), file.program("step"), file.program("reorder_caches")}},
           file.checkpoint().store(),

@@ -36,6 +36,9 @@ struct Translator {
   SequenceTokenizer tokenizer;
   TrainSettings settings;
   TrainHistory history;
+
+  /// False for a model without the program "train": its weights were quantised.
+  bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
 /// A new model for the tokenizer's ids, its variables not made yet (a Session does that): its

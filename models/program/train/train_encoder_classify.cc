@@ -66,6 +66,8 @@ TextClassifier new_classifier(const EncoderArguments& args, const LabelledText& 
 TextClassifier resumed_classifier(const EncoderArguments& args) {
   check_resume(args);
   TextClassifier model = load_text_classifier(args.resume);
+  if (!model.can_train())
+    throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
   model.settings = resumed_settings(model.settings, args);
   return model;
 }

@@ -40,30 +40,8 @@ std::vector<TextDocument> read_texts(const EncoderArguments& args, PretrainingOb
       documents.push_back({std::move(text)});
   }
   if (reads_pairs(objective)) return read_documents(args.text);
-  for (const std::string& path : args.text) {
-    for (std::string& line : read_lines(path)) documents.push_back({std::move(line)});
-  }
+  for (TextDocument& text : read_single_texts(args.text)) documents.push_back(std::move(text));
   return documents;
-}
-
-std::vector<std::string> sentences(const std::vector<TextDocument>& documents) {
-  std::vector<std::string> all;
-  for (const TextDocument& document : documents)
-    all.insert(all.end(), document.begin(), document.end());
-  return all;
-}
-
-/// Every so many-th document validates: documents of all files do.
-std::pair<std::vector<TextDocument>, std::vector<TextDocument>> parts(
-    std::vector<TextDocument> documents, double fraction) {
-  std::pair<std::vector<TextDocument>, std::vector<TextDocument>> result;
-  double due = 0;
-  for (TextDocument& document : documents) {
-    due += fraction;
-    (due >= 1 ? result.second : result.first).push_back(std::move(document));
-    if (due >= 1) due -= 1;
-  }
-  return result;
 }
 
 PretrainingModel new_model(const EncoderArguments& args,
@@ -88,6 +66,8 @@ PretrainingModel resumed_model(const EncoderArguments& args) {
   args.refuse({"--whole-words", "--generator-share", "--replaced-weight", "--vocab"},
               "cannot be given with --resume: it is as the file says");
   PretrainingModel model = load_pretraining_model(args.resume);
+  if (!model.can_train())
+    throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
   const std::string_view task = field_name(model.options.objective);
   if (args.has("--task") && args.task != task) {
     throw UsageError(fmt::format("--task {} cannot be given with --resume: {} learns {}", args.task,
@@ -105,7 +85,8 @@ struct Sets {
 };
 
 Sets<PackedTexts> packed(const PretrainingModel& model, std::vector<TextDocument> documents) {
-  const auto [train, held_out] = parts(std::move(documents), model.settings.validation_fraction);
+  const auto [train, held_out] =
+      split_documents(std::move(documents), model.settings.validation_fraction);
   const std::int64_t length = model.config.longest_row();
   Sets<PackedTexts> sets{{model.tokenizer, sentences(train), length}, {}};
   if (!held_out.empty()) sets.held_out.emplace(model.tokenizer, sentences(held_out), length);
@@ -116,7 +97,8 @@ Sets<PackedTexts> packed(const PretrainingModel& model, std::vector<TextDocument
 }
 
 Sets<SentencePairs> paired(const PretrainingModel& model, std::vector<TextDocument> documents) {
-  const auto [train, held_out] = parts(std::move(documents), model.settings.validation_fraction);
+  const auto [train, held_out] =
+      split_documents(std::move(documents), model.settings.validation_fraction);
   const auto made = [&](const std::vector<TextDocument>& part, const char* what) {
     try {
       return sentence_pairs(model, part);

@@ -60,6 +60,8 @@ Translator resume_model(const Seq2SeqArguments& args) {
   check_resume(args);
   if (args.vocab) throw UsageError("--vocab cannot be given with --resume");
   Translator model = load_translator(args.resume);
+  if (!model.can_train())
+    throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
   if (model.tokenizer.reads_characters() != args.pairs.empty()) {
     throw UsageError(args.pairs.empty()
                          ? "--pairs is required: the pairs that the run in --resume learns from"

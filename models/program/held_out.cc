@@ -1,0 +1,122 @@
+#include "weft/models/program/held_out.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/core/error.h"
+#include "weft/models/data/documents.h"
+#include "weft/models/data/image_folder.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/train/evaluate.h"
+#include "weft/models/train/pretraining_task.h"
+#include "weft/models/train/translator_task.h"
+
+namespace weft::program {
+namespace {
+
+/// One option is right for a kind of model, the others are not.
+void check_option(const HeldOutData& data, std::string_view option, std::string_view kind,
+                  const std::string& file) {
+  for (const auto& [name, given] : {std::pair{"--text", !data.text.empty()},
+                                    {"--data", !data.data.empty()},
+                                    {"--pairs", !data.pairs.empty()}}) {
+    if (given && name != option) {
+      throw UsageError(fmt::format("{} holds a {}: it is measured with {}, not with {}", file, kind,
+                                   option, name));
+    }
+  }
+}
+
+const std::string& only(const std::vector<std::string>& paths, std::string_view option) {
+  if (paths.size() != 1)
+    throw UsageError(fmt::format("{} takes one path here, not {}", option, paths.size()));
+  return paths.front();
+}
+
+SessionOptions options(int threads) { return {.threads = threads}; }
+
+}  // namespace
+
+void add_held_out_options(CLI::App& command, HeldOutData& data) {
+  command.add_option("--text", data.text,
+                     "text of the training of a language model or an encoder: perplexity, or what "
+                     "pre-training measures, of its validation part, before and after");
+  command.add_option("--data", data.data,
+                     "data of the training of a classifier: accuracy on the test part");
+  command.add_option("--pairs", data.pairs,
+                     "pairs of the training of a translator: perplexity of the validation part");
+  command.add_option("--label", data.label, "as in weft train encoder");
+  command.add_option("--test-fraction", data.test_fraction, "as in weft train encoder")
+      ->check(CLI::Range(0.01, 0.9));
+  command.add_option("--split-seed", data.split_seed, "as in weft train encoder");
+  command.add_option("--threads", data.threads, "0 = all; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
+}
+
+void check_data(const LanguageModel&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--text", "language model", file);
+}
+void check_data(const PretrainingModel&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--text", "pre-trained encoder", file);
+}
+void check_data(const TextClassifier&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--data", "classifier of texts", file);
+}
+void check_data(const ImageClassifier&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--data", "classifier of images", file);
+}
+void check_data(const Translator&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--pairs", "translator", file);
+}
+
+Evaluation held_out_evaluation(const LanguageModel& model, const HeldOutData& data) {
+  return {validation_loss(model, only(data.text, "--text"), data.threads), {}};
+}
+
+Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData& data) {
+  const bool pairs = reads_pairs(model.options.objective);
+  const auto held_out =
+      split_documents(pairs ? read_documents(data.text) : read_single_texts(data.text),
+                      model.settings.validation_fraction)
+          .validation;
+  if (held_out.empty()) throw UsageError("no part of the text was held out in training");
+  Session session(*model.graph, model.store, options(data.threads));
+  if (pairs) {
+    const SentencePairs rows = sentence_pairs(model, held_out);
+    return pretraining_task(session, model, rows, &rows).evaluate(true);
+  }
+  const PackedTexts rows(model.tokenizer, sentences(held_out), model.config.longest_row());
+  return pretraining_task(session, model, rows, &rows).evaluate(true);
+}
+
+Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& data) {
+  const LabelledText all = read_labelled_text(data.data, parse_label_side(data.label));
+  if (all.names != model.classes) {
+    throw UsageError(fmt::format("the model knows the classes {}, the data have {}",
+                                 fmt::join(model.classes, ", "), fmt::join(all.names, ", ")));
+  }
+  const LabelledText test =
+      all.subset(stratified_split(all.labels, data.test_fraction, data.split_seed).test);
+  Session session(*model.graph, model.store, options(data.threads));
+  return text_classifier_task(session, model, test, &test).evaluate(true);
+}
+
+Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data) {
+  const ImageData images =
+      load_image_data(only(data.data, "--data"), model.image_size(), model.settings.seed);
+  Session session(*model.graph, model.store, options(data.threads));
+  const ImageEvaluation found = evaluate_images(session, model, images.test);
+  return {found.loss, {{"accuracy", found.report.accuracy()}}};
+}
+
+Evaluation held_out_evaluation(const Translator& model, const HeldOutData& data) {
+  const TextPairSplit parts = split_by_source(
+      read_text_pairs(data.pairs), model.settings.validation_fraction, model.settings.seed);
+  Session session(*model.graph, model.store,
+                  {.threads = data.threads, .plan_cache = kTranslatorPlans});
+  return {mean_loss(session, model.programs.evaluate,
+                    make_pair_batches(parts.validation, model.tokenizer, model.settings)),
+          {}};
+}
+
+}  // namespace weft::program

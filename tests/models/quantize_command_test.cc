@@ -1,0 +1,123 @@
+// weft quantize of every kind of model: files that run and cannot be trained, and what they lost.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+
+#include "program_shell.h"
+
+namespace weft {
+namespace {
+
+const std::string kSmall =
+    " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
+
+/// Converts `model` to every format, measured with `data`: the last line begins with `figure`; the
+/// file is smaller and cannot be trained with `train`.
+void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
+                   const std::string& train) {
+  const std::string model = weft.path("m.weft");
+  for (const std::string weights : {"bf16", "int8", "int4"}) {
+    BOOST_TEST_CONTEXT(weights) {
+      const std::string small = weft.path(weights + ".weft");
+      const Outcome made =
+          weft("quantize " + model + " --out " + small + " --weights " + weights + data);
+      BOOST_TEST(made.code == 0, made.err);
+      BOOST_TEST(contains(made.out, "of them as " + weights));
+      BOOST_TEST(last_line(made.out).starts_with(figure), made.out);
+      BOOST_TEST(contains(last_line(made.out), " -> "));
+      BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model));
+      check_error(weft(train + " --resume " + small + " --out " + weft.path("x.weft")), 2,
+                  "cannot be trained: it has no training step");
+    }
+  }
+}
+
+void write_texts(const Shell& weft) {
+  std::string sms, documents, pairs;
+  for (int i = 0; i < 90; ++i) {
+    const std::string number = std::to_string(i % 9);
+    sms += (i % 3 == 0 ? "spam\twin a free prize now call " : "ham\tsee you at home then ") +
+           number + "\n";
+    documents += "first the ships sail out\nthen they come home " + number + "\n\n";
+    pairs += "the ship " + number + std::to_string(i) + "\tdas schiff " + number + "\n";
+  }
+  weft.write("sms", sms);
+  weft.write("documents", documents);
+  weft.write("pairs.tsv", pairs);
+}
+
+BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
+  const Shell weft;
+  write_texts(weft);
+  const std::string out = " --out " + weft.path("m.weft"), data = " --data " + weft.path("sms");
+  const std::string classify = "train encoder --task classify" + data;
+  BOOST_TEST(weft(classify + out + kSmall + " --steps 40 --context 16 --vocab 60").code == 0);
+  check_formats(weft, data, "held out  loss ", classify);
+  const Outcome found = weft("classify " + weft.path("int8.weft") + " 'call now, win' --top 1");
+  BOOST_TEST(found.out.starts_with("call now, win  spam "));
+  const Outcome kept = weft("quantize " + weft.path("m.weft") + " --out " + weft.path("y.weft") +
+                            data + " --test-fraction 0.5 --split-seed 3");
+  BOOST_TEST(contains(last_line(kept.out), "accuracy 1.0000 -> 1.0000"));
+  const std::string quantize = "quantize " + weft.path("m.weft") + " --out " + weft.path("y.weft");
+  check_error(weft(quantize + " --text " + weft.path("documents")), 2,
+              "m.weft holds a classifier of texts: it is measured with --data, not with --text");
+  check_error(weft(quantize + " --caches bf16"), 2, "keeps no keys and values");
+  weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
+  check_error(weft(quantize + " --data " + weft.path("others")), 2,
+              "the model knows the classes ham, spam, the data have a, b");
+
+  const std::string text = " --text " + weft.path("documents");
+  for (const std::string task : {"mlm", "mlm+nsp", "rtd"}) {
+    const std::string train = "train encoder --task " + task + text;
+    BOOST_TEST(weft(train + out + kSmall + " --steps 4 --context 16 --vocab 60 " +
+                    "--validation-fraction 0.1")
+                   .code == 0);
+    check_formats(weft, text, "held out  loss ", train);
+  }
+  BOOST_TEST(contains(last_line(weft(quantize + text).out), "replaced_auc"));
+  BOOST_TEST(weft("train encoder" + text + out + kSmall + " --steps 4 --context 16 --vocab 60 " +
+                  "--validation-fraction 0")
+                 .code == 0);
+  check_error(weft(quantize + text), 2, "no part of the text was held out in training");
+}
+
+BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
+  const Shell weft;
+  write_texts(weft);
+  const std::string out = " --out " + weft.path("m.weft"),
+                    pairs = " --pairs " + weft.path("pairs.tsv");
+  std::string train, test;
+  for (int i = 0; i < 60; ++i) {
+    std::string line;
+    for (int p = 0; p < 16; ++p)
+      line += std::to_string(((p < 8) == (i % 2 == 0) ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
+    (i < 40 ? train : test) += line + std::to_string(i % 2) + "\n";
+  }
+  weft.write("data/digits.tra", train);
+  weft.write("data/digits.tes", test);
+  const std::string data = " --data " + weft.path("data");
+  BOOST_TEST(weft("train vit" + data + out + kSmall +
+                  " --steps 40 --image-height 4 --image-width 4 --shift 0 --rotation 0")
+                 .code == 0);
+  check_formats(weft, data, "held out  loss ", "train vit" + data);
+  BOOST_TEST(weft("evaluate " + weft.path("int4.weft") + data).code == 0);
+  check_error(weft("quantize " + weft.path("m.weft") + " --out " + weft.path("x.weft") + data +
+                   " " + weft.path("sms")),
+              2, "--data takes one path here, not 2");
+
+  BOOST_TEST(weft("train seq2seq" + pairs + out +
+                  " --vocab 50 --encoder-layers 1 --decoder-layers 1 --encoder-heads 2 "
+                  "--decoder-heads 2 --encoder-inner 64 --decoder-inner 64 --width 32 --batch 200"
+                  " --steps 4 --warmup 1 --threads 2")
+                 .code == 0);
+  check_formats(weft, pairs, "perplexity ", "train seq2seq" + pairs);
+  BOOST_TEST(weft("translate " + weft.path("int8.weft") + " 'the ship'").code == 0);
+  const std::string narrow = weft.path("narrow.weft");
+  BOOST_TEST(
+      contains(weft("quantize " + weft.path("m.weft") + " --out " + narrow + " --caches bf16").out,
+               "of keys and values as bf16"));
+  BOOST_TEST(weft("translate " + narrow + " 'the ship'").code == 0);
+}
+
+}  // namespace
+}  // namespace weft
