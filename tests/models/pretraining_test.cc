@@ -122,6 +122,34 @@ BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(files_of_the_first_version_hide_single_tokens) {
+  const TextFiles files("first_version");
+  const PretrainingModel model = fresh(Objective::mlm);
+  Session(*model.graph, model.store, {.seed = 1}).initialise();
+  save_pretraining_model(files.path("new.weft"), model);
+  const Checkpoint file = load_checkpoint(files.path("new.weft"));
+  std::vector<Attachment> attachments = file.attachments();
+  std::erase_if(attachments, [](const Attachment& a) { return a.name == "train.pretraining"; });
+  save_checkpoint(files.path("old.weft"), *file.store(), file.programs(),
+                  {.attachments = attachments});
+  BOOST_TEST((load_pretraining_model(files.path("old.weft")).options == PretrainingOptions()));
+  PretrainingModel again = load_pretraining_model(files.path("old.weft"));
+  BOOST_TEST(std::isfinite(run(again).evaluation.loss));
+}
+
+BOOST_AUTO_TEST_CASE(rows_fit_positions_that_skip_padding) {
+  // RoBERTa's positions begin behind that of padding: a row is shorter than the table.
+  EncoderConfig config = small();
+  config.vocab = kVocab;
+  config.positions_skip_padding = true;
+  BOOST_TEST(config.longest_row() == 15);
+  TrainSettings few = settings(2);
+  few.warmup = 1;
+  PretrainingModel model = make_pretraining_model(config, document_tokenizer(), few);
+  BOOST_TEST(std::isfinite(run(model).evaluation.loss));
+  BOOST_TEST((input(first_batch(model), "tokens").sizes() == Sizes{4, 15}));
+}
+
 BOOST_AUTO_TEST_CASE(inputs_ask_for_what_was_hidden) {
   const PretrainingModel model = fresh(Objective::mlm);
   const PackedTexts packed(model.tokenizer, lines(), 16);

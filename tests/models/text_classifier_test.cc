@@ -62,6 +62,26 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
   BOOST_TEST(svg.find("layers.1.attention, head 1") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {
+  EncoderConfig config = small();
+  config.context = 19;  // no multiple of what rows are padded to
+  TextClassifier model = make_text_classifier(config, tokenizer(), {"ham", "spam"}, settings());
+  const LabelledText texts = data();
+  Session session(*model.graph, model.store, {.seed = 1});
+  session.initialise();
+  const Texts shown = {"win a free prize now call see you at home then win a free prize now call"};
+  BOOST_TEST(classify(session, model, shown).size() == 1u);
+  // A periodic look at two batches is not one at everything; one at more than there is, is.
+  model.settings.eval_batches = 2;
+  const TrainTask task = text_classifier_task(session, model, texts, &texts);
+  const double whole = task.evaluate(true).loss;
+  BOOST_TEST(task.evaluate(false).loss != whole);
+  model.settings.eval_batches = 100;
+  BOOST_TEST(task.evaluate(false).loss == whole);
+  model.settings.eval_batches = 0;
+  BOOST_TEST(task.evaluate(false).loss == whole);
+}
+
 BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   const TextFiles files("start");
   const PretrainingModel base = make_pretraining_model(small(), tokenizer(), settings(3));
