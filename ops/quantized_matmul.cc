@@ -24,6 +24,8 @@ constexpr std::int64_t kFewRows = 16;
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
 // A block of weights that is converted to float at once: it stays in the second-level cache.
 constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
+constexpr std::int64_t kBlockWidth = kBlockPanels * kPanel;
+constexpr std::size_t kBlockBytes = kBlockInputs * kBlockWidth * sizeof(float);
 constexpr double kBytesPerNs = 12;  // weights read and used by one core
 
 ValueType infer_product_type(const InferContext& c) {
@@ -103,16 +105,15 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
 // each multiplied with all rows.
 void add_many_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
-  const std::int64_t width = kBlockPanels * kPanel;
   const std::size_t begin_slot = round_up_64(kernel.slot_scratch);
-  const std::size_t block_bytes = static_cast<std::size_t>(kBlockInputs * width) * sizeof(float);
-  kernel.slot_scratch = begin_slot + block_bytes +
-                        kernels::gemm_scratch_bytes(sizeof(float), p->rows, width, kBlockInputs);
+  kernel.slot_scratch =
+      begin_slot + kBlockBytes +
+      kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
   Phase phase;
   phase.chunks = (w.panels() + kBlockPanels - 1) / kBlockPanels;
   phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
                   static_cast<double>(w.outputs) / 40;
-  phase.body = [p, width, begin_slot, block_bytes](const KernelRun& run, std::int64_t chunk) {
+  phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
     const QuantizedOperands& w = p->w;
     const std::int64_t begin = chunk * kBlockPanels;
     const std::int64_t end = std::min(begin + kBlockPanels, w.panels());
@@ -126,12 +127,12 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
     gemm.c_stride = w.outputs;
     for (std::int64_t first = 0; first < w.inputs; first += kBlockInputs) {
       const std::int64_t last = std::min(first + kBlockInputs, w.inputs);
-      kernels::dequantize_block(w.at(run), first, last, begin, end, block, width);
+      kernels::dequantize_block(w.at(run), first, last, begin, end, block, kBlockWidth);
       gemm.k = last - first;
       gemm.a = {run.in<float>(0) + first, w.inputs, 1};
-      gemm.b = {block, width, 1};
+      gemm.b = {block, kBlockWidth, 1};
       gemm.accumulate = first > 0;
-      kernels::gemm(gemm, scratch + block_bytes);
+      kernels::gemm(gemm, scratch + kBlockBytes);
     }
     p->finished(run, out, begin * kPanel, begin * kPanel + gemm.n);
   };
