@@ -7,97 +7,21 @@
 
 #include "weft/core/error.h"
 #include "weft/ops/kernels/gemm_engine.h"
-#include "weft/ops/kernels/gemm_few_rows.h"
+#include "weft/ops/product_detail.h"
 #include "weft/ops/product_plan.h"
 
 namespace weft {
+namespace products {
 namespace {
-
-using kernels::GemmEngine;
-using kernels::MatrixSource;
-
-using Pointers = std::function<ProductPointers(const KernelRun&)>;
-using Finish = std::function<void(const KernelRun&, const FinishedTile&)>;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-std::size_t times(std::int64_t count, std::size_t bytes) {
-  return static_cast<std::size_t>(count) * bytes;
-}
 
 // Rough speeds of one core, for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
 constexpr double kPackedElementsPerNs = 4;
-constexpr double kReadBytesPerNs = 15;
 // Work that a chunk has at least, about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
 constexpr std::int64_t kPackedElementsPerChunk = 1 << 16;
 // A product with so many multiply-adds feeds all workers by itself.
 constexpr double kLargeProduct = 1.3e8;
-
-// A part of the rows, columns or depth.
-struct Range {
-  std::int64_t begin = 0, end = 0;
-  std::int64_t size() const { return end - begin; }
-};
-Range piece(const Range& whole, std::int64_t size, std::int64_t index) {
-  const std::int64_t begin = whole.begin + index * size;
-  return {begin, std::min(begin + size, whole.end)};
-}
-
-// What all phases of one product (or of one batch of them) know.
-struct Product {
-  ProductShape shape;
-  Pointers pointers;
-  Finish finish;
-  const GemmEngine* engine = nullptr;
-  ProductPlan plan;
-  std::size_t shared_begin = 0, slot_begin = 0;
-  std::size_t shared_b = 0;            // packed B in shared scratch, after packed A
-  std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
-
-  MatrixSource source(const ProductOperand& operand, const void* data, std::int64_t product) const {
-    const MatrixSource whole{data, operand.dtype, operand.row_stride, operand.column_stride};
-    if (operand.offsets.empty()) return whole;
-    const std::int64_t bytes = static_cast<std::int64_t>(dtype_size(operand.dtype));
-    return {static_cast<const std::byte*>(data) +
-                operand.offsets[static_cast<std::size_t>(product)] * bytes,
-            operand.dtype, operand.row_stride, operand.column_stride};
-  }
-  std::byte* c_at(void* c, std::int64_t product, std::int64_t row, std::int64_t column) const {
-    std::int64_t offset = row * shape.c.row_stride + column;
-    if (!shape.c.offsets.empty()) offset += shape.c.offsets[static_cast<std::size_t>(product)];
-    return static_cast<std::byte*>(c) +
-           offset * static_cast<std::int64_t>(dtype_size(shape.c.dtype));
-  }
-  std::int64_t row_panels(std::int64_t rows) const { return divide_up(rows, engine->row_panel); }
-  std::int64_t column_panels(std::int64_t columns) const {
-    return divide_up(columns, engine->column_panel);
-  }
-  // Shared panels of a range: blocks of the depth one after the other, each with all its panels.
-  std::size_t a_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
-                      std::int64_t depth) const {
-    return times(block * panels, engine->a_panel_bytes(engine->depth_block)) +
-           times(panel, engine->a_panel_bytes(depth));
-  }
-  std::size_t b_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
-                      std::int64_t depth) const {
-    return times(block * panels, engine->b_panel_bytes(engine->depth_block)) +
-           times(panel, engine->b_panel_bytes(depth));
-  }
-  void finished(const KernelRun& run, std::int64_t product, const Range& rows, const Range& columns,
-                void* c) const {
-    if (finish == nullptr || rows.size() == 0 || columns.size() == 0) return;
-    finish(run, {.product = product,
-                 .row = rows.begin,
-                 .column = columns.begin,
-                 .rows = rows.size(),
-                 .columns = columns.size(),
-                 .c = c_at(c, product, rows.begin, columns.begin),
-                 .c_stride = shape.c.row_stride});
-  }
-};
-using ProductRef = std::shared_ptr<const Product>;
 
 // The ranges that one packing phase and the tiles after it work on.
 struct Stage {
@@ -270,7 +194,9 @@ void sum_parts(const Product& p, const KernelRun& run, void* c_data, std::int64_
   }
 }
 
-// The parts of all elements added in order: pieces of rows, or of columns where rows are few.
+}  // namespace
+
+// Pieces of rows, or of columns where rows are few.
 void add_sum_of_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) {
   const ProductPlan& plan = p->plan;
   const bool by_rows = plan.m > plan.n;
@@ -294,6 +220,8 @@ void add_sum_of_parts(Kernel& kernel, const ProductRef& p, std::int64_t product)
   };
   kernel.phases.push_back(std::move(sum));
 }
+
+namespace {
 
 void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) {
   const ProductPlan& plan = p->plan;
@@ -321,96 +249,6 @@ void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) 
   kernel.phases.push_back(std::move(tiles));
 
   add_sum_of_parts(kernel, p, product);
-}
-
-// -- Few rows ------------------------------------------------------------------------------------
-
-// Chunks read about so many bytes of the large operand.
-constexpr double kChunkBytes = 1 << 17;
-// Columns are cut at multiples of these: rows of a B in memory are read in long runs (in cache,
-// shorter ones do), columns are runs already.
-constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
-constexpr double kCachedBytes = 1 << 24;
-// Parts of the depth have at least so many elements of B, by number and not by bytes, so that
-// narrow numbers give the bits of those they stand for.
-constexpr std::int64_t kPartElements = 1 << 17, kMostParts = 16, kLeastPartDepth = 16;
-
-// `transposed` computes C^T = B^T A^T, for few columns.
-void few_rows_piece(const Product& p, const KernelRun& run, std::int64_t product, bool transposed,
-                    const Range& range) {
-  const ProductPointers at = p.pointers(run);
-  const MatrixSource a = p.source(p.shape.a, at.a, product);
-  const MatrixSource b = p.source(p.shape.b, at.b, product);
-  kernels::FewRowsProblem g;
-  g.n = range.size();
-  g.k = p.shape.k;
-  g.result = p.shape.c.dtype;
-  g.accumulate = p.shape.accumulate;
-  if (transposed) {
-    g.m = p.shape.n;
-    g.a = b.transposed(), g.b = a.from(range.begin, 0).transposed();
-    g.c = p.c_at(at.c, product, range.begin, 0);
-    g.c_row_stride = 1, g.c_column_stride = p.shape.c.row_stride;
-  } else {
-    g.m = p.shape.m;
-    g.a = a, g.b = b.from(0, range.begin);
-    g.c = p.c_at(at.c, product, 0, range.begin);
-    g.c_row_stride = p.shape.c.row_stride, g.c_column_stride = 1;
-  }
-  kernels::few_rows(g, run.slot_scratch + p.slot_begin);
-  const Range few{0, g.m};
-  p.finished(run, product, transposed ? range : few, transposed ? few : range, at.c);
-}
-
-// B has contiguous rows and is large: parts of the depth, each a run of memory, are summed apart.
-// (Pieces of columns would read short runs, at 0.6 of the speed.)
-void add_few_rows_in_parts(Kernel& kernel, const ProductRef& p, bool transposed) {
-  const std::int64_t m = p->plan.m, n = p->plan.n;
-  Phase phase;
-  phase.chunks = p->plan.depth_parts;
-  phase.cost_ns = static_cast<double>(transposed ? m : n) * static_cast<double>(p->plan.k) * 4 /
-                  kReadBytesPerNs;
-  phase.body = [p, transposed, m, n](const KernelRun& run, std::int64_t part) {
-    const ProductPointers at = p->pointers(run);
-    const auto [begin, end] = chunk_range(p->plan.k, p->plan.depth_parts, part);
-    const MatrixSource a = p->source(p->shape.a, at.a, 0).from(0, begin);
-    const MatrixSource b = p->source(p->shape.b, at.b, 0).from(begin, 0);
-    kernels::FewRowsProblem g;
-    g.m = transposed ? n : m, g.n = transposed ? m : n, g.k = end - begin;
-    g.a = transposed ? b.transposed() : a, g.b = transposed ? a.transposed() : b;
-    g.result = p->shape.c.dtype;
-    g.c = run.shared_scratch + p->shared_begin + times(part * m * n, dtype_size(g.result));
-    g.c_row_stride = transposed ? 1 : n, g.c_column_stride = transposed ? n : 1;
-    kernels::few_rows(g, run.slot_scratch + p->slot_begin);
-  };
-  kernel.phases.push_back(std::move(phase));
-  add_sum_of_parts(kernel, p, 0);
-}
-
-void add_few_rows(Kernel& kernel, const ProductRef& p, bool transposed) {
-  const std::int64_t many = transposed ? p->shape.m : p->shape.n;
-  const bool rows = (transposed ? p->shape.a.row_stride : p->shape.b.column_stride) == 1;
-  const double bytes =
-      static_cast<double>(many) * static_cast<double>(p->shape.k) *
-      static_cast<double>(dtype_size((transposed ? p->shape.a : p->shape.b).dtype));
-  const std::int64_t run_length = !rows ? kColumns : bytes > kCachedBytes ? kRowRun : kCachedRowRun;
-  const std::int64_t pieces = std::min(
-      chunk_count(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(kChunkBytes)),
-      divide_up(many, run_length));
-  const std::int64_t all = p->shape.products * pieces;
-  Phase phase;
-  phase.chunks = chunk_count(
-      all, static_cast<std::int64_t>(kChunkBytes * static_cast<double>(pieces) / (bytes + 1)));
-  phase.cost_ns = static_cast<double>(p->shape.products) * bytes / kReadBytesPerNs;
-  phase.body = [p, transposed, many, pieces, run_length, all, chunks = phase.chunks](
-                   const KernelRun& run, std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(all, chunks, chunk);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto [first, last] = chunk_range(many, pieces, i % pieces, run_length);
-      few_rows_piece(*p, run, i / pieces, transposed, {first, last});
-    }
-  };
-  kernel.phases.push_back(std::move(phase));
 }
 
 // -- No sums at all ------------------------------------------------------------------------------
@@ -449,6 +287,9 @@ void check(const ProductShape& s) {
 }
 
 }  // namespace
+}  // namespace products
+
+using namespace products;  // NOLINT(build/namespaces)
 
 ProductPhases::ProductPhases(Kernel& kernel)
     : kernel_(kernel),
@@ -469,26 +310,7 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
   if (s.products * s.m * s.n * s.k == 0) return add_empty(kernel_, p);
-
-  const auto fits = [](std::int64_t row_stride, std::int64_t column_stride) {
-    return kernels::few_rows_fits({nullptr, DType::f32, row_stride, column_stride});
-  };
-  const bool few_rows = s.m <= kernels::kFewRows && fits(s.b.row_stride, s.b.column_stride);
-  const bool few_columns = s.n <= kernels::kFewRows && fits(s.a.row_stride, s.a.column_stride);
-  if (few_rows || few_columns) {
-    const bool rows = (few_rows ? s.b.column_stride : s.a.row_stride) == 1;
-    const std::int64_t parts = s.products == 1 && rows
-                                   ? std::min({(few_rows ? s.n : s.m) * s.k / kPartElements,
-                                               kMostParts, s.k / kLeastPartDepth})
-                                   : 1;
-    reserve(parts > 1 ? times(parts * s.m * s.n, dtype_size(s.c.dtype)) : 0,
-            kernels::few_rows_scratch_bytes(s.c.dtype, s.k));
-    if (parts > 1) {
-      p->plan.m = s.m, p->plan.n = s.n, p->plan.k = s.k, p->plan.depth_parts = parts;
-      return add_few_rows_in_parts(kernel_, p, !few_rows);
-    }
-    return add_few_rows(kernel_, p, !few_rows);
-  }
+  if (add_few_rows_product(kernel_, p, reserve)) return;
 
   const double work =
       static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
