@@ -183,10 +183,6 @@ std::vector<AttributeSpec> attributes() {
           {"stream", std::int64_t{0}}};
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<ValueType> forward_types(Checker checker) {
   checker.check();
   const DType dtype = checker.type(kQ).dtype;
@@ -255,25 +251,20 @@ void add_attention_ops(OpSet& ops) {
   forward.cost = attention_op::cost;
   forward.samples = attention_op::samples;
   forward.error_samples = attention_op::error_samples;
-  ops.add(std::move(forward));
 
-  OpRecord narrow;
+  // Everything but names, types and samples is that of attention.
+  OpRecord narrow = forward;
   narrow.name = "attention_narrow";
   narrow.doc =
       "attention(q, cast(k, f32), cast(v, f32), ...) of f32 queries and bf16 keys and values, with "
       "the same bits; what is read from memory is the half. Made by the pass `quantized`, for "
       "inference.";
-  narrow.inputs = operands();
-  narrow.attributes = attention_op::attributes();
-  narrow.outputs = {"out", "lse"};
-  narrow.traits = Trait::random;
   narrow.infer = attention_op::infer_narrow;
-  narrow.kernel = attention_op::kernel;
-  narrow.cost = attention_op::cost;
   narrow.gradient = Gradient::none;
   narrow.no_gradient_reason = "made after differentiation; differentiate attention and the casts";
   narrow.samples = attention_op::narrow_samples;
   narrow.error_samples = attention_op::narrow_error_samples;
+  ops.add(std::move(forward));
   ops.add(std::move(narrow));
 
   OpRecord backward;

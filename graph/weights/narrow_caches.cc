@@ -9,6 +9,13 @@ bool is_widened(const Value& v) {
          v.node().input(0).dtype() == DType::bf16;
 }
 
+/// Is this a cache, or what was made of one by writing into it or taking rows of it?
+bool of_cache(Value v) {
+  while (v.node().op().name == "dynamic_update_slice" || v.node().op().name == "take")
+    v = v.node().input(0);
+  return v.node().op().name == "variable" && Variable(v).info().kind == VariableKind::cache;
+}
+
 Value cast_to(Value value, DType dtype) {
   return value.graph().apply("cast", {value}, {{"dtype", dtype}}, {}).output(0);
 }
@@ -38,6 +45,7 @@ std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>
   if (node.instance() != 0 || (!writes && op != "take") || !is_widened(inputs[0])) return {};
   std::vector<Value> operands = inputs;
   operands[0] = inputs[0].node().input(0);
+  if (!of_cache(operands[0])) return {};
   if (writes) operands[1] = as_kept(inputs[1], DType::bf16);
   const Value narrow = target.apply(op, std::move(operands), node.attributes(), {}).output(0);
   return {cast_to(narrow, DType::f32)};

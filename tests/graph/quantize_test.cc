@@ -141,6 +141,25 @@ struct Caching {
   }
 };
 
+BOOST_AUTO_TEST_CASE(what_is_no_cache_is_not_rounded) {
+  Graph graph;
+  const Value x = graph.input("x", DType::bf16, {2, 4});
+  const Value more = graph.input("more", DType::f32, {1, 4});
+  const Value at = graph.input("at", DType::i64, {2});
+  const Variable w = graph.variable("w", DType::f32, {4, 4});
+  const Value y = dynamic_update_slice(cast(x, DType::f32), more, at);
+  const Program p = Program("p").output("y", y).output("z", matmul(y, w));
+  const auto store = std::make_shared<VariableStore>();
+  Session(graph, store).initialise();
+  const QuantizedModel model =
+      quantize({p}, *store, {.weights = WeightFormat::bf16, .narrow_caches = true});
+  Session session(*model.graph, model.store);
+  const NamedTensors feeds = {{"x", Tensor::zeros(DType::bf16, {2, 4})},
+                              {"more", Tensor::full(DType::f32, {1, 4}, 0.1)},
+                              {"at", Tensor::of<std::int64_t>({2}, {1, 0})}};
+  BOOST_TEST(session.run(model.programs[0], feeds)["y"].data<float>()[4] == 0.1f);
+}
+
 BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
   Caching net;
   const QuantizedModel model = quantize({net.step, net.move}, *net.store,
