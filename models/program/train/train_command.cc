@@ -43,6 +43,19 @@ std::string TrainArguments::destination() const {
   return path;
 }
 
+void TrainArguments::remember(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() > 0) given.insert(option->get_name());
+  }
+}
+
+void TrainArguments::refuse(const std::vector<std::string>& options,
+                              const std::string& why) const {
+  for (const std::string& option : options) {
+    if (has(option)) throw UsageError(fmt::format("{} {}", option, why));
+  }
+}
+
 SessionOptions TrainArguments::session_options(const TrainSettings& settings) const {
   return {.seed = settings.seed, .threads = threads, .memory_budget = memory_budget};
 }

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
@@ -28,6 +30,13 @@ struct TrainArguments {
   std::int64_t stop_after = 0;
   FieldValues model = FieldValues::object();     // fields of the config that were given
   FieldValues training = FieldValues::object();  // and of TrainSettings
+  std::set<std::string> given;                   // names of all options that were given
+
+  /// Fills `given` from the parsed command.
+  void remember(const CLI::App& command);
+  bool has(const std::string& option) const { return given.contains(option); }
+  /// UsageError that names the first of these that was given: "<option> <why>".
+  void refuse(const std::vector<std::string>& options, const std::string& why) const;
 
   /// The file to write. Throws UsageError where neither --out nor --resume was given, IoError where
   /// there is no folder for it.
@@ -108,6 +117,21 @@ struct TrainRun {
   /// How the command goes on after a stop, without --resume and --out: "weft train gpt --text x".
   std::string command;
 };
+/// A run that saves `model` with `save`.
+template <class Model>
+TrainRun run_of(Model& model, TrainTask task, void (*save)(const std::string&, const Model&),
+                const std::string& command) {
+  return {.task = std::move(task),
+          .settings = model.settings,
+          .history = model.history,
+          .save =
+              [&model, save](const std::string& path, const TrainHistory& history) {
+                model.history = history;
+                save(path, model);
+              },
+          .command = command};
+}
+
 /// Trains with progress on the console; Ctrl-C saves before it ends. Saves to args.destination(),
 /// the loss curve beside it, the best model to args.best, and says so. UsageError where --best or
 /// --patience cannot be followed.

@@ -52,13 +52,6 @@ void add_data_options(CLI::App& encoder, EncoderArguments& args) {
 
 }  // namespace
 
-void EncoderArguments::refuse(const std::vector<std::string>& options,
-                              const std::string& why) const {
-  for (const std::string& option : options) {
-    if (has(option)) throw UsageError(fmt::format("{} {}", option, why));
-  }
-}
-
 LabelledParts labelled_parts(const EncoderArguments& args) {
   const LabelledText all = read_labelled_text(args.data, parse_label_side(args.label));
   const Split split = stratified_split(all.labels, args.test_fraction, args.split_seed);
@@ -130,9 +123,7 @@ void add_train_encoder(CLI::App& app, Action& action) {
                     preset_help(encoder_presets()) + "; each task has settings of its own",
                     EncoderConfig{}.to_json(), {"family", "vocab", "padding_id"}, *args);
   encoder->callback([args, encoder, &action] {
-    for (const CLI::Option* option : encoder->get_options()) {
-      if (option->count() > 0) args->given.insert(option->get_name());
-    }
+    args->remember(*encoder);
     action = [args] { return run(*args); };
   });
 }

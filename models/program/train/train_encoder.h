@@ -1,7 +1,6 @@
 // weft train encoder: what its two halves, pre-training and classifiers of texts, share.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,11 +20,6 @@ struct EncoderArguments : TrainArguments {
   double test_fraction = 0.2, layer_lr_decay = 1;
   std::int64_t vocab = 4000;
   FieldValues pretraining = FieldValues::object();  // fields of PretrainingOptions that were given
-  std::set<std::string> given;                      // names of all options that were given
-
-  bool has(const std::string& option) const { return given.contains(option); }
-  /// UsageError that names the first of these that was given: "<option> <why>".
-  void refuse(const std::vector<std::string>& options, const std::string& why) const;
 };
 
 /// The labelled data in the parts that this run uses. What was chosen on the validation part can be
@@ -42,21 +36,6 @@ EncoderConfig config_for(const EncoderConfig& base, const SentencePieceTokenizer
                          const EncoderArguments& args);
 /// How the command goes on after a stop.
 std::string command_line(const EncoderArguments& args);
-
-/// A run that saves `model` with `save`.
-template <class Model>
-TrainRun run_of(Model& model, TrainTask task, void (*save)(const std::string&, const Model&),
-                const std::string& command) {
-  return {.task = std::move(task),
-          .settings = model.settings,
-          .history = model.history,
-          .save =
-              [&model, save](const std::string& path, const TrainHistory& history) {
-                model.history = history;
-                save(path, model);
-              },
-          .command = command};
-}
 
 int pretrain(EncoderArguments args);
 int train_text_classifier(const EncoderArguments& args);
