@@ -20,6 +20,27 @@ void check_rate(double rate) {
     throw ArgumentError(fmt::format("rate must be in [0, 1], not {}", rate));
 }
 
+/// Of `length` ids: how many are hidden, in how many spans.
+std::pair<std::int64_t, std::int64_t> count_spans(std::int64_t length,
+                                                  const SpanCorruptionOptions& options) {
+  if (length < 2) throw ArgumentError(fmt::format("a text of {} ids has no span to hide", length));
+  if (!(options.density > 0 && options.density < 1))
+    throw ArgumentError(fmt::format("density must be in (0, 1), not {}", options.density));
+  if (!(options.mean_span >= 1))
+    throw ArgumentError(fmt::format("mean_span must be at least 1, not {}", options.mean_span));
+  const auto rounded = [](double x) { return static_cast<std::int64_t>(std::llround(x)); };
+  const std::int64_t hidden = std::clamp<std::int64_t>(
+      rounded(static_cast<double>(length) * options.density), 1, length - 1);
+  const std::int64_t spans =
+      std::clamp<std::int64_t>(rounded(static_cast<double>(hidden) / options.mean_span), 1,
+                               std::min(hidden, length - hidden));
+  return {hidden, spans};
+}
+
+/// UL2's denoisers but the sequential one: mean length of spans and share that is hidden.
+constexpr std::pair<double, double> kMixture[] = {{3, 0.15}, {8, 0.15}, {3, 0.5},
+                                                  {8, 0.5},  {64, 0.5}, {64, 0.15}};
+
 /// `total` as a sum of `parts` numbers of at least 1, every such sum as likely.
 std::vector<std::int64_t> random_parts(std::int64_t total, std::int64_t parts, Draws& draws) {
   std::vector<char> first(static_cast<std::size_t>(total - 1), 0);
@@ -43,23 +64,19 @@ void append(TokenIds& to, TokenSpan ids) { to.insert(to.end(), ids.begin(), ids.
 
 }  // namespace
 
+std::int64_t corrupted_spans(std::int64_t length, const SpanCorruptionOptions& options) {
+  return count_spans(length, options).second;
+}
+
 DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& options,
                                  std::uint64_t seed) {
   const auto length = static_cast<std::int64_t>(ids.size());
-  if (length < 2) throw ArgumentError(fmt::format("a text of {} ids has no span to hide", length));
-  if (!(options.density > 0 && options.density < 1))
-    throw ArgumentError(fmt::format("density must be in (0, 1), not {}", options.density));
-  if (!(options.mean_span >= 1))
-    throw ArgumentError(fmt::format("mean_span must be at least 1, not {}", options.mean_span));
-  const auto rounded = [](double x) { return static_cast<std::int64_t>(std::llround(x)); };
-  const std::int64_t hidden = std::clamp<std::int64_t>(
-      rounded(static_cast<double>(length) * options.density), 1, length - 1);
-  const std::int64_t spans =
-      std::clamp<std::int64_t>(rounded(static_cast<double>(hidden) / options.mean_span), 1,
-                               std::min(hidden, length - hidden));
-  if (options.first_sentinel < spans) {
-    throw ArgumentError(fmt::format("{} spans need {} sentinels down from first_sentinel {}", spans,
-                                    spans + 1, options.first_sentinel));
+  const auto [hidden, spans] = count_spans(length, options);
+  if (spans + 1 > std::min(options.sentinels, options.first_sentinel + 1)) {
+    throw ArgumentError(
+        fmt::format("{} spans need {} sentinels down from first_sentinel {}: there "
+                    "are {}",
+                    spans, spans + 1, options.first_sentinel, options.sentinels));
   }
   Draws draws(seed);
   const std::vector<std::int64_t> hide = random_parts(hidden, spans, draws);
@@ -95,18 +112,17 @@ DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t 
 
 DenoisingExample denoiser_mixture(TokenSpan ids, const MixtureOptions& options,
                                   std::uint64_t seed) {
-  static constexpr std::pair<double, double> kSpans[] = {{3, 0.15}, {8, 0.15}, {3, 0.5},
-                                                         {8, 0.5},  {64, 0.5}, {64, 0.15}};
   Draws draws(stable_hash("denoiser_mixture", seed));
   const auto kind = static_cast<std::size_t>(draws.below(7));
   DenoisingExample example;
   std::int64_t mode = options.sequential_id;
-  if (kind < std::size(kSpans)) {
+  if (kind < std::size(kMixture)) {
     mode = kind < 2 ? options.regular_id : options.extreme_id;
     example = span_corruption(ids,
-                              {.density = kSpans[kind].second,
-                               .mean_span = kSpans[kind].first,
+                              {.density = kMixture[kind].second,
+                               .mean_span = kMixture[kind].first,
                                .first_sentinel = options.first_sentinel,
+                               .sentinels = options.sentinels,
                                .eos_id = options.eos_id},
                               seed);
   } else {
@@ -114,6 +130,13 @@ DenoisingExample denoiser_mixture(TokenSpan ids, const MixtureOptions& options,
   }
   example.input.insert(example.input.begin(), mode);
   return example;
+}
+
+std::int64_t mixture_spans(std::int64_t length) {
+  std::int64_t most = 0;
+  for (const auto& [mean_span, density] : kMixture)
+    most = std::max(most, corrupted_spans(length, {.density = density, .mean_span = mean_span}));
+  return most;
 }
 
 TokenIds mask_tokens(TokenSpan ids, std::int64_t mask_id, double rate, std::uint64_t seed) {

@@ -23,25 +23,31 @@ struct SpanCorruptionOptions {
   /// Stands for the first hidden span; span i has first_sentinel - i (T5's <extra_id_0> is the last
   /// id of its vocabulary).
   std::int64_t first_sentinel = 32099;
-  std::int64_t eos_id = 1;  // ends input and target; -1 = none
+  std::int64_t sentinels = 100;  // how many there are
+  std::int64_t eos_id = 1;       // ends input and target; -1 = none
 };
 /// Hidden spans leave their sentinels in the input; the target has each sentinel and what it stands
 /// for, and one more sentinel at the end. Lengths depend on the number of ids and the options only.
-/// Throws ArgumentError for fewer than 2 ids and options out of range, also where the sentinels run
-/// out.
+/// Throws ArgumentError for fewer than 2 ids and options out of range, also where there are not
+/// enough sentinels.
 DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& options,
                                  std::uint64_t seed);
+/// Spans that are hidden of a text of `length` ids, at least 2: one sentinel less than it takes.
+/// Throws ArgumentError for options out of range.
+std::int64_t corrupted_spans(std::int64_t length, const SpanCorruptionOptions& options);
 /// The first part of the text as input, the rest as target, cut anywhere (prefix language model).
 DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t seed);
 
 struct MixtureOptions {
   /// Put in front of the input: which kind of denoising this is.
   std::int64_t regular_id = 0, sequential_id = 0, extreme_id = 0;
-  std::int64_t first_sentinel = 32099, eos_id = 1;
+  std::int64_t first_sentinel = 32099, sentinels = 100, eos_id = 1;
 };
 /// One of UL2's seven denoisers, all as likely: regular spans (mean 3 or 8, 15% hidden), sequential
 /// (prefix_split), extreme ones (mean 3, 8 or 64 with 50%, or 64 with 15%).
 DenoisingExample denoiser_mixture(TokenSpan ids, const MixtureOptions& options, std::uint64_t seed);
+/// Most spans that any of the seven hides of a text of `length` ids, at least 2.
+std::int64_t mixture_spans(std::int64_t length);
 
 // BART's noises: the target is the text itself. Rates are in [0, 1] (ArgumentError).
 

@@ -7,6 +7,7 @@
 #include "weft/models/data/documents.h"
 #include "weft/models/data/image_folder.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/train/denoising_task.h"
 #include "weft/models/train/evaluate.h"
 #include "weft/models/train/pretraining_task.h"
 #include "weft/models/train/translator_task.h"
@@ -31,6 +32,13 @@ const std::string& only(const std::vector<std::string>& paths, std::string_view 
   if (paths.size() != 1)
     throw UsageError(fmt::format("{} takes one path here, not {}", option, paths.size()));
   return paths.front();
+}
+
+std::vector<TextDocument> held_out_documents(std::vector<TextDocument> documents,
+                                             const TrainSettings& settings) {
+  DocumentSplit parts = split_documents(std::move(documents), settings.validation_fraction);
+  if (parts.validation.empty()) throw UsageError("no part of the text was held out in training");
+  return std::move(parts.validation);
 }
 
 SessionOptions options(int threads) { return {.threads = threads}; }
@@ -65,7 +73,8 @@ void check_data(const TextClassifier&, const HeldOutData& data, const std::strin
 void check_data(const ImageClassifier&, const HeldOutData& data, const std::string& file) {
   check_option(data, "--data", "classifier of images", file);
 }
-void check_data(const Translator&, const HeldOutData& data, const std::string& file) {
+void check_data(const Translator& model, const HeldOutData& data, const std::string& file) {
+  if (model.denoising) return check_option(data, "--text", "pre-trained encoder-decoder", file);
   check_option(data, "--pairs", "translator", file);
 }
 
@@ -75,11 +84,8 @@ Evaluation held_out_evaluation(const LanguageModel& model, const HeldOutData& da
 
 Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData& data) {
   const bool pairs = reads_pairs(model.options.objective);
-  const auto held_out =
-      split_documents(pairs ? read_documents(data.text) : read_single_texts(data.text),
-                      model.settings.validation_fraction)
-          .validation;
-  if (held_out.empty()) throw UsageError("no part of the text was held out in training");
+  const std::vector<TextDocument> held_out = held_out_documents(
+      pairs ? read_documents(data.text) : read_single_texts(data.text), model.settings);
   Session session(*model.graph, model.store, options(data.threads));
   if (pairs) {
     const SentencePairs rows = sentence_pairs(model, held_out);
@@ -110,10 +116,15 @@ Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& 
 }
 
 Evaluation held_out_evaluation(const Translator& model, const HeldOutData& data) {
-  const TextPairSplit parts = split_by_source(
-      read_text_pairs(data.pairs), model.settings.validation_fraction, model.settings.seed);
   Session session(*model.graph, model.store,
                   {.threads = data.threads, .plan_cache = kTranslatorPlans});
+  if (model.denoising) {
+    const Passages passages =
+        make_passages(model, held_out_documents(read_documents(data.text), model.settings));
+    return denoising_task(session, model, passages, &passages).evaluate(true);
+  }
+  const TextPairSplit parts = split_by_source(
+      read_text_pairs(data.pairs), model.settings.validation_fraction, model.settings.seed);
   return {mean_loss(session, model.programs.evaluate,
                     make_pair_batches(parts.validation, model.tokenizer, model.settings)),
           {}};

@@ -43,6 +43,12 @@ bool SequenceTokenizer::reads_characters() const {
   return std::holds_alternative<CharacterTokenizer>(tokenizer_);
 }
 
+const SentencePieceTokenizer& SequenceTokenizer::pieces() const {
+  const auto* pieces = std::get_if<SentencePieceTokenizer>(&tokenizer_);
+  if (pieces == nullptr) throw ArgumentError("the tokenizer reads characters, it has no pieces");
+  return *pieces;
+}
+
 std::string SequenceTokenizer::type() const {
   return std::string(reads_characters() ? kCharacterType : kPieceType);
 }

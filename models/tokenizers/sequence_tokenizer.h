@@ -41,6 +41,8 @@ class SequenceTokenizer {
   std::string piece(std::int64_t id) const;
   /// True where ids are characters.
   bool reads_characters() const;
+  /// What makes the pieces. Throws ArgumentError where ids are characters.
+  const SentencePieceTokenizer& pieces() const;
 
  private:
   std::variant<CharacterTokenizer, SentencePieceTokenizer> tokenizer_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "weft/core/error.h"
@@ -16,9 +17,11 @@ namespace {
 
 constexpr const char* kConfigType = "weft.config.encoder_decoder";
 constexpr const char* kTokenizer = "model.tokenizer";
+constexpr const char* kDenoising = "train.denoising";
 
 TranslatorPrograms build_programs(Graph& graph, const EncoderDecoderConfig& config,
-                                  const TrainSettings& settings, SourceLocation loc) {
+                                  const TrainSettings& settings, const FineTuneOptions& options,
+                                  SourceLocation loc) {
   const Value source = graph.input("source", DType::i32, {"batch", "source_length"}, loc);
   const Value labels = graph.input("labels", DType::i32, {"batch", "target_length"}, loc);
   const EncoderDecoder net(Scope(graph), config, Stacks::both, loc);
@@ -34,7 +37,9 @@ TranslatorPrograms build_programs(Graph& graph, const EncoderDecoderConfig& conf
   programs.evaluate.precision(settings.precision).output("loss", loss(false), loc);
   programs.decode.prompt.precision(settings.precision);
   programs.decode.step.precision(settings.precision);
-  add_training_step(programs.train, loss(true), settings, loc);
+  freeze(graph, options.freeze);
+  add_training_step(programs.train, loss(true), layer_groups(graph, options.layer_lr_decay),
+                    settings, loc);
   return programs;
 }
 
@@ -58,18 +63,20 @@ Prompts padded(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t 
 }  // namespace
 
 Translator make_translator(EncoderDecoderConfig config, const SequenceTokenizer& tokenizer,
-                           const TrainSettings& settings, SourceLocation loc) {
+                           const TrainSettings& settings, const FineTuneOptions& options,
+                           SourceLocation loc) {
   config.vocab = tokenizer.vocab_size();
   config.decoder_vocab = 0;
   config.padding_id = config.start_id = tokenizer.padding_id();
   auto graph = std::make_shared<Graph>();
-  TranslatorPrograms programs = build_programs(*graph, config, settings, loc);
+  TranslatorPrograms programs = build_programs(*graph, config, settings, options, loc);
   return {std::move(graph),
           std::move(programs),
           std::make_shared<VariableStore>(),
           config,
           tokenizer,
           settings,
+          {},
           {}};
 }
 
@@ -78,17 +85,20 @@ void save_translator(const std::string& path, const Translator& model) {
   std::vector<Program> saved = {programs.evaluate, programs.decode.prompt, programs.decode.step,
                                 programs.decode.reorder};
   if (model.can_train()) saved.insert(saved.begin(), programs.train);
-  save_checkpoint(
-      path, *model.store, saved,
-      {.attachments = {{kConfigAttachment, kConfigType, model.config.to_json()},
-                       {kTokenizer, model.tokenizer.type(), model.tokenizer.bytes()},
-                       {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
-                       {kHistoryAttachment, "weft.train.history", model.history.to_json()}}});
+  std::vector<Attachment> attachments = {
+      {kConfigAttachment, kConfigType, model.config.to_json()},
+      {kTokenizer, model.tokenizer.type(), model.tokenizer.bytes()},
+      {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
+      {kHistoryAttachment, "weft.train.history", model.history.to_json()}};
+  if (model.denoising)
+    attachments.push_back({kDenoising, "weft.train.denoising", model.denoising->to_json()});
+  save_checkpoint(path, *model.store, saved, {.attachments = std::move(attachments)});
 }
 
 Translator load_translator(const std::string& path) {
   const ModelFile file(path, kConfigType, "translator");
   const std::string& tokenizer = file.attachment(kTokenizer);
+  const Attachment* denoising = file.checkpoint().find_attachment(kDenoising);
   return {file.checkpoint().shared_graph(),
           {file.program_if_there("train"),
            file.program("evaluate"),
@@ -97,29 +107,43 @@ Translator load_translator(const std::string& path) {
           EncoderDecoderConfig::from_json(file.attachment(kConfigAttachment)),
           SequenceTokenizer::from_bytes(file.checkpoint().attachment(kTokenizer).type, tokenizer),
           TrainSettings::from_json(file.attachment(kSettingsAttachment)),
-          TrainHistory::from_json(file.attachment(kHistoryAttachment))};
+          TrainHistory::from_json(file.attachment(kHistoryAttachment)),
+          denoising == nullptr ? std::nullopt
+                               : std::optional(DenoisingOptions::from_json(denoising->bytes))};
 }
 
 std::vector<std::string> translate(Session& session, const Translator& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {
+  std::vector<std::vector<std::int32_t>> sources;
+  for (const std::string& text : texts) sources.push_back(model.tokenizer.encode(text));
+  std::vector<std::string> outputs;
+  for (const TokenIds& ids : translate_ids(session, model, sources, options))
+    outputs.push_back(model.tokenizer.decode(ids));
+  return outputs;
+}
+
+std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
+                                    const std::vector<std::vector<std::int32_t>>& sources,
+                                    const TranslateOptions& options) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
   const SequenceTokenizer& tokenizer = model.tokenizer;
-  std::vector<std::vector<std::int32_t>> sources;
-  for (const std::string& text : texts) sources.push_back(tokenizer.encode(text));
   // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
   // what limits an output does not depend on the other texts.
   constexpr std::int64_t kStep = 8;
+  const std::int64_t longest = model.config.positions == Seq2SeqPositions::learned
+                                   ? model.config.context
+                                   : std::numeric_limits<std::int64_t>::max();
   const auto size = [&](std::size_t i) {
     return (static_cast<std::int64_t>(sources[i].size()) + kStep - 1) / kStep * kStep;
   };
-  std::vector<std::size_t> order(texts.size());
+  std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
 
-  std::vector<std::string> outputs(texts.size());
+  std::vector<TokenIds> outputs(sources.size());
   for (std::size_t first = 0; first < order.size();) {
     const std::int64_t length = size(order[first]);
     std::vector<std::vector<std::int32_t>> rows;
@@ -132,14 +156,14 @@ std::vector<std::string> translate(Session& session, const Translator& model,
     const SearchResult found =
         generate(session, model.programs.decode, prompts.ids, prompts.mask, model.config.start_id,
                  {.beams = options.beams,
-                  .max_length = 2 * length + kStep,
+                  .max_length = std::min(2 * length + kStep, longest),
                   .eos_id = tokenizer.end_id(),
                   .pad_id = tokenizer.padding_id(),
                   .length_penalty = options.length_penalty,
                   .never = {tokenizer.padding_id()}});
     for (std::size_t i = first; i < end; ++i) {
       const auto& ids = found.sequences[i - first];
-      outputs[order[i]] = tokenizer.decode(std::span(ids).subspan(1));  // without the start
+      outputs[order[i]].assign(ids.begin() + 1, ids.end());  // without the start
     }
     first = end;
   }

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/graph/run/session.h"
+#include "weft/models/data/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/tokenizers/sequence_tokenizer.h"
+#include "weft/models/train/fine_tune.h"
 #include "weft/models/train/settings.h"
 
 namespace weft {
@@ -36,6 +39,8 @@ struct Translator {
   SequenceTokenizer tokenizer;
   TrainSettings settings;
   TrainHistory history;
+  /// What it is pre-trained to do (denoising_task.h); none: it learns from pairs.
+  std::optional<DenoisingOptions> denoising;
 
   /// False for a model without the program "train": its weights were quantised.
   bool can_train() const { return programs.train.graph() != nullptr; }
@@ -43,9 +48,9 @@ struct Translator {
 
 /// A new model for the tokenizer's ids, its variables not made yet (a Session does that): its
 /// vocabulary, padding and the id that the decoder starts from (padding, too) replace those of
-/// `config`.
+/// `config`. Throws ArgumentError as EncoderDecoder, freeze() and layer_groups().
 Translator make_translator(EncoderDecoderConfig config, const SequenceTokenizer& tokenizer,
-                           const TrainSettings& settings,
+                           const TrainSettings& settings, const FineTuneOptions& options = {},
                            SourceLocation loc = SourceLocation::current());
 
 /// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
@@ -71,6 +76,11 @@ struct TranslateOptions {
 std::vector<std::string> translate(Session& session, const Translator& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
+
+/// The same for ids, each with the end, as the tokenizer encodes texts: the ids of the outputs.
+std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
+                                    const std::vector<std::vector<std::int32_t>>& sources,
+                                    const TranslateOptions& options = {});
 
 /// What the decoder looked at while it read a text's translation: for every layer the probabilities
 /// [heads, target, source] of its attention to the encoder's output. Row i belongs to the decoder's

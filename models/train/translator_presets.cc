@@ -56,6 +56,25 @@ TrainSettings reversal_training() {
   return settings;
 }
 
+EncoderDecoderConfig small(EncoderDecoderConfig c) {
+  c.encoder_layers = c.decoder_layers = 3;
+  c.width = 128;
+  c.encoder_heads = c.decoder_heads = 4;
+  c.head_size = 0;
+  c.encoder_inner = c.decoder_inner = 512;
+  c.context = 512;
+  return c;
+}
+
+/// T5 1.1's choices: gated, without dropout in pre-training.
+EncoderDecoderConfig t5_mini() {
+  EncoderDecoderConfig c = small(EncoderDecoderConfig::t5());
+  c.activation = Activation::gelu_tanh;
+  c.gated = true;
+  c.dropout = c.attention_dropout = c.activation_dropout = c.final_dropout = 0;
+  return c;
+}
+
 }  // namespace
 
 const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
@@ -67,6 +86,29 @@ const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
       {"eng-fra", "English to French from 5,000 short pairs", translation(1500, 0.3),
        recipe(500, 2048, 3e-3, 200)},
       {"reversal", "strings of 1 to 20 letters come out reversed", reversal(), reversal_training()},
+  };
+  return presets;
+}
+
+const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"t5-mini", "T5 1.1 of 3 + 3 layers, width 128", t5_mini(), recipe(2000, 4096, 2e-3, 200)},
+      {"bart-mini", "BART of 3 + 3 layers, width 128", small(EncoderDecoderConfig::bart()),
+       recipe(2000, 4096, 1e-3, 200)},
+  };
+  return presets;
+}
+
+const std::string& default_preset(DenoisingObjective objective) {
+  const bool t5 =
+      objective == DenoisingObjective::span_corruption || objective == DenoisingObjective::ul2;
+  return denoising_presets()[t5 ? 0 : 1].name;
+}
+
+const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"fine-tune", "with --from: the model is the one in the file", EncoderDecoderConfig{},
+       recipe(600, 2048, 1e-3, 100)},
   };
   return presets;
 }

@@ -49,8 +49,7 @@ void TrainArguments::remember(const CLI::App& command) {
   }
 }
 
-void TrainArguments::refuse(const std::vector<std::string>& options,
-                              const std::string& why) const {
+void TrainArguments::refuse(const std::vector<std::string>& options, const std::string& why) const {
   for (const std::string& option : options) {
     if (has(option)) throw UsageError(fmt::format("{} {}", option, why));
   }

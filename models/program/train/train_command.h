@@ -49,12 +49,18 @@ struct TrainArguments {
 void add_train_options(CLI::App& command, const std::string& presets, const std::string& config,
                        const std::set<std::string>& skip, TrainArguments& args);
 
+/// A line for each.
+template <class Config>
+std::string preset_lines(const std::vector<Preset<Config>>& presets) {
+  std::string lines;
+  for (const auto& preset : presets) lines += "\n" + preset.name + " = " + preset.about;
+  return lines;
+}
 /// "start from these values: ..."; the first preset is the default.
 template <class Config>
 std::string preset_help(const std::vector<Preset<Config>>& presets) {
-  std::string help = "start from these values:";
-  for (const auto& preset : presets) help += "\n" + preset.name + " = " + preset.about;
-  return help + "\n(default: " + presets.front().name + ")";
+  return "start from these values:" + preset_lines(presets) +
+         "\n(default: " + presets.front().name + ")";
 }
 
 /// Runs `make`, whose errors of values and fields are errors of usage.

@@ -1,230 +1,111 @@
-// weft train seq2seq: an encoder-decoder that translates, or reverses strings.
+// weft train seq2seq: an encoder-decoder that learns from plain text, or from pairs of texts.
+#include "weft/models/program/train/train_seq2seq.h"
+
 #include <fmt/format.h>
 
-#include <cmath>
-#include <filesystem>
 #include <memory>
-#include <optional>
 
-#include "weft/models/data/reversal.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/console.h"
-#include "weft/models/program/train/train_command.h"
-#include "weft/models/train/svg_heat_map.h"
-#include "weft/models/train/svg_plot.h"
 #include "weft/models/train/translator_presets.h"
-#include "weft/models/train/translator_task.h"
 
 namespace weft::program {
 namespace {
 
-constexpr const char* kReversal = "reversal";
-constexpr std::int64_t kStrings = 40000;
-constexpr std::int64_t kBeams = 4;
+constexpr const char* kTranslation = "translation";
 
-struct Seq2SeqArguments : TrainArguments {
-  std::string pairs;
-  std::optional<std::int64_t> vocab;
-};
-
-/// What is learnt from, split into its parts.
-TextPairSplit read_data(const Seq2SeqArguments& args, const TrainSettings& settings) {
-  const std::vector<TextPair> pairs =
-      args.pairs.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(args.pairs);
-  return as_usage(
-      [&] { return split_by_source(pairs, settings.validation_fraction, settings.seed); });
+std::string task_of(const Translator& model) {
+  return model.denoising ? std::string(field_name(model.denoising->objective)) : kTranslation;
 }
 
-SequenceTokenizer make_tokenizer(const std::vector<TextPair>& train, std::int64_t vocab) {
-  std::vector<std::string> texts;
-  for (const TextPair& pair : train) {
-    texts.push_back(pair.source);
-    texts.push_back(pair.target);
+int run(Seq2SeqArguments args) {
+  // A file knows its task.
+  if (!args.resume.empty()) {
+    const std::string task = task_of(load_translator(args.resume));
+    if (args.has("--task") && args.task != task) {
+      throw UsageError(fmt::format("--task {} cannot be given with --resume: {} learns {}",
+                                   args.task, args.resume, task));
+    }
+    args.task = task;
+  } else if (!args.has("--task")) {
+    args.task = kTranslation;
   }
-  return SequenceTokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
+  return args.task == kTranslation ? train_translator(args) : pretrain_seq2seq(args);
 }
 
-Translator new_model(const Seq2SeqArguments& args, const Preset<EncoderDecoderConfig>& preset,
-                     const TextPairSplit& data) {
-  return as_usage([&] {
-    EncoderDecoderConfig config = with_fields(preset.model, args.model);
-    const SequenceTokenizer tokenizer =
-        preset.name == kReversal
-            ? SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet))
-            : make_tokenizer(data.train, args.vocab.value_or(config.vocab));
-    return make_translator(config, tokenizer, preset.training);
-  });
+std::string all_presets() {
+  return preset_help(translator_presets()) + "\npre-training:" + preset_lines(denoising_presets()) +
+         "\n(default: as the task's paper)";
 }
 
-Translator resume_model(const Seq2SeqArguments& args) {
+}  // namespace
+
+Translator resumed_translator(const Seq2SeqArguments& args) {
   check_resume(args);
-  if (args.vocab) throw UsageError("--vocab cannot be given with --resume");
+  args.refuse({"--vocab", "--from", "--new", "--freeze", "--layer-lr-decay"},
+              "cannot be given with --resume: it is as the file says");
+  for (const auto& [field, value] : args.denoising.items()) {
+    throw UsageError(fmt::format("{} cannot be given with --resume: it is as the file says",
+                                 option_name(field)));
+  }
   Translator model = load_translator(args.resume);
   if (!model.can_train())
     throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
-  if (model.tokenizer.reads_characters() != args.pairs.empty()) {
-    throw UsageError(args.pairs.empty()
-                         ? "--pairs is required: the pairs that the run in --resume learns from"
-                         : "the run in --resume learns to reverse strings: it takes no --pairs");
-  }
   model.settings = resumed_settings(model.settings, args);
   return model;
 }
 
-void print_model(const Translator& model, const TextPairSplit& data) {
+void print_seq2seq(const Translator& model) {
   const EncoderDecoderConfig& c = model.config;
   fmt::print(
       "model     encoder-decoder: {} + {} layers, {} heads, width {}, {} {}: {} parameters\n",
       c.encoder_layers, c.decoder_layers, c.encoder_heads, c.width, grouped(c.vocab),
       model.tokenizer.reads_characters() ? "characters" : "pieces",
       grouped(hf::count_parameters(*model.graph)));
-  fmt::print("pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
-             grouped(static_cast<std::int64_t>(data.train.size())),
-             grouped(static_cast<std::int64_t>(data.validation.size())),
-             grouped(static_cast<std::int64_t>(data.test.size())));
 }
-
-/// The figures of the part that nothing was chosen by.
-void print_test(Session& session, const Translator& model, const std::vector<TextPair>& test) {
-  const PairBatches pairs = make_pair_batches(test, model.tokenizer, model.settings);
-  const std::vector<TranslationCase> cases = group_by_source(test);
-  const double loss = mean_loss(session, model.programs.evaluate, pairs);
-  const Translations greedy = translate_cases(session, model, cases);
-  fmt::print("test      {} sources: loss {:.4f}, perplexity {:.3f}\n", cases.size(), loss,
-             std::exp(loss));
-  if (model.tokenizer.reads_characters()) {
-    fmt::print("test      exact match {:.2f}%\n",
-               100 * exact_match(greedy.outputs, greedy.references));
-    return;
-  }
-  const Translations beams = translate_cases(session, model, cases, {.beams = kBeams});
-  for (const auto& [name, found] : {std::pair("greedy", &greedy), std::pair("beams", &beams)}) {
-    const Bleu bleu = corpus_bleu(found->outputs, found->references);
-    fmt::print("{:9} {}, chrF2 = {:.2f}, exact match {:.2f}%\n", name, bleu.to_string(),
-               corpus_chrf(found->outputs, found->references),
-               100 * exact_match(found->outputs, found->references));
-  }
-  fmt::print("signature {} ({} beams)\n", corpus_bleu(greedy.outputs, greedy.references).signature,
-             kBeams);
-  constexpr std::size_t kSamples = 10;
-  for (std::size_t i = 0; i < std::min(kSamples, cases.size()); ++i) {
-    // Spread over the part, its shortest and longest texts left out.
-    const std::size_t at = (2 * i + 1) * cases.size() / (2 * std::min(kSamples, cases.size()));
-    fmt::print("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n", cases[at].source,
-               fmt::join(cases[at].references, " | "), greedy.outputs[at], beams.outputs[at]);
-  }
-  fmt::print("\n");
-}
-
-std::string beside(const std::string& out, const std::string& extension) {
-  return std::filesystem::path(out).replace_extension(extension).string();
-}
-
-/// Measures over the steps, and what the last layer's heads looked at in one translation.
-void write_plots(Session& session, const Translator& model, const std::vector<TextPair>& test,
-                 const std::string& out) {
-  std::vector<PlotSeries> series;
-  std::string measure;
-  for (const auto& [name, points] : model.history.metrics) {
-    if (name == "perplexity") continue;
-    measure = name;
-    PlotSeries& line = series.emplace_back(PlotSeries{.name = name});
-    for (const auto& [step, value] : points) line.points.emplace_back(step, value);
-  }
-  const std::string title = std::filesystem::path(out).stem().string();
-  const std::string measures = beside(out, ".measure.svg"), maps = beside(out, ".attention.svg");
-  write_text(measures,
-             svg_line_plot(
-                 series, {.title = title + ": validation", .x_label = "step", .y_label = measure}));
-  // A text of middling length: readable, and with something to see.
-  const TextPair& shown = test[test.size() / 2];
-  const std::string output = translate(session, model, {shown.source}).front();
-  const CrossAttention found = cross_attention(session, model, shown.source, output);
-  const Tensor& last = found.layers.back();
-  const std::int64_t heads = last.size(0), rows = last.size(1), columns = last.size(2);
-  const auto* values = last.data<float>();
-  std::vector<HeatMap> panels;
-  for (std::int64_t head = 0; head < heads; ++head) {
-    const float* first = values + head * rows * columns;
-    panels.push_back({.title = fmt::format("head {}", head),
-                      .rows = rows,
-                      .columns = columns,
-                      .values = {first, first + rows * columns},
-                      .row_labels = found.target,
-                      .column_labels = found.source,
-                      .low = 0,
-                      .high = 1,
-                      .show_values = false});
-  }
-  write_text(maps, svg_heat_maps(panels, {.title = title + ": what the last layer looks at",
-                                          .panels_per_row = 2}));
-  fmt::print("plots     {}, {}\n", measures, maps);
-}
-
-int train(const Seq2SeqArguments& args) {
-  const std::string out = args.destination();
-  std::optional<Translator> made;
-  TextPairSplit data;
-  if (args.resume.empty()) {
-    const Preset<EncoderDecoderConfig> preset = chosen_preset(translator_presets(), args);
-    const bool reversal = preset.name == kReversal;
-    if (args.pairs.empty() && !reversal)
-      throw UsageError(
-          "--pairs is required: the file to learn from, source <tab> target on a line");
-    if (!args.pairs.empty() && reversal)
-      throw UsageError("the preset reversal makes its own strings: it takes no --pairs");
-    if (args.vocab && reversal)
-      throw UsageError("the preset reversal reads characters: it takes no --vocab");
-    data = read_data(args, preset.training);
-    made = new_model(args, preset, data);
-  } else {
-    made = resume_model(args);
-    data = read_data(args, made->settings);
-  }
-  Translator& model = *made;
-
-  SessionOptions options = args.session_options(model.settings);
-  options.plan_cache = kTranslatorPlans;
-  Session session(*model.graph, model.store, options);
-  print_model(model, data);
-  print_training(model.settings, "tokens");
-  TranslatorData task_data(data, model,
-                           model.tokenizer.reads_characters() ? exact_match_metric : bleu_metric);
-  const TrainTask task = translator_task(session, model, task_data);
-  print_plan(session, model.programs.train, task.batch(0).inputs, args);
-  const TrainOutcome outcome = run_training(
-      session,
-      {.task = task,
-       .settings = model.settings,
-       .history = model.history,
-       .save =
-           [&](const std::string& path, const TrainHistory& history) {
-             model.history = history;
-             save_translator(path, model);
-           },
-       .command = "weft train seq2seq" + (args.pairs.empty() ? "" : " --pairs " + args.pairs)},
-      args);
-  if (outcome.stopped) return 0;
-  print_test(session, model, data.test);
-  write_plots(session, model, data.test, out);
-  return 0;
-}
-
-}  // namespace
 
 void add_train_seq2seq(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("seq2seq", "Train an encoder-decoder on pairs of texts, to translate");
+  CLI::App* command = app.add_subcommand(
+      "seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate");
   const auto args = std::make_shared<Seq2SeqArguments>();
+  std::vector<std::string> tasks = {kTranslation};
+  tasks.insert(tasks.end(), kDenoisingObjectives.begin(), kDenoisingObjectives.end());
+  command
+      ->add_option("--task", args->task,
+                   "translation = learn from --pairs (default). Pre-training on --text: "
+                   "span-corruption = find what hidden spans were (T5); ul2 = the same, lightly or "
+                   "heavily, or go on with a text (UL2's mixture); denoising = write a text again "
+                   "without noise (BART); gap-sentences = write the sentences that say most of "
+                   "the others (PEGASUS)")
+      ->check(CLI::IsMember(tasks));
   command->add_option("--pairs", args->pairs,
                       "file to learn from: source <tab> target on every line; some of the sources "
                       "validate, some test");
-  command->add_option("--vocab", args->vocab, "pieces of words, of both languages together")
+  command->add_option("--text", args->text,
+                      "pre-training: UTF-8 files, a sentence per line and a blank line between "
+                      "documents");
+  command
+      ->add_option("--vocab", args->vocab,
+                   "pieces of words, of both languages together (pre-training: default 4000)")
       ->check(CLI::Range(16, 1000000));
-  add_train_options(*command, preset_help(translator_presets()), EncoderDecoderConfig{}.to_json(),
+  command->add_option("--from", args->from,
+                      "translation: start from the weights, config and pieces of this .weft file, "
+                      "pre-trained or not (preset: fine-tune)");
+  command->add_option("--new", args->anew,
+                      "patterns of parameters that start anew though --from has them");
+  command->add_option("--freeze", args->freeze,
+                      "patterns of parameters that stay as they are: \"encoder.*\"");
+  command->add_option("--layer-lr-decay", args->layer_lr_decay,
+                      "every layer learns at this share of the rate of the one above (default 1)");
+  add_field_options(*command, "Pre-training", DenoisingOptions{}.to_json(), {"objective"},
+                    args->denoising);
+  add_train_options(*command, all_presets(), EncoderDecoderConfig{}.to_json(),
                     {"vocab", "decoder_vocab", "family", "start_id", "padding_id", "decoder_start"},
                     *args);
-  command->callback([args, &action] { action = [args] { return train(*args); }; });
+  command->callback([args, command, &action] {
+    args->remember(*command);
+    action = [args] { return run(*args); };
+  });
 }
 
 }  // namespace weft::program

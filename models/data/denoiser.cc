@@ -1,0 +1,197 @@
+#include "weft/models/data/denoiser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/models/json_fields.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kMask = "<mask>";
+constexpr const char *kRegular = "[R]", *kSequential = "[S]", *kExtreme = "[X]";
+constexpr std::int64_t kUsualSentinels = 100;  // T5's
+
+const auto kFields = [](auto& o, auto&& visit) {
+  visit("objective", o.objective);
+  visit("passage", o.passage);
+  visit("mean_span", o.mean_span);
+  visit("density", o.density);
+  visit("permute_sentences", o.permute_sentences);
+  visit("rotate", o.rotate);
+  visit("infill_rate", o.infill_rate);
+  visit("mask_rate", o.mask_rate);
+  visit("delete_rate", o.delete_rate);
+  visit("gap_ratio", o.gap_ratio);
+};
+
+std::string sentinel(std::int64_t i) { return fmt::format("<extra_id_{}>", i); }
+
+SpanCorruptionOptions spans_of(const DenoisingOptions& options) {
+  return {.density = options.density, .mean_span = options.mean_span};
+}
+
+/// 0 where the objective has none.
+std::int64_t count_sentinels(const DenoisingOptions& options) {
+  switch (options.objective) {
+    case DenoisingObjective::span_corruption:
+      return std::max(kUsualSentinels, corrupted_spans(options.passage, spans_of(options)) + 1);
+    case DenoisingObjective::ul2:
+      return std::max(kUsualSentinels, mixture_spans(options.passage) + 1);
+    default: return 0;
+  }
+}
+
+TokenIds joined(const std::vector<TokenIds>& sentences) {
+  TokenIds ids;
+  for (const TokenIds& sentence : sentences)
+    ids.insert(ids.end(), sentence.begin(), sentence.end());
+  return ids;
+}
+
+}  // namespace
+
+void parse_field(std::string_view name, DenoisingObjective& objective) {
+  objective =
+      json_fields::parse_choice<DenoisingObjective>(kDenoisingObjectives, name, "objective");
+}
+
+void DenoisingOptions::check() const {
+  const auto require = [](bool holds, const char* field, auto value, const char* allowed) {
+    if (!holds) throw ArgumentError(fmt::format("{} must be {}, not {}", field, allowed, value));
+  };
+  require(passage >= 8 && passage <= 1 << 20, "passage", passage, "in [8, 1048576]");
+  require(mean_span >= 1 && mean_span <= 1000, "mean_span", mean_span, "in [1, 1000]");
+  require(density > 0 && density < 1, "density", density, "in (0, 1)");
+  for (const auto& [field, rate] : {std::pair{"infill_rate", infill_rate},
+                                    {"mask_rate", mask_rate},
+                                    {"delete_rate", delete_rate}})
+    require(rate >= 0 && rate < 1, field, rate, "in [0, 1)");
+  require(gap_ratio > 0 && gap_ratio < 1, "gap_ratio", gap_ratio, "in (0, 1)");
+  if (objective == DenoisingObjective::denoising && !permute_sentences && !rotate &&
+      infill_rate == 0 && mask_rate == 0 && delete_rate == 0)
+    throw ArgumentError("denoising without any noise: all rates are 0, nothing is moved");
+}
+
+std::string DenoisingOptions::to_json() const {
+  return json_fields::write_object(*this, kFields).dump();
+}
+
+DenoisingOptions DenoisingOptions::from_json(std::string_view text) {
+  DenoisingOptions options;
+  json_fields::read_object(json_fields::parse_object(text, "the denoising options"), options,
+                           kFields, "the denoising options");
+  options.check();
+  return options;
+}
+
+std::vector<std::string> fields_of(DenoisingObjective objective) {
+  switch (objective) {
+    case DenoisingObjective::span_corruption: return {"mean_span", "density"};
+    case DenoisingObjective::ul2: return {};
+    case DenoisingObjective::denoising:
+      return {"mean_span",   "permute_sentences", "rotate",
+              "infill_rate", "mask_rate",         "delete_rate"};
+    case DenoisingObjective::gap_sentences: return {"gap_ratio"};
+  }
+  return {};
+}
+
+std::int64_t least_sentences(DenoisingObjective objective) {
+  return objective == DenoisingObjective::gap_sentences ? 2 : 1;
+}
+
+std::vector<std::string> denoising_symbols(const DenoisingOptions& options) {
+  std::vector<std::string> symbols;
+  // The first has the highest id, as in T5's vocabulary.
+  for (std::int64_t i = count_sentinels(options) - 1; i >= 0; --i) symbols.push_back(sentinel(i));
+  if (symbols.empty()) return {kMask};
+  if (options.objective == DenoisingObjective::ul2)
+    symbols.insert(symbols.end(), {kRegular, kSequential, kExtreme});
+  return symbols;
+}
+
+Denoiser::Denoiser(const DenoisingOptions& options, const SentencePieceTokenizer& tokenizer)
+    : options_(options), eos_id_(tokenizer.eos_id()) {
+  options.check();
+  const auto id_of = [&](const std::string& symbol) {
+    const std::int32_t id = tokenizer.find(symbol);
+    if (id < 0) {
+      throw ArgumentError(fmt::format("{} needs the symbol {}, which the tokenizer does not have",
+                                      field_name(options.objective), symbol));
+    }
+    return id;
+  };
+  if (eos_id_ < 0) throw ArgumentError("the tokenizer has no id for the end of a text");
+  sentinels_ = count_sentinels(options);
+  if (sentinels_ == 0) {
+    mask_id_ = id_of(kMask);
+    return;
+  }
+  first_sentinel_ = id_of(sentinel(0));
+  for (std::int64_t i = 1; i < sentinels_; ++i) {
+    if (id_of(sentinel(i)) != first_sentinel_ - i) {
+      throw ArgumentError(
+          fmt::format("the tokenizer's sentinels do not follow each other: {} is not {}",
+                      sentinel(i), first_sentinel_ - i));
+    }
+  }
+  if (options.objective == DenoisingObjective::ul2) {
+    regular_id_ = id_of(kRegular);
+    sequential_id_ = id_of(kSequential);
+    extreme_id_ = id_of(kExtreme);
+  }
+}
+
+DenoisingExample Denoiser::operator()(const std::vector<TokenIds>& sentences,
+                                      std::uint64_t seed) const {
+  switch (options_.objective) {
+    case DenoisingObjective::span_corruption: {
+      SpanCorruptionOptions spans = spans_of(options_);
+      spans.first_sentinel = first_sentinel_;
+      spans.sentinels = sentinels_;
+      spans.eos_id = eos_id_;
+      return span_corruption(joined(sentences), spans, seed);
+    }
+    case DenoisingObjective::ul2:
+      return denoiser_mixture(joined(sentences),
+                              {.regular_id = regular_id_,
+                               .sequential_id = sequential_id_,
+                               .extreme_id = extreme_id_,
+                               .first_sentinel = first_sentinel_,
+                               .sentinels = sentinels_,
+                               .eos_id = eos_id_},
+                              seed);
+    case DenoisingObjective::denoising: return noisy(sentences, seed);
+    case DenoisingObjective::gap_sentences: {
+      const std::int64_t all = std::ssize(sentences);
+      const auto wanted = std::llround(options_.gap_ratio * static_cast<double>(all));
+      const std::int64_t hidden =
+          std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(all - 1, 1));
+      return gap_sentences(sentences, hidden, mask_id_, eos_id_);
+    }
+  }
+  throw ArgumentError("unknown objective");
+}
+
+DenoisingExample Denoiser::noisy(const std::vector<TokenIds>& sentences, std::uint64_t seed) const {
+  const DenoisingOptions& o = options_;
+  DenoisingExample example{{}, joined(sentences)};
+  example.input = o.permute_sentences ? permute_sentences(sentences, stable_hash("permute", seed))
+                                      : example.target;
+  TokenIds& ids = example.input;
+  if (o.rotate) ids = rotate_document(ids, stable_hash("rotate", seed));
+  if (o.infill_rate > 0)
+    ids = infill_text(ids, mask_id_, o.infill_rate, o.mean_span, stable_hash("infill", seed));
+  if (o.mask_rate > 0) ids = mask_tokens(ids, mask_id_, o.mask_rate, stable_hash("mask", seed));
+  if (o.delete_rate > 0) ids = delete_tokens(ids, o.delete_rate, stable_hash("delete", seed));
+  ids.push_back(eos_id_);
+  example.target.push_back(eos_id_);
+  return example;
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// weft train seq2seq: what its two halves, pre-training on passages and learning from pairs, share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/models/program/train/train_command.h"
+#include "weft/models/train/translator.h"
+
+namespace weft::program {
+
+struct Seq2SeqArguments : TrainArguments {
+  std::string task;  // an objective of pre-training, or "translation"
+  std::vector<std::string> text;
+  std::string pairs, from;
+  std::vector<std::string> freeze, anew;
+  double layer_lr_decay = 1;
+  std::optional<std::int64_t> vocab;
+  FieldValues denoising = FieldValues::object();  // fields of DenoisingOptions that were given
+};
+
+/// The model of --resume with the settings that were given. UsageError for options that a run that
+/// goes on cannot follow.
+Translator resumed_translator(const Seq2SeqArguments& args);
+/// The line "model".
+void print_seq2seq(const Translator& model);
+
+int pretrain_seq2seq(const Seq2SeqArguments& args);
+int train_translator(const Seq2SeqArguments& args);
+
+}  // namespace weft::program
