@@ -80,18 +80,25 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
   }
   Draws draws(seed);
   const std::vector<std::int64_t> hide = random_parts(hidden, spans, draws);
-  const std::vector<std::int64_t> keep = random_parts(length - hidden, spans, draws);
+  // What is kept before, between and behind the spans; the first and the last part may be empty.
+  std::vector<std::int64_t> keep = random_parts(length - hidden + 2, spans + 1, draws);
+  --keep.front();
+  --keep.back();
   DenoisingExample example;
   std::size_t at = 0;
+  const auto take = [&](std::int64_t count) {
+    const TokenSpan part = ids.subspan(at, static_cast<std::size_t>(count));
+    at += part.size();
+    return part;
+  };
   for (std::size_t i = 0; i < hide.size(); ++i) {
-    const auto kept = static_cast<std::size_t>(keep[i]), gone = static_cast<std::size_t>(hide[i]);
     const std::int64_t sentinel = options.first_sentinel - static_cast<std::int64_t>(i);
-    append(example.input, ids.subspan(at, kept));
+    append(example.input, take(keep[i]));
     example.input.push_back(sentinel);
     example.target.push_back(sentinel);
-    append(example.target, ids.subspan(at + kept, gone));
-    at += kept + gone;
+    append(example.target, take(hide[i]));
   }
+  append(example.input, take(keep.back()));
   example.target.push_back(options.first_sentinel - spans);
   end(example, options.eos_id);
   return example;

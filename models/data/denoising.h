@@ -27,7 +27,9 @@ struct SpanCorruptionOptions {
   std::int64_t eos_id = 1;       // ends input and target; -1 = none
 };
 /// Hidden spans leave their sentinels in the input; the target has each sentinel and what it stands
-/// for, and one more sentinel at the end. Lengths depend on the number of ids and the options only.
+/// for, and one more sentinel at the end. Lengths depend on the number of ids and the options only;
+/// every choice of so many spans that do not touch is as likely (T5's first code, which always
+/// keeps the beginning and hides the end, hides nothing but the end of a short text).
 /// Throws ArgumentError for fewer than 2 ids and options out of range, also where there are not
 /// enough sentinels.
 DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& options,

@@ -55,6 +55,11 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
     seen.insert(e.input);
   }
   BOOST_TEST(seen.size() == 50U);
+  // A single span is anywhere.
+  std::set<TokenIds> places;
+  for (std::uint64_t seed = 0; seed < 100; ++seed)
+    places.insert(span_corruption(text(6), {.density = 0.3, .first_sentinel = 9999}, seed).input);
+  BOOST_TEST(places.size() == 5U);
   const DenoisingExample e = span_corruption(ids, {.first_sentinel = 9999, .eos_id = 1}, 3);
   BOOST_TEST(e.input.back() == 1);
   BOOST_TEST(e.target.back() == 1);
@@ -69,6 +74,11 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_what_it_says_and_loses_nothing) {
   refuses(ids, {.density = 1}, "density must be in (0, 1), not 1");
   refuses(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
   refuses(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
+  refuses(ids, {.sentinels = 10},
+          "10 spans need 11 sentinels down from first_sentinel 32099: there are 10");
+  BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
+  BOOST_TEST(corrupted_spans(200, {}) == 10);
+  BOOST_TEST(mixture_spans(200) == 33);  // half of them in spans of 3
 }
 
 BOOST_AUTO_TEST_CASE(the_mixture_has_all_its_modes) {

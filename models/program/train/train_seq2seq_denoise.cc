@@ -70,10 +70,12 @@ void print_samples(Session& session, const Translator& model, const Passages& pa
 int pretrain_seq2seq(const Seq2SeqArguments& args) {
   args.refuse({"--pairs"}, fmt::format("is for --task translation: {} reads --text", args.task));
   args.refuse({"--from", "--new", "--freeze", "--layer-lr-decay"}, "is for --task translation");
+  std::optional<Translator> resumed;
+  if (!args.resume.empty()) resumed = resumed_translator(args);
   if (args.text.empty()) throw UsageError("--text is required: files to learn from");
   args.destination();
   std::vector<TextDocument> documents = read_documents(args.text);
-  Translator model = args.resume.empty() ? new_model(args, documents) : resumed_translator(args);
+  Translator model = resumed ? *std::move(resumed) : new_model(args, documents);
   const auto [first, second] =
       split_documents(std::move(documents), model.settings.validation_fraction);
   const Passages train = passages_of(model, first, "training");

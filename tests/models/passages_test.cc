@@ -1,0 +1,59 @@
+// Documents as passages: what fits, what is too short, nothing lost.
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "text_files.h"
+#include "weft/core/error.h"
+#include "weft/models/data/passages.h"
+
+namespace weft {
+namespace {
+
+using Documents = std::vector<std::vector<TokenIds>>;
+
+BOOST_AUTO_TEST_CASE(passages_are_whole_sentences_of_one_document) {
+  const Passages passages(Documents{{{1, 2}, {3}, {}, {4, 5, 6}, {7}}, {{8}}, {}, {{9, 9}}}, 4);
+  BOOST_TEST(passages.documents() == 3);
+  BOOST_TEST(passages.tokens() == 10);
+  // One that begins with {7} or {8} would be a single id.
+  BOOST_TEST(passages.count() == 4);
+  BOOST_TEST((passages.at(0) == std::vector<TokenIds>{{1, 2}, {3}}));
+  BOOST_TEST((passages.at(1) == std::vector<TokenIds>{{3}, {4, 5, 6}}));
+  BOOST_TEST((passages.at(2) == std::vector<TokenIds>{{4, 5, 6}, {7}}));
+  BOOST_TEST((passages.at(3) == std::vector<TokenIds>{{9, 9}}));
+  BOOST_TEST((passages.cover() == std::vector<std::int64_t>{0, 2, 3}));
+  check_says<ArgumentError>([&] { (void)passages.at(4); }, "passage 4 is outside [0, 4)");
+}
+
+BOOST_AUTO_TEST_CASE(a_long_sentence_counts_as_several) {
+  const Passages passages(Documents{{{1, 2, 3, 4, 5, 6, 7}, {8}}}, 3);
+  BOOST_TEST((passages.at(0) == std::vector<TokenIds>{{1, 2, 3}}));
+  BOOST_TEST((passages.at(1) == std::vector<TokenIds>{{4, 5, 6}}));
+  BOOST_TEST((passages.at(2) == std::vector<TokenIds>{{7}, {8}}));
+  BOOST_TEST(passages.count() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_cover_has_every_sentence_even_where_the_last_is_too_short_alone) {
+  const Passages passages(Documents{{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}, 4, 2);
+  std::set<std::int64_t> seen;
+  for (const std::int64_t i : passages.cover()) {
+    BOOST_TEST(passages.at(i).size() == 2U);
+    for (const TokenIds& sentence : passages.at(i)) seen.insert(sentence.front());
+  }
+  BOOST_TEST(seen.size() == 5U);
+  BOOST_TEST(passages.cover().size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(where_no_passage_can_be_made_it_is_said) {
+  check_says<ArgumentError>([] { Passages(Documents{{{1, 2}}}, 1); }, "needs 2 tokens, not 1");
+  check_says<ArgumentError>(
+      [] {
+        Passages(Documents{{{1, 2}}, {{3}}}, 8, 2);
+      },
+      "no passage of up to 8 tokens has 2 sentences and 2 tokens or more: "
+      "there are 2 documents of 3 tokens together");
+  check_says<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
+}
+
+}  // namespace
+}  // namespace weft
