@@ -32,13 +32,13 @@ std::optional<LoraOptions> read_lora(const Checkpoint& file) {
 }  // namespace
 
 LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
-                                  const TrainSettings& settings) {
+                                  const TrainSettings& settings, const FineTuneOptions& options) {
   if (config.vocab != tokenizer.vocab_size()) {
     throw ArgumentError(fmt::format("the model has a vocabulary of {}, the tokenizer one of {}",
                                     config.vocab, tokenizer.vocab_size()));
   }
   auto graph = std::make_shared<Graph>();
-  LanguageModelPrograms programs = build_gpt_programs(*graph, config, settings);
+  LanguageModelPrograms programs = build_gpt_programs(*graph, config, settings, options);
   return {std::move(graph),
           std::move(programs),
           std::make_shared<VariableStore>(),
@@ -50,11 +50,13 @@ LanguageModel make_language_model(const GptConfig& config, const CharacterTokeni
 }
 
 LanguageModel start_from(const LanguageModel& base, const TrainSettings& settings,
-                         const std::optional<LoraOptions>& lora) {
+                         const std::optional<LoraOptions>& lora, const FineTuneOptions& options) {
   if (base.lora) throw ArgumentError("the model has adapters: merge them into its weights first");
   if (!base.can_train())
     throw ArgumentError("the model's weights were quantised: start from the file it was made from");
-  LanguageModel model = make_language_model(base.config, base.tokenizer, settings);
+  // Of adapters, not of what they stand beside, the options speak where there are any.
+  LanguageModel model = make_language_model(base.config, base.tokenizer, settings,
+                                            lora ? FineTuneOptions{} : options);
   if (!lora) {
     for (const Variable& variable : model.graph->variables()) {
       const VariableInfo& info = variable.info();
@@ -73,7 +75,9 @@ LanguageModel start_from(const LanguageModel& base, const TrainSettings& setting
                *base.store, *lora);
   model.programs = {Program("train"), adapted.programs[1], adapted.programs[2],
                     adapted.programs[3]};
-  add_training_step(model.programs.train, adapted.programs[0].outputs().front().second, settings);
+  freeze(*adapted.graph, options.freeze);
+  add_training_step(model.programs.train, adapted.programs[0].outputs().front().second,
+                    layer_groups(*adapted.graph, options.layer_lr_decay), settings);
   model.graph = adapted.graph;
   model.store = adapted.store;
   model.lora = lora;

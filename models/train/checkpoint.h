@@ -28,15 +28,18 @@ struct LanguageModel {
   bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
-/// A new model, its variables not made yet (a Session does that).
+/// A new model, its variables not made yet (a Session does that). Throws ArgumentError where config
+/// and tokenizer differ in vocabulary, and as build_gpt_programs.
 LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
-                                  const TrainSettings& settings);
+                                  const TrainSettings& settings,
+                                  const FineTuneOptions& options = {});
 
 /// A new training that starts from the weights of `base`, with its config and tokenizer: of all of
 /// them, or, given `lora`, of adapters beside them. Throws ArgumentError where `base` has adapters
-/// (merge them first) or was quantised, and as add_lora.
+/// (merge them first) or was quantised, and as add_lora, freeze() and layer_groups().
 LanguageModel start_from(const LanguageModel& base, const TrainSettings& settings,
-                         const std::optional<LoraOptions>& lora = {});
+                         const std::optional<LoraOptions>& lora = {},
+                         const FineTuneOptions& options = {});
 /// The adapters of a model that has them.
 LoraAdapters lora_adapters(const LanguageModel& model);
 

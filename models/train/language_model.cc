@@ -7,7 +7,8 @@
 namespace weft {
 
 LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
-                                         const TrainSettings& settings, SourceLocation loc) {
+                                         const TrainSettings& settings,
+                                         const FineTuneOptions& options, SourceLocation loc) {
   settings.check();
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
@@ -27,7 +28,9 @@ LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
 
   const Value loss =
       cross_entropy(model({.ids = tokens}, true, loc).logits, targets, {.class_axis = -1});
-  add_training_step(programs.train, loss, settings, loc);
+  freeze(graph, options.freeze);
+  add_training_step(programs.train, loss, layer_groups(graph, options.layer_lr_decay), settings,
+                    loc);
 
   programs.decode = model.decode_program(tokens, loc).precision(settings.precision);
   return programs;

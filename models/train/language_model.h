@@ -3,6 +3,7 @@
 
 #include "weft/graph/ir/program.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/train/fine_tune.h"
 #include "weft/models/train/settings.h"
 
 namespace weft {
@@ -22,9 +23,11 @@ struct LanguageModelPrograms {
 };
 
 /// Builds a GPT and its three programs. Values "hidden.<i>", "last_hidden_state" and "logits" are
-/// those of `evaluate`.
+/// those of `evaluate`. `options` say which parameters learn, and how fast: ArgumentError as
+/// freeze() and layer_groups().
 LanguageModelPrograms build_gpt_programs(Graph& graph, const GptConfig& config,
                                          const TrainSettings& settings,
+                                         const FineTuneOptions& options = {},
                                          SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 
 #include "program_shell.h"
 #include "weft/models/data/text.h"
+#include "weft/serialization/checkpoint.h"
 
 namespace weft {
 namespace {
@@ -229,6 +230,17 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_alone_and_merged) {
   BOOST_TEST(whole.code == 0);
   BOOST_TEST(!contains(whole.out, "adapters"));
 
+  const Outcome part = weft(train + " --freeze '*.wte.*' '*.h.0.*' --layer-lr-decay 0.5");
+  BOOST_TEST(part.code == 0, part.err);
+  const auto weight = [&](const std::string& file, const std::string& name) {
+    return load_checkpoint(file).store()->tensor(name);
+  };
+  const std::string first = "transformer.h.0.attn.c_attn.weight", norm = "transformer.ln_f.weight";
+  BOOST_TEST(bitwise_equal(weight(base, first), weight(tuned, first)));
+  BOOST_TEST(!bitwise_equal(weight(base, norm), weight(tuned, norm)));
+  check_error(weft("train gpt --resume " + tuned + text + " --freeze '*.wpe.*'"), 2,
+              "--freeze cannot be given with --resume");
+  check_error(weft(train + " --freeze 'decoder.*'"), 2, "decoder.*");
   check_error(weft(train + " --lora-only 'x*'"), 2, "--lora-only requires --lora-rank");
   check_error(weft(train + " --schedule constant --min-lr 0.0001"), 2,
               "--min-lr is where a cosine or linear schedule ends; the schedule is constant");

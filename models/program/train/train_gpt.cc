@@ -17,12 +17,14 @@ namespace {
 
 struct GptArguments : TrainArguments {
   std::string text, from;
-  double dropout = -1;
+  std::vector<std::string> freeze;
+  double dropout = -1, layer_lr_decay = 1;
   LoraOptions lora{.rank = 0};  // 0 = all weights are trained
 };
 
 LanguageModel resume_model(const GptArguments& args) {
-  if (args.dropout >= 0) throw UsageError("--dropout cannot be given with --resume");
+  args.refuse({"--dropout", "--freeze", "--layer-lr-decay"},
+              "cannot be given with --resume: it is as the file says");
   check_resume(args);
   LanguageModel model = load_language_model(args.resume);
   if (!model.can_train()) {
@@ -41,7 +43,8 @@ LanguageModel new_model(const GptArguments& args, const CharacterTokenizer& toke
     if (args.dropout >= 0)
       config.embedding_dropout = config.attention_dropout = config.residual_dropout = args.dropout;
     config.vocab = tokenizer.vocab_size();
-    return make_language_model(with_fields(config, args.model), tokenizer, preset.training);
+    return make_language_model(with_fields(config, args.model), tokenizer, preset.training,
+                               {args.freeze, args.layer_lr_decay});
   });
 }
 
@@ -55,7 +58,8 @@ LanguageModel adapted_model(const GptArguments& args) {
   const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
   LanguageModel model = as_usage([&] {
     return start_from(base, preset.training,
-                      args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt);
+                      args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt,
+                      {args.freeze, args.layer_lr_decay});
   });
   fmt::print(
       "from      {}: config, characters and weights; of preset {} the training settings only\n",
@@ -163,9 +167,16 @@ void add_train_gpt(CLI::App& app, Action& action) {
   gpt->add_option("--lora-only", args->lora.patterns,
                   "adapters for matrices of these names only (*, ?)")
       ->needs(rank);
+  gpt->add_option("--freeze", args->freeze,
+                  "patterns of parameters that stay as they are: \"layers.0.*\"");
+  gpt->add_option("--layer-lr-decay", args->layer_lr_decay,
+                  "every layer learns at this share of the rate of the one above (default 1)");
   add_train_options(*gpt, preset_help(gpt_presets()), GptConfig{}.to_json(), {"vocab", "family"},
                     *args);
-  gpt->callback([args, &action] { action = [args] { return train(*args); }; });
+  gpt->callback([args, gpt, &action] {
+    args->remember(*gpt);
+    action = [args] { return train(*args); };
+  });
 }
 
 }  // namespace weft::program
