@@ -198,13 +198,17 @@ Value PixelHead::operator()(Value h, std::int64_t rows, std::int64_t columns) co
   return pixel_shuffle(conv2d(grid, weight, bias), stride);
 }
 
+Value masked_pixels(const VitConfig& config, Value mask, DType dtype) {
+  const Value patches =
+      reshape(cast(mask, dtype), {mask.size(0), 1, config.rows(), config.columns()});
+  return repeat_interleave(repeat_interleave(patches, config.patch_height, 2), config.patch_width,
+                           3);
+}
+
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,
                         SourceLocation loc) {
   Graph::Frame frame(images.graph(), "masked_pixel_loss", loc);
-  const Value patches =
-      reshape(cast(mask, images.dtype()), {mask.size(0), 1, config.rows(), config.columns()});
-  const Value hidden =
-      repeat_interleave(repeat_interleave(patches, config.patch_height, 2), config.patch_width, 3);
+  const Value hidden = masked_pixels(config, mask, images.dtype());
   const Value error = sum(l1(pixels, images, Reduction::none) * hidden);
   return error / (sum(hidden) + 1e-5) / static_cast<double>(config.channels);
 }

@@ -86,6 +86,10 @@ struct PixelHead {
 };
 PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int64_t stride);
 
+/// 1 for the pixels of masked patches, else 0: mask [batch, patches] of any dtype -> `dtype`
+/// [batch, 1, height, width].
+Value masked_pixels(const VitConfig& config, Value mask, DType dtype);
+
 /// Mean absolute error of pixels in masked patches, a sum over (their number + 1e-5) and channels.
 /// images and pixels [batch, channels, height, width], mask [batch, patches].
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,

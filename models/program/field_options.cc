@@ -42,6 +42,8 @@ const std::map<std::string, std::string>& descriptions() {
       {"whole_words", "hide all pieces of a word together"},
       {"generator_share", "rtd: width of the generator, as a share of the encoder's"},
       {"replaced_weight", "rtd: weight of finding replaced tokens beside the generator's loss"},
+      {"mask_ratio", "share of the patches that is hidden"},
+      {"mask_unit", "patches are hidden together, in squares of so many by so many"},
       {"steps", "training steps in all"},
       {"batch", "windows per step"},
       {"lr", "learning rate after warm-up"},

@@ -9,6 +9,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/train/denoising_task.h"
 #include "weft/models/train/evaluate.h"
+#include "weft/models/train/masked_image_task.h"
 #include "weft/models/train/pretraining_task.h"
 #include "weft/models/train/translator_task.h"
 
@@ -43,14 +44,21 @@ std::vector<TextDocument> held_out_documents(std::vector<TextDocument> documents
 
 SessionOptions options(int threads) { return {.threads = threads}; }
 
+template <class Model>
+ImageSet test_images(const Model& model, const HeldOutData& data) {
+  return load_image_data(only(data.data, "--data"), model.image_size(), model.settings.seed).test;
+}
+
 }  // namespace
 
 void add_held_out_options(CLI::App& command, HeldOutData& data) {
   command.add_option("--text", data.text,
                      "text of the training of a language model or an encoder: perplexity, or what "
                      "pre-training measures, of its validation part, before and after");
-  command.add_option("--data", data.data,
-                     "data of the training of a classifier: accuracy on the test part");
+  command.add_option(
+      "--data", data.data,
+      "data of the training of a classifier or a masked-image model: accuracy, or the "
+      "loss of hidden pixels, on the test part");
   command.add_option("--pairs", data.pairs,
                      "pairs of the training of a translator: perplexity of the validation part");
   command.add_option("--label", data.label, "as in weft train encoder");
@@ -72,6 +80,9 @@ void check_data(const TextClassifier&, const HeldOutData& data, const std::strin
 }
 void check_data(const ImageClassifier&, const HeldOutData& data, const std::string& file) {
   check_option(data, "--data", "classifier of images", file);
+}
+void check_data(const MaskedImageModel&, const HeldOutData& data, const std::string& file) {
+  check_option(data, "--data", "masked-image model", file);
 }
 void check_data(const Translator& model, const HeldOutData& data, const std::string& file) {
   if (model.denoising) return check_option(data, "--text", "pre-trained encoder-decoder", file);
@@ -108,11 +119,16 @@ Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& d
 }
 
 Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data) {
-  const ImageData images =
-      load_image_data(only(data.data, "--data"), model.image_size(), model.settings.seed);
+  const ImageSet test = test_images(model, data);
   Session session(*model.graph, model.store, options(data.threads));
-  const ImageEvaluation found = evaluate_images(session, model, images.test);
+  const ImageEvaluation found = evaluate_images(session, model, test);
   return {found.loss, {{"accuracy", found.report.accuracy()}}};
+}
+
+Evaluation held_out_evaluation(const MaskedImageModel& model, const HeldOutData& data) {
+  const ImageSet test = test_images(model, data);
+  Session session(*model.graph, model.store, options(data.threads));
+  return {masked_image_loss(session, model, test), {}};
 }
 
 Evaluation held_out_evaluation(const Translator& model, const HeldOutData& data) {

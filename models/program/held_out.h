@@ -7,6 +7,7 @@
 
 #include "weft/models/train/checkpoint.h"
 #include "weft/models/train/image_classifier.h"
+#include "weft/models/train/masked_image.h"
 #include "weft/models/train/pretraining.h"
 #include "weft/models/train/text_classifier.h"
 #include "weft/models/train/translator.h"
@@ -16,7 +17,7 @@ namespace weft::program {
 /// The data of a training, as its command takes them.
 struct HeldOutData {
   std::vector<std::string> text;  // of language models and of encoders in pre-training
-  std::vector<std::string> data;  // of classifiers
+  std::vector<std::string> data;  // of classifiers and of masked-image models
   std::string pairs;              // of translators
   std::string label = "auto";
   double test_fraction = 0.2;
@@ -32,15 +33,17 @@ void check_data(const LanguageModel& model, const HeldOutData& data, const std::
 void check_data(const PretrainingModel& model, const HeldOutData& data, const std::string& file);
 void check_data(const TextClassifier& model, const HeldOutData& data, const std::string& file);
 void check_data(const ImageClassifier& model, const HeldOutData& data, const std::string& file);
+void check_data(const MaskedImageModel& model, const HeldOutData& data, const std::string& file);
 void check_data(const Translator& model, const HeldOutData& data, const std::string& file);
 
-/// Loss and metrics: of validation parts; of classifiers, on the test part. The data must be of the
-/// model's kind. Throws as what reads them; UsageError where nothing is held out, or the classes
-/// are others.
+/// Loss and metrics: of validation parts; of models of images and classifiers, on the test part.
+/// The data must be of the model's kind. Throws as what reads them; UsageError where nothing is
+/// held out, or the classes are others.
 Evaluation held_out_evaluation(const LanguageModel& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data);
+Evaluation held_out_evaluation(const MaskedImageModel& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const Translator& model, const HeldOutData& data);
 
 }  // namespace weft::program

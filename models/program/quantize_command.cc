@@ -11,6 +11,7 @@
 #include "weft/models/program/console.h"
 #include "weft/models/program/held_out.h"
 #include "weft/models/train/encoder_file.h"
+#include "weft/models/train/image_file.h"
 
 namespace weft::program {
 namespace {
@@ -33,6 +34,9 @@ std::vector<Program*> inference(PretrainingModel& m) { return {&m.programs.evalu
 std::vector<Program*> inference(TextClassifier& m) { return {&m.programs.classify}; }
 std::vector<Program*> inference(ImageClassifier& m) {
   return {&m.programs.evaluate, &m.programs.classify};
+}
+std::vector<Program*> inference(MaskedImageModel& m) {
+  return {&m.programs.evaluate, &m.programs.reconstruct};
 }
 std::vector<Program*> inference(Translator& m) {
   return {&m.programs.evaluate, &m.programs.decode.prompt, &m.programs.decode.step,
@@ -102,17 +106,20 @@ int convert(const Model& before, void (*save)(const std::string&, const Model&),
 
 int run(const QuantizeArguments& args) {
   std::string kind;
-  bool classes = false;
+  bool classes = false, masked_images = false;
   {
     const Checkpoint file = load_checkpoint(args.file);
     kind = config_type(file);
     classes = file.has_program("classify");
+    masked_images = holds_masked_image_model(file);
   }
   if (kind == kEncoderConfigType && classes)
     return convert(load_text_classifier(args.file), &save_text_classifier, args);
   if (kind == kEncoderConfigType)
     return convert(load_pretraining_model(args.file), &save_pretraining_model, args);
-  if (kind == "weft.config.vit")
+  if (masked_images)
+    return convert(load_masked_image_model(args.file), &save_masked_image_model, args);
+  if (kind == kVitConfigType)
     return convert(load_image_classifier(args.file), &save_image_classifier, args);
   if (kind == "weft.config.encoder_decoder")
     return convert(load_translator(args.file), &save_translator, args, true);

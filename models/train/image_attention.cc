@@ -3,25 +3,11 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/image_transform.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/train/image_classifier.h"
+#include "weft/models/train/image_panel.h"
 
 namespace weft {
-namespace {
-
-/// The image in greys.
-HeatMap picture(const Tensor& image) {
-  HeatMap map = heat_map(to_channels(image, 1).reshape({image.size(1), image.size(2)}));
-  map.title = "image";
-  map.colours = HeatColours::greys;
-  map.low = 0;
-  map.high = 1;
-  map.show_values = map.show_scale = false;
-  return map;
-}
-
-}  // namespace
 
 std::string attention_svg(const ImageClassifier& model, const Tensor& image,
                           const std::string& title) {
@@ -43,9 +29,7 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
       session.run(program, {{"images", image.reshape({1, channels, height, width})}});
 
   // Every panel is as high as the image.
-  constexpr int kPixels = 140;
-  std::vector<HeatMap> panels = {picture(image)};
-  panels[0].cell = std::max<int>(1, kPixels / static_cast<int>(height));
+  std::vector<HeatMap> panels = {image_panel(image, "image")};
   const std::int64_t tokens = c.tokens(), extra = c.extra_tokens();
   const std::int64_t queries = c.pooling == VitPooling::class_token ? 1 : tokens;
   for (std::size_t i = 0; i < maps.size(); ++i) {

@@ -4,46 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/image_transform.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
-#include "weft/models/train/model_file.h"
+#include "weft/models/train/image_file.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kConfigType = "weft.config.vit";
-constexpr const char* kImages = "model.images";
-constexpr const char* kAugmentation = "train.augmentation";
-/// Images that are run at once where no gradient needs them: their size only costs memory.
-constexpr std::int64_t kEvaluationBatch = 250;
-
-Value per_channel(Graph& graph, const std::vector<double>& values) {
-  const std::vector<float> floats(values.begin(), values.end());
-  return graph.constant(Tensor::of({static_cast<std::int64_t>(values.size()), 1, 1}, floats));
-}
-
-void check(const VitConfig& config, const std::vector<std::string>& classes,
-           const ImageNormalisation& normalisation) {
+void check(const std::vector<std::string>& classes) {
   if (classes.size() < 2)
     throw ArgumentError(
         fmt::format("a classifier needs two classes or more, not {}", classes.size()));
-  const auto channels = static_cast<std::size_t>(config.channels);
-  if (normalisation.mean.size() != channels || normalisation.deviation.size() != channels) {
-    throw ArgumentError(fmt::format("{} means and {} deviations for images of {} channels",
-                                    normalisation.mean.size(), normalisation.deviation.size(),
-                                    channels));
-  }
-  for (const double d : normalisation.deviation) {
-    if (!(d > 0)) throw ArgumentError(fmt::format("a deviation must be positive, not {}", d));
-  }
 }
 
 ImageClassifierPrograms build(Graph& graph, const VitConfig& config, std::int64_t classes,
@@ -54,8 +30,7 @@ ImageClassifierPrograms build(Graph& graph, const VitConfig& config, std::int64_
       graph.input("images", DType::f32,
                   {"batch", config.channels, config.image_height, config.image_width}, loc);
   const Value labels = graph.input("labels", DType::i32, {"batch"}, loc);
-  const Value pixels = (images - per_channel(graph, normalisation.mean)) /
-                       per_channel(graph, normalisation.deviation);
+  const Value pixels = normalised(images, normalisation);
   const Vit vit(Scope(graph), config, false, loc);
   const Linear head =
       make_linear(Scope(graph, "classifier"), DType::f32, config.width, classes,
@@ -78,30 +53,6 @@ ImageClassifierPrograms build(Graph& graph, const VitConfig& config, std::int64_
   return programs;
 }
 
-std::string images_to_json(const ImageClassifier& model) {
-  nlohmann::ordered_json out;
-  out["classes"] = model.classes;
-  out["mean"] = model.normalisation.mean;
-  out["deviation"] = model.normalisation.deviation;
-  return out.dump();
-}
-
-/// Classes and normalisation from their attachment.
-void read_images(const std::string& text, ImageClassifier& model) {
-  try {
-    const auto parsed = nlohmann::json::parse(text);
-    model.classes = parsed.at("classes").get<std::vector<std::string>>();
-    model.normalisation = {parsed.at("mean").get<std::vector<double>>(),
-                           parsed.at("deviation").get<std::vector<double>>()};
-    check(model.config, model.classes, model.normalisation);
-  } catch (const nlohmann::json::exception& e) {
-    throw FormatError(
-        fmt::format("the attachment '{}' is no description of images: {}", kImages, e.what()));
-  } catch (const ArgumentError& e) {
-    throw FormatError(fmt::format("the attachment '{}': {}", kImages, e.what()));
-  }
-}
-
 /// `images` [count, ...] are of the model's size.
 void require_size(const ImageClassifier& model, const Tensor& images) {
   const ImageSize size = model.image_size();
@@ -118,21 +69,7 @@ ImageSet set_of(const Tensor& images) {
   return {images, std::vector<std::int32_t>(static_cast<std::size_t>(images.size(0)), 0), {}};
 }
 
-/// Evenly spread over the set: its order may be that of the classes.
-ImageSet spread(const ImageSet& set, std::int64_t count) {
-  if (count >= set.count()) return set;
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < count; ++i) places.push_back(i * set.count() / count);
-  return set.pick(places);
-}
-
 }  // namespace
-
-ImageNormalisation normalisation_of(const ImageSet& set) {
-  ChannelStatistics found = channel_statistics(set);
-  std::replace(found.deviation.begin(), found.deviation.end(), 0.0, 1.0);
-  return {found.mean, found.deviation};
-}
 
 ImageClassifier make_image_classifier(const VitConfig& config,
                                       const std::vector<std::string>& classes,
@@ -143,7 +80,8 @@ ImageClassifier make_image_classifier(const VitConfig& config,
   settings.check();
   config.check();
   augmentation.check();
-  check(config, classes, normalisation);
+  check(classes);
+  normalisation.check(config.channels);
   auto graph = std::make_shared<Graph>();
   ImageClassifierPrograms programs =
       build(*graph, config, static_cast<std::int64_t>(classes.size()), normalisation, settings,
@@ -164,27 +102,29 @@ void save_image_classifier(const std::string& path, const ImageClassifier& model
   if (model.can_train()) programs.insert(programs.begin(), model.programs.train);
   save_checkpoint(
       path, *model.store, programs,
-      {.attachments = {{kConfigAttachment, kConfigType, model.config.to_json()},
-                       {kImages, "weft.images", images_to_json(model)},
-                       {kAugmentation, "weft.train.augmentation", model.augmentation.to_json()},
-                       {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
-                       {kHistoryAttachment, "weft.train.history", model.history.to_json()}}});
+      {.attachments = image_attachments({model.config, model.classes, model.normalisation,
+                                         model.augmentation, model.settings, model.history})});
 }
 
 ImageClassifier load_image_classifier(const std::string& path) {
-  const ModelFile file(path, kConfigType, "image classifier");
-  ImageClassifier model{
-      file.checkpoint().shared_graph(),
-      {file.program_if_there("train"), file.program("evaluate"), file.program("classify")},
-      file.checkpoint().store(),
-      VitConfig::from_json(file.attachment(kConfigAttachment)),
-      {},
-      {},
-      ImageAugmentation::from_json(file.attachment(kAugmentation)),
-      TrainSettings::from_json(file.attachment(kSettingsAttachment)),
-      TrainHistory::from_json(file.attachment(kHistoryAttachment))};
-  read_images(file.attachment(kImages), model);
-  return model;
+  const ModelFile file(path, kVitConfigType, "image classifier");
+  ImageClassifierPrograms programs{file.program_if_there("train"), file.program("evaluate"),
+                                   file.program("classify")};
+  ImageFile parts = read_image_file(file);
+  try {
+    check(parts.classes);
+  } catch (const ArgumentError& e) {
+    throw FormatError(fmt::format("the attachment '{}': {}", kImagesAttachment, e.what()));
+  }
+  return {file.checkpoint().shared_graph(),
+          std::move(programs),
+          file.checkpoint().store(),
+          parts.config,
+          std::move(parts.classes),
+          std::move(parts.normalisation),
+          parts.augmentation,
+          parts.settings,
+          std::move(parts.history)};
 }
 
 Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images) {
@@ -193,8 +133,8 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
   const ImageSet set = set_of(images);
   Tensor all = Tensor::empty(DType::f32, {set.count(), classes});
   auto* out = all.mutable_data<float>();
-  for (std::int64_t begin = 0; begin < set.count(); begin += kEvaluationBatch) {
-    const ImageSet part = set.slice(begin, std::min(begin + kEvaluationBatch, set.count()));
+  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
+    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
     const Tensor found =
         session.run(model.programs.classify, {{"images", part.images}})["probabilities"];
     out = std::copy_n(found.data<float>(), found.numel(), out);
@@ -227,8 +167,8 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
   }
   if (set.count() == 0) throw DataError("there are no images to measure on");
   ImageEvaluation result{0, ClassificationReport(model.classes)};
-  for (std::int64_t begin = 0; begin < set.count(); begin += kEvaluationBatch) {
-    const ImageSet part = set.slice(begin, std::min(begin + kEvaluationBatch, set.count()));
+  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
+    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
     const Results found =
         session.run(model.programs.evaluate,
                     {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}});
@@ -260,7 +200,9 @@ TrainTask image_task(Session& session, const ImageClassifier& model, const Image
     task.evaluate = [&session, &model, &validation](bool whole) {
       const std::int64_t count = model.settings.eval_batches * model.settings.batch;
       const ImageEvaluation found = evaluate_images(
-          session, model, whole || count == 0 ? validation : spread(validation, count));
+          session, model,
+          whole || count == 0 ? validation
+                              : validation.pick(evenly_spread(validation.count(), count)));
       return Evaluation{found.loss, {{"accuracy", found.report.accuracy()}}};
     };
   }

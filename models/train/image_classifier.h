@@ -15,6 +15,7 @@
 #include "weft/models/families/vit_config.h"
 #include "weft/models/train/classification_report.h"
 #include "weft/models/train/fine_tune.h"
+#include "weft/models/train/image_normalisation.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
@@ -28,13 +29,6 @@ struct ImageClassifierPrograms {
   /// "images" -> "probabilities" (f32 [batch, classes]) and "predictions".
   Program classify{"classify"};
 };
-
-/// How pixels become what the transformer sees: (pixel - mean) / deviation for each channel.
-struct ImageNormalisation {
-  std::vector<double> mean, deviation;
-};
-/// That of the images' own statistics; a channel that is all one value is only shifted.
-ImageNormalisation normalisation_of(const ImageSet& set);
 
 /// What an image-classifier file holds. Loaded, it needs no model code: the programs come from the
 /// file.

@@ -8,6 +8,8 @@
 #include "weft/models/data/text.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/json_fields.h"
+#include "weft/models/train/image_file.h"
+#include "weft/models/train/masked_image.h"
 #include "weft/models/train/pretrained_folder.h"
 
 namespace weft {
@@ -68,6 +70,10 @@ ImageNormalisation read_normalisation(const std::string& path, std::int64_t chan
 
 PretrainedVit load_pretrained_vit(const std::string& path) {
   if (!std::filesystem::is_directory(path)) {
+    if (holds_masked_image_model(load_checkpoint(path))) {
+      const MaskedImageModel model = load_masked_image_model(path);
+      return {model.config, weights_of(*model.graph, *model.store), {}, model.normalisation};
+    }
     const ImageClassifier model = load_image_classifier(path);
     return {model.config, weights_of(*model.graph, *model.store), model.classes,
             model.normalisation};

@@ -171,7 +171,7 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
   return history;
 }
 
-std::string TrainHistory::svg(std::string_view title) const {
+std::string TrainHistory::svg(std::string_view title, std::string_view unit) const {
   PlotSeries losses{"training", {}, true}, some{"validation", {}, false},
       whole{"validation, all of it", {}, false};
   for (const auto& [step, loss] : train) losses.points.emplace_back(step, loss);
@@ -183,8 +183,9 @@ std::string TrainHistory::svg(std::string_view title) const {
   for (const PlotSeries& evaluations : {some, whole}) {
     if (!evaluations.points.empty()) series.push_back(evaluations);
   }
-  return svg_line_plot(series,
-                       {.title = std::string(title), .x_label = "step", .y_label = "loss (nats)"});
+  return svg_line_plot(
+      series,
+      {.title = std::string(title), .x_label = "step", .y_label = fmt::format("loss ({})", unit)});
 }
 
 }  // namespace weft

@@ -109,8 +109,8 @@ struct TrainHistory {
   std::string to_json() const;
   /// Throws FormatError.
   static TrainHistory from_json(std::string_view json);
-  /// The loss curve as an SVG document.
-  std::string svg(std::string_view title) const;
+  /// The loss curve as an SVG document; `unit` is the loss's.
+  std::string svg(std::string_view title, std::string_view unit = "nats") const;
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/models/data/image_augment.h"
+#include "weft/models/data/patch_mask.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/train/preset.h"
 
@@ -15,6 +16,16 @@ struct VitRecipe {
 
 /// digits, mnist, images. The classes are set by the data.
 const std::vector<Preset<VitRecipe>>& vit_presets();
+
+/// The same, to fill in hidden patches.
+struct VitPretrainingRecipe {
+  VitConfig model;
+  ImageAugmentation augmentation;
+  PatchMasking masking;
+};
+
+/// The models of vit_presets() under the same names, pre-trained without labels.
+const std::vector<Preset<VitPretrainingRecipe>>& vit_pretraining_presets();
 
 /// How a classifier that starts from trained weights learns; the model is that of the weights.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();

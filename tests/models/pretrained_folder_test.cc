@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
 
   check_error(weft("train vit" + data + out + " --new 'classifier.*'"), 2, "--new needs --from");
   check_error(weft("train vit --resume " + weft.path("m.weft") + data + from), 2,
-              "--from, --new, --freeze and --layer-lr-decay cannot be given with --resume");
+              "--from cannot be given with --resume: it is as the file says");
   check_error(weft("train vit" + from + data + out + " --width 32"), 2, "does not fit the model");
   check_error(weft("train vit" + from + data + out + " --freeze 'conv.*'"), 2,
               "no parameter matches 'conv.*'");

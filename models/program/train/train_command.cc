@@ -183,7 +183,8 @@ TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArgu
 
   const std::string plot = std::filesystem::path(out).replace_extension(".svg").string();
   write_text(plot, trainer.history().svg(
-                       fmt::format("{}: loss", std::filesystem::path(out).stem().string())));
+                       fmt::format("{}: loss", std::filesystem::path(out).stem().string()),
+                       run.loss_unit));
   fmt::print("saved     {} ({}), loss curve {}\n", out,
              short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot);
   if (best) best->print(outcome.best);

@@ -122,6 +122,7 @@ struct TrainRun {
   std::function<std::string()> sample = {};
   /// How the command goes on after a stop, without --resume and --out: "weft train gpt --text x".
   std::string command;
+  std::string loss_unit = "nats";
 };
 /// A run that saves `model` with `save`.
 template <class Model>

@@ -1,0 +1,85 @@
+#include "weft/models/data/patch_mask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/json_fields.h"
+
+namespace weft {
+namespace {
+
+const auto kFields = [](auto& m, auto&& visit) {
+  visit("mask_ratio", m.mask_ratio);
+  visit("mask_unit", m.mask_unit);
+};
+
+/// Of a grid of this many units.
+std::int64_t hidden_units(const PatchMasking& masking, std::int64_t units) {
+  // 0.07 of 100 is a little more than 7 in doubles; seven are meant.
+  return static_cast<std::int64_t>(
+      std::ceil(masking.mask_ratio * static_cast<double>(units) - 1e-9));
+}
+
+}  // namespace
+
+void PatchMasking::check() const {
+  if (!(mask_ratio > 0 && mask_ratio < 1))
+    throw ArgumentError(fmt::format("mask_ratio must be in (0, 1), not {}", mask_ratio));
+  if (mask_unit < 1)
+    throw ArgumentError(fmt::format("mask_unit must be at least 1, not {}", mask_unit));
+}
+
+std::string PatchMasking::to_json() const {
+  return json_fields::write_object(*this, kFields).dump();
+}
+
+PatchMasking PatchMasking::from_json(std::string_view text) {
+  PatchMasking masking;
+  json_fields::read_object(json_fields::parse_object(text, "the masking of images"), masking,
+                           kFields, "the masking of images");
+  masking.check();
+  return masking;
+}
+
+std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std::int64_t columns) {
+  masking.check();
+  const std::int64_t unit = masking.mask_unit;
+  if (rows % unit != 0 || columns % unit != 0) {
+    throw ArgumentError(
+        fmt::format("mask_unit must divide the {} rows and {} columns of patches, not {}", rows,
+                    columns, unit));
+  }
+  const std::int64_t units = rows / unit * (columns / unit), hidden = hidden_units(masking, units);
+  if (hidden == units) {
+    throw ArgumentError(
+        fmt::format("mask_ratio {} of {} units of {} x {} patches (mask_unit {}) hides them all: "
+                    "nothing is left to see",
+                    masking.mask_ratio, units, unit, unit, unit));
+  }
+  return hidden * unit * unit;
+}
+
+std::vector<std::int32_t> patch_mask(const PatchMasking& masking, std::int64_t rows,
+                                     std::int64_t columns, std::uint64_t seed, std::int64_t step,
+                                     std::int64_t row) {
+  const std::int64_t unit = masking.mask_unit;
+  const std::int64_t hidden = hidden_patches(masking, rows, columns) / (unit * unit);
+  const std::int64_t across = columns / unit;
+  Draws draws(stable_hash("patch_mask", seed), static_cast<std::uint32_t>(row),
+              static_cast<std::uint32_t>(step));
+  std::vector<char> units(static_cast<std::size_t>(rows / unit * across), 0);
+  std::fill_n(units.begin(), hidden, char{1});
+  draws.shuffle(units);
+  std::vector<std::int32_t> mask;
+  for (std::int64_t y = 0; y < rows; ++y) {
+    for (std::int64_t x = 0; x < columns; ++x)
+      mask.push_back(units[static_cast<std::size_t>(y / unit * across + x / unit)]);
+  }
+  return mask;
+}
+
+}  // namespace weft

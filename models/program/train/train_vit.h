@@ -1,0 +1,43 @@
+// weft train vit: what its two tasks, classifiers and pre-training, share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/models/data/image_folder.h"
+#include "weft/models/families/vit_config.h"
+#include "weft/models/program/train/train_command.h"
+
+namespace weft::program {
+
+struct VitArguments : TrainArguments {
+  std::string task, data, from;
+  std::vector<std::string> freeze, anew;
+  double layer_lr_decay = 1;
+  FieldValues augmentation = FieldValues::object();
+  FieldValues masking = FieldValues::object();
+};
+
+/// The data with a part of the training images put aside to validate on.
+struct ImageParts {
+  ImageData data;
+  ImageSet train, validation;
+};
+ImageParts load_parts(const VitArguments& args, const ImageSize& size,
+                      const TrainSettings& settings);
+
+/// The line "model".
+void print_vit(const VitConfig& config, const Graph& graph);
+/// The line "split".
+void print_split(const ImageParts& parts, const TrainSettings& settings);
+/// The model's file with another ending.
+std::string beside(const VitArguments& args, const std::string& ending);
+/// How the command goes on after a stop.
+std::string command_line(const VitArguments& args);
+/// check_resume, and UsageError for other options that do not go with --resume.
+void check_vit_resume(const VitArguments& args);
+
+int train_image_classifier(const VitArguments& args);
+int train_masked_images(const VitArguments& args);
+
+}  // namespace weft::program
