@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   BOOST_TEST(trained.err == "");
   BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels are not read\n"));
   BOOST_TEST(contains(trained.out, "40 to train on, 4 of them put aside to validate on"));
-  BOOST_TEST(contains(trained.out,
-                      "hidden    12 of 16 patches of every image, in squares of 2 x 2\n"));
+  BOOST_TEST(
+      contains(trained.out, "hidden    12 of 16 patches of every image, in squares of 2 x 2\n"));
   BOOST_TEST(contains(last_line(trained.out), "over the hidden pixels of 20 images; without a"));
   BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "loss (deviations)"));
   BOOST_TEST(contains(read_text_file(weft.path("m.reconstruction.svg")), ">filled in<"));
@@ -72,8 +72,9 @@ BOOST_AUTO_TEST_CASE(masked_images_train_resume_and_start_a_classifier) {
   const Outcome tuned = weft("train vit --from " + model + data + " --out " + weft.path("c.weft") +
                              few + " --preset digits --shift 0 --rotation 0 --zoom 0");
   BOOST_TEST(tuned.code == 0, tuned.err);
-  BOOST_TEST(contains(tuned.out, "2 new: classifier.weight, classifier.bias; 3 not used: "
-                                 "mask_token, pixels.bias, pixels.weight\n"));
+  BOOST_TEST(contains(tuned.out,
+                      "2 new: classifier.weight, classifier.bias; 3 not used: "
+                      "mask_token, pixels.bias, pixels.weight\n"));
   BOOST_TEST(contains(tuned.out, "settings  those of training, of preset digits\n"));
   BOOST_TEST(contains(tuned.out, "of the trained model"));
   BOOST_TEST(contains(last_line(tuned.out), "accuracy 1.0000 (20 of 20)"));

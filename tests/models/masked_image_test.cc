@@ -91,7 +91,7 @@ void check_equal(const MaskedImageModel& a, const MaskedImageModel& b) {
   BOOST_TEST((a.history.train == b.history.train));
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
+BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
   const Folder files("masked_image");
   const ImageSet train = stripes(80, 1);
   MaskedImageModel straight = fresh();
@@ -153,8 +153,7 @@ BOOST_AUTO_TEST_CASE(hidden_patches_are_not_seen_and_the_others_are_kept) {
     for (std::int64_t i = 0; i < other.numel(); ++i) {
       if (hidden(i)) other.mutable_data<float>()[i] = 0.3F;
     }
-    const Results a =
-        session.run(model.programs.reconstruct, {{"images", images}, {"mask", mask}});
+    const Results a = session.run(model.programs.reconstruct, {{"images", images}, {"mask", mask}});
     const Results b = session.run(model.programs.reconstruct, {{"images", other}, {"mask", mask}});
     BOOST_TEST((a["pixels"].sizes() == images.sizes()));
     BOOST_TEST(bitwise_equal(a["pixels"], b["pixels"]));
@@ -195,8 +194,9 @@ BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
   double sum = 0;
   for (std::int64_t i = 0; i < 300; i += 3) {
     const Tensor mask = held_out_masks(model, {i});
-    sum += session.run(model.programs.evaluate,
-                       {{"images", set.slice(i, i + 1).images}, {"mask", mask}})["loss"]
+    sum += session
+               .run(model.programs.evaluate,
+                    {{"images", set.slice(i, i + 1).images}, {"mask", mask}})["loss"]
                .item<float>();
   }
   BOOST_TEST(std::abs(masked_image_loss(session, model, set, 100) - sum / 100) < 1e-4);
@@ -239,10 +239,10 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
   BOOST_TEST(base.classes.empty());
   BOOST_REQUIRE(base.normalisation.has_value());
   BOOST_TEST((base.normalisation->mean == model.normalisation.mean));
-  const ImageClassifier classifier = make_image_classifier(
-      base.config, {"across", "along"}, *base.normalisation, {}, settings());
-  const StartReport report = start_from(*classifier.store, *classifier.graph,
-                                        parameters_for(base, base.config), "m.weft");
+  const ImageClassifier classifier =
+      make_image_classifier(base.config, {"across", "along"}, *base.normalisation, {}, settings());
+  const StartReport report =
+      start_from(*classifier.store, *classifier.graph, parameters_for(base, base.config), "m.weft");
   using Names = std::vector<std::string>;
   BOOST_TEST(report.fresh == (Names{"classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());
