@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(masked_image_options_that_do_not_fit_are_named) {
   const std::string resume = " --resume " + weft.path("m.weft");
   fails(resume + " --mask-unit 2", "--mask-unit cannot be given with --resume");
   fails(resume + " --shift 1", "--shift cannot be given with --resume");
-  fails(resume + " --from x.weft", "--from is for --task classify");
+  fails(resume + " --from x.weft", "--from cannot be given with --resume");
   fails(resume + " --task classify", "--task classify cannot be given with --resume");
 }
 

@@ -17,6 +17,18 @@ namespace {
 constexpr const char* kClassify = "classify";
 constexpr const char* kMaskedImage = "masked-image";
 
+/// What no task takes beside --resume: looked at before the file is read.
+void check_resume_options(const VitArguments& args) {
+  for (const auto& [field, value] : args.augmentation.items()) {
+    throw UsageError(
+        fmt::format("{} cannot be given with --resume: the training images change as the file says",
+                    option_name(field)));
+  }
+  check_resume(args);
+  args.refuse({"--from", "--new", "--freeze", "--layer-lr-decay"},
+              "cannot be given with --resume: it is as the file says");
+}
+
 int run(VitArguments args) {
   if (args.data.empty()) {
     throw UsageError(
@@ -26,6 +38,7 @@ int run(VitArguments args) {
   args.destination();
   std::string task = args.has("--task") ? args.task : kClassify;
   if (!args.resume.empty()) {
+    check_resume_options(args);
     // A file knows its task.
     task = holds_masked_image_model(load_checkpoint(args.resume)) ? kMaskedImage : kClassify;
     if (args.has("--task") && args.task != task) {
@@ -67,17 +80,6 @@ std::string beside(const VitArguments& args, const std::string& ending) {
 }
 
 std::string command_line(const VitArguments& args) { return "weft train vit --data " + args.data; }
-
-void check_vit_resume(const VitArguments& args) {
-  for (const auto& [field, value] : args.augmentation.items()) {
-    throw UsageError(
-        fmt::format("{} cannot be given with --resume: the training images change as the file says",
-                    option_name(field)));
-  }
-  check_resume(args);
-  args.refuse({"--from", "--new", "--freeze", "--layer-lr-decay"},
-              "cannot be given with --resume: it is as the file says");
-}
 
 void add_train_vit(CLI::App& app, Action& action) {
   CLI::App* vit = app.add_subcommand(

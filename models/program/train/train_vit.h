@@ -34,8 +34,6 @@ void print_split(const ImageParts& parts, const TrainSettings& settings);
 std::string beside(const VitArguments& args, const std::string& ending);
 /// How the command goes on after a stop.
 std::string command_line(const VitArguments& args);
-/// check_resume, and UsageError for other options that do not go with --resume.
-void check_vit_resume(const VitArguments& args);
 
 int train_image_classifier(const VitArguments& args);
 int train_masked_images(const VitArguments& args);

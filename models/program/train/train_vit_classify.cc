@@ -20,7 +20,6 @@ void check_options(const VitArguments& args) {
 }
 
 ImageClassifier resumed_model(const VitArguments& args) {
-  check_vit_resume(args);
   ImageClassifier model = load_image_classifier(args.resume);
   if (!model.can_train())
     throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));

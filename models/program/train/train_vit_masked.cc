@@ -28,7 +28,6 @@ MaskedImageModel new_model(const VitArguments& args, ImageParts& parts) {
 MaskedImageModel resumed_model(const VitArguments& args) {
   args.refuse({"--mask-ratio", "--mask-unit"},
               "cannot be given with --resume: it is as the file says");
-  check_vit_resume(args);
   MaskedImageModel model = load_masked_image_model(args.resume);
   if (!model.can_train())
     throw UsageError(fmt::format("{} cannot be trained: it has no training step", args.resume));
