@@ -4,70 +4,78 @@
 #include <cmath>
 #include <memory>
 
-#include "weft/models/data/image_folder.h"
+#include "weft/core/error.h"
 #include "weft/models/program/commands.h"
-#include "weft/models/train/checkpoint.h"
-#include "weft/models/train/evaluate.h"
-#include "weft/models/train/image_classifier.h"
-#include "weft/models/train/image_file.h"
+#include "weft/models/program/held_out.h"
+#include "weft/models/program/trained_model.h"
 #include "weft/models/train/masked_image_task.h"
 
 namespace weft::program {
 namespace {
 
 struct EvaluateArguments {
-  std::string file, text, data;
-  int threads = 0;
+  std::string file;
+  HeldOutData data;
 };
 
-/// On the test part of images.
-int evaluate_classifier(const EvaluateArguments& args) {
-  const ImageClassifier model = load_image_classifier(args.file);
-  const ImageData data = load_image_data(args.data, model.image_size(), model.settings.seed);
-  Session session(*model.graph, model.store, {.threads = args.threads});
-  const ImageEvaluation found = evaluate_images(session, model, data.test);
-  fmt::print("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(),
-             found.loss, found.report.accuracy(), found.report.correct(), found.report.total(),
-             data.about);
-  return 0;
+void print(const TextClassifier& model, const HeldOutData& data) {
+  const LabelledText test = held_out_texts(model, data);
+  Session session(*model.graph, model.store, {.threads = data.threads});
+  const ConfusionMatrix matrix = confusion(session, model, test);
+  fmt::print("{}test      accuracy {:.4f} of {} texts\n", matrix.table(), matrix.accuracy(),
+             matrix.total());
 }
 
-/// On the test part of images, always with the same patches hidden.
-int evaluate_masked_images(const EvaluateArguments& args) {
-  const MaskedImageModel model = load_masked_image_model(args.file);
-  const ImageData data = load_image_data(args.data, model.image_size(), model.settings.seed);
-  Session session(*model.graph, model.store, {.threads = args.threads});
+void print(const ImageClassifier& model, const HeldOutData& data) {
+  const ImageData images = held_out_images(model.image_size(), model.settings, data);
+  Session session(*model.graph, model.store, {.threads = data.threads});
+  const ImageEvaluation found = evaluate_images(session, model, images.test);
+  fmt::print("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(),
+             found.loss, found.report.accuracy(), found.report.correct(), found.report.total(),
+             images.about);
+}
+
+void print(const MaskedImageModel& model, const HeldOutData& data) {
+  const ImageData images = held_out_images(model.image_size(), model.settings, data);
+  Session session(*model.graph, model.store, {.threads = data.threads});
   fmt::print("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
-             masked_image_loss(session, model, data.test), data.test.count(), data.about);
-  return 0;
+             masked_image_loss(session, model, images.test), images.test.count(), images.about);
+}
+
+template <class Model>
+void print(const Model& model, const HeldOutData& data) {
+  const Evaluation found = held_out_evaluation(model, data);
+  fmt::print("validation loss {:.5f}", found.loss);
+  if constexpr (kHasPerplexity<Model>) {
+    fmt::print(", perplexity {:.4f}", std::exp(found.loss));
+  } else {
+    for (const Metric& metric : found.metrics) fmt::print(", {} {:.4f}", metric.name, metric.value);
+  }
+  fmt::print("\n");
 }
 
 int run(const EvaluateArguments& args) {
-  if (args.text.empty() == args.data.empty())
-    throw UsageError("one of --text (language models) and --data (models of images) is required");
-  if (!args.data.empty()) {
-    return holds_masked_image_model(load_checkpoint(args.file)) ? evaluate_masked_images(args)
-                                                                : evaluate_classifier(args);
+  if (!args.data.given()) {
+    throw UsageError(
+        "--text (language models and pre-training), --data (classifiers, models of images) or "
+        "--pairs (translators) is required");
   }
-  const double loss = validation_loss(load_language_model(args.file), args.text, args.threads);
-  fmt::print("validation loss {:.5f}, perplexity {:.4f}\n", loss, std::exp(loss));
-  return 0;
+  return with_trained_model(args.file, [&](const auto& model) {
+    check_data(model, args.data, args.file);
+    print(model, args.data);
+    return 0;
+  });
 }
 
 }  // namespace
 
 void add_evaluate_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("evaluate",
-                                         "Loss and perplexity on the validation part of a text, "
-                                         "accuracy (or the loss of hidden pixels) "
-                                         "on the test part of images");
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Measure a trained model on the part of its data that its training held out");
   const auto args = std::make_shared<EvaluateArguments>();
   command->add_option("file", args->file, "a .weft file that weft train or quantize wrote")
       ->required();
-  command->add_option("--text", args->text, "text of the training; its end validates");
-  command->add_option("--data", args->data, "images, as weft train vit takes them");
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  add_held_out_options(*command, args->data);
   command->callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

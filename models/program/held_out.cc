@@ -5,7 +5,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/documents.h"
-#include "weft/models/data/image_folder.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/train/denoising_task.h"
 #include "weft/models/train/evaluate.h"
@@ -44,17 +43,13 @@ std::vector<TextDocument> held_out_documents(std::vector<TextDocument> documents
 
 SessionOptions options(int threads) { return {.threads = threads}; }
 
-template <class Model>
-ImageSet test_images(const Model& model, const HeldOutData& data) {
-  return load_image_data(only(data.data, "--data"), model.image_size(), model.settings.seed).test;
-}
-
 }  // namespace
 
 void add_held_out_options(CLI::App& command, HeldOutData& data) {
-  command.add_option("--text", data.text,
-                     "text of the training of a language model or an encoder: perplexity, or what "
-                     "pre-training measures, of its validation part, before and after");
+  command.add_option(
+      "--text", data.text,
+      "text of the training of a language model or of a pre-training: perplexity, or "
+      "what pre-training measures, of its validation part");
   command.add_option(
       "--data", data.data,
       "data of the training of a classifier or a masked-image model: accuracy, or the "
@@ -106,27 +101,35 @@ Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData&
   return pretraining_task(session, model, rows, &rows).evaluate(true);
 }
 
-Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& data) {
+LabelledText held_out_texts(const TextClassifier& model, const HeldOutData& data) {
   const LabelledText all = read_labelled_text(data.data, parse_label_side(data.label));
   if (all.names != model.classes) {
     throw UsageError(fmt::format("the model knows the classes {}, the data have {}",
                                  fmt::join(model.classes, ", "), fmt::join(all.names, ", ")));
   }
-  const LabelledText test =
-      all.subset(stratified_split(all.labels, data.test_fraction, data.split_seed).test);
+  return all.subset(stratified_split(all.labels, data.test_fraction, data.split_seed).test);
+}
+
+ImageData held_out_images(const ImageSize& size, const TrainSettings& settings,
+                          const HeldOutData& data) {
+  return load_image_data(only(data.data, "--data"), size, settings.seed);
+}
+
+Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& data) {
+  const LabelledText test = held_out_texts(model, data);
   Session session(*model.graph, model.store, options(data.threads));
   return text_classifier_task(session, model, test, &test).evaluate(true);
 }
 
 Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data) {
-  const ImageSet test = test_images(model, data);
+  const ImageSet test = held_out_images(model.image_size(), model.settings, data).test;
   Session session(*model.graph, model.store, options(data.threads));
   const ImageEvaluation found = evaluate_images(session, model, test);
   return {found.loss, {{"accuracy", found.report.accuracy()}}};
 }
 
 Evaluation held_out_evaluation(const MaskedImageModel& model, const HeldOutData& data) {
-  const ImageSet test = test_images(model, data);
+  const ImageSet test = held_out_images(model.image_size(), model.settings, data).test;
   Session session(*model.graph, model.store, options(data.threads));
   return {masked_image_loss(session, model, test), {}};
 }

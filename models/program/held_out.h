@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "weft/models/data/image_folder.h"
+#include "weft/models/data/labelled_text.h"
 #include "weft/models/train/checkpoint.h"
 #include "weft/models/train/image_classifier.h"
 #include "weft/models/train/masked_image.h"
@@ -36,6 +39,11 @@ void check_data(const ImageClassifier& model, const HeldOutData& data, const std
 void check_data(const MaskedImageModel& model, const HeldOutData& data, const std::string& file);
 void check_data(const Translator& model, const HeldOutData& data, const std::string& file);
 
+/// Whether e to the power of the loss is a perplexity: models that write one token after another.
+template <class Model>
+inline constexpr bool kHasPerplexity =
+    std::is_same_v<Model, LanguageModel> || std::is_same_v<Model, Translator>;
+
 /// Loss and metrics: of validation parts; of models of images and classifiers, on the test part.
 /// The data must be of the model's kind. Throws as what reads them; UsageError where nothing is
 /// held out, or the classes are others.
@@ -45,5 +53,10 @@ Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& d
 Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const MaskedImageModel& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const Translator& model, const HeldOutData& data);
+
+/// The test parts of classifiers, and what they are. Throws as held_out_evaluation.
+LabelledText held_out_texts(const TextClassifier& model, const HeldOutData& data);
+ImageData held_out_images(const ImageSize& size, const TrainSettings& settings,
+                          const HeldOutData& data);
 
 }  // namespace weft::program

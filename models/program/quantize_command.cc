@@ -10,8 +10,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/held_out.h"
-#include "weft/models/train/encoder_file.h"
-#include "weft/models/train/image_file.h"
+#include "weft/models/program/trained_model.h"
 
 namespace weft::program {
 namespace {
@@ -42,6 +41,19 @@ std::vector<Program*> inference(Translator& m) {
   return {&m.programs.evaluate, &m.programs.decode.prompt, &m.programs.decode.step,
           &m.programs.decode.reorder};
 }
+
+void save_model(const std::string& path, const LanguageModel& m) { save_language_model(path, m); }
+void save_model(const std::string& path, const PretrainingModel& m) {
+  save_pretraining_model(path, m);
+}
+void save_model(const std::string& path, const TextClassifier& m) { save_text_classifier(path, m); }
+void save_model(const std::string& path, const ImageClassifier& m) {
+  save_image_classifier(path, m);
+}
+void save_model(const std::string& path, const MaskedImageModel& m) {
+  save_masked_image_model(path, m);
+}
+void save_model(const std::string& path, const Translator& m) { save_translator(path, m); }
 
 void print_sizes(const VariableStore& before, const VariableStore& after,
                  const QuantizedModel& made, const QuantizeArguments& args) {
@@ -80,8 +92,7 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
 }
 
 template <class Model>
-int convert(const Model& before, void (*save)(const std::string&, const Model&),
-            const QuantizeArguments& args, bool perplexity = false) {
+int convert(const Model& before, const QuantizeArguments& args) {
   check_data(before, args.data, args.file);
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
@@ -96,34 +107,16 @@ int convert(const Model& before, void (*save)(const std::string&, const Model&),
   after.programs.train = Program("train");
   after.graph = made.graph;
   after.store = made.store;
-  save(args.out, after);
+  save_model(args.out, after);
   print_sizes(*before.store, *after.store, made, args);
   if (args.data.given())
     print_change(held_out_evaluation(before, args.data), held_out_evaluation(after, args.data),
-                 perplexity);
+                 kHasPerplexity<Model>);
   return 0;
 }
 
 int run(const QuantizeArguments& args) {
-  std::string kind;
-  bool classes = false, masked_images = false;
-  {
-    const Checkpoint file = load_checkpoint(args.file);
-    kind = config_type(file);
-    classes = file.has_program("classify");
-    masked_images = holds_masked_image_model(file);
-  }
-  if (kind == kEncoderConfigType && classes)
-    return convert(load_text_classifier(args.file), &save_text_classifier, args);
-  if (kind == kEncoderConfigType)
-    return convert(load_pretraining_model(args.file), &save_pretraining_model, args);
-  if (masked_images)
-    return convert(load_masked_image_model(args.file), &save_masked_image_model, args);
-  if (kind == kVitConfigType)
-    return convert(load_image_classifier(args.file), &save_image_classifier, args);
-  if (kind == "weft.config.encoder_decoder")
-    return convert(load_translator(args.file), &save_translator, args, true);
-  return convert(load_language_model(args.file), &save_language_model, args, true);
+  return with_trained_model(args.file, [&](const auto& model) { return convert(model, args); });
 }
 
 }  // namespace

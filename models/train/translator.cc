@@ -15,7 +15,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kConfigType = "weft.config.encoder_decoder";
 constexpr const char* kTokenizer = "model.tokenizer";
 constexpr const char* kDenoising = "train.denoising";
 
@@ -86,7 +85,7 @@ void save_translator(const std::string& path, const Translator& model) {
                                 programs.decode.reorder};
   if (model.can_train()) saved.insert(saved.begin(), programs.train);
   std::vector<Attachment> attachments = {
-      {kConfigAttachment, kConfigType, model.config.to_json()},
+      {kConfigAttachment, kTranslatorConfigType, model.config.to_json()},
       {kTokenizer, model.tokenizer.type(), model.tokenizer.bytes()},
       {kSettingsAttachment, "weft.train.settings", model.settings.to_json()},
       {kHistoryAttachment, "weft.train.history", model.history.to_json()}};
@@ -96,7 +95,7 @@ void save_translator(const std::string& path, const Translator& model) {
 }
 
 Translator load_translator(const std::string& path) {
-  const ModelFile file(path, kConfigType, "translator");
+  const ModelFile file(path, kTranslatorConfigType, "translator");
   const std::string& tokenizer = file.attachment(kTokenizer);
   const Attachment* denoising = file.checkpoint().find_attachment(kDenoising);
   return {file.checkpoint().shared_graph(),

@@ -46,6 +46,9 @@ struct Translator {
   bool can_train() const { return programs.train.graph() != nullptr; }
 };
 
+/// The type of the configuration in such a file.
+inline constexpr const char* kTranslatorConfigType = "weft.config.encoder_decoder";
+
 /// A new model for the tokenizer's ids, its variables not made yet (a Session does that): its
 /// vocabulary, padding and the id that the decoder starts from (padding, too) replace those of
 /// `config`. Throws ArgumentError as EncoderDecoder, freeze() and layer_groups().
