@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "weft/models/hf/published.h"
 #include "weft/models/program/console.h"
@@ -18,28 +19,7 @@ std::string task_of(const Translator& model) {
   return model.denoising ? std::string(field_name(model.denoising->objective)) : kTranslation;
 }
 
-int run(Seq2SeqArguments args) {
-  // A file knows its task.
-  if (!args.resume.empty()) {
-    const std::string task = task_of(load_translator(args.resume));
-    if (args.has("--task") && args.task != task) {
-      throw UsageError(fmt::format("--task {} cannot be given with --resume: {} learns {}",
-                                   args.task, args.resume, task));
-    }
-    args.task = task;
-  } else if (!args.has("--task")) {
-    args.task = kTranslation;
-  }
-  return args.task == kTranslation ? train_translator(args) : pretrain_seq2seq(args);
-}
-
-std::string all_presets() {
-  return preset_help(translator_presets()) + "\npre-training:" + preset_lines(denoising_presets()) +
-         "\n(default: as the task's paper)";
-}
-
-}  // namespace
-
+/// UsageError for options that a run that goes on cannot follow.
 Translator resumed_translator(const Seq2SeqArguments& args) {
   check_resume(args);
   args.refuse({"--vocab", "--from", "--new", "--freeze", "--layer-lr-decay"},
@@ -54,6 +34,30 @@ Translator resumed_translator(const Seq2SeqArguments& args) {
   model.settings = resumed_settings(model.settings, args);
   return model;
 }
+
+int run(Seq2SeqArguments args) {
+  std::optional<Translator> resumed;
+  if (!args.has("--task")) args.task = kTranslation;
+  if (!args.resume.empty()) {
+    resumed = resumed_translator(args);
+    // A file knows its task.
+    const std::string task = task_of(*resumed);
+    if (args.has("--task") && args.task != task) {
+      throw UsageError(fmt::format("--task {} cannot be given with --resume: {} learns {}",
+                                   args.task, args.resume, task));
+    }
+    args.task = task;
+  }
+  return args.task == kTranslation ? train_translator(args, std::move(resumed))
+                                   : pretrain_seq2seq(args, std::move(resumed));
+}
+
+std::string all_presets() {
+  return preset_help(translator_presets()) + "\npre-training:" + preset_lines(denoising_presets()) +
+         "\n(default: as the task's paper)";
+}
+
+}  // namespace
 
 void print_seq2seq(const Translator& model) {
   const EncoderDecoderConfig& c = model.config;

@@ -20,13 +20,11 @@ struct Seq2SeqArguments : TrainArguments {
   FieldValues denoising = FieldValues::object();  // fields of DenoisingOptions that were given
 };
 
-/// The model of --resume with the settings that were given. UsageError for options that a run that
-/// goes on cannot follow.
-Translator resumed_translator(const Seq2SeqArguments& args);
 /// The line "model".
 void print_seq2seq(const Translator& model);
 
-int pretrain_seq2seq(const Seq2SeqArguments& args);
-int train_translator(const Seq2SeqArguments& args);
+/// `resumed` is the model of --resume with the settings that were given.
+int pretrain_seq2seq(const Seq2SeqArguments& args, std::optional<Translator> resumed);
+int train_translator(const Seq2SeqArguments& args, std::optional<Translator> resumed);
 
 }  // namespace weft::program

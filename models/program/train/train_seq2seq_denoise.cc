@@ -67,11 +67,9 @@ void print_samples(Session& session, const Translator& model, const Passages& pa
 
 }  // namespace
 
-int pretrain_seq2seq(const Seq2SeqArguments& args) {
+int pretrain_seq2seq(const Seq2SeqArguments& args, std::optional<Translator> resumed) {
   args.refuse({"--pairs"}, fmt::format("is for --task translation: {} reads --text", args.task));
   args.refuse({"--from", "--new", "--freeze", "--layer-lr-decay"}, "is for --task translation");
-  std::optional<Translator> resumed;
-  if (!args.resume.empty()) resumed = resumed_translator(args);
   if (args.text.empty()) throw UsageError("--text is required: files to learn from");
   args.destination();
   std::vector<TextDocument> documents = read_documents(args.text);

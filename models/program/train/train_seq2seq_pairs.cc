@@ -72,14 +72,12 @@ Translator adapted_model(const Seq2SeqArguments& args) {
   return model;
 }
 
-Translator resumed_model(const Seq2SeqArguments& args) {
-  Translator model = resumed_translator(args);
+void check_resumed(const Translator& model, const Seq2SeqArguments& args) {
   if (model.tokenizer.reads_characters() != args.pairs.empty()) {
     throw UsageError(args.pairs.empty()
                          ? "--pairs is required: the pairs that the run in --resume learns from"
                          : "the run in --resume learns to reverse strings: it takes no --pairs");
   }
-  return model;
 }
 
 void print_data(const TextPairSplit& data) {
@@ -191,15 +189,14 @@ Translator start(const Seq2SeqArguments& args, TextPairSplit& data) {
 
 }  // namespace
 
-int train_translator(const Seq2SeqArguments& args) {
+int train_translator(const Seq2SeqArguments& args, std::optional<Translator> resumed) {
   args.refuse({"--text"}, "is for pre-training: --task says which");
   for (const auto& [field, value] : args.denoising.items())
     throw UsageError(fmt::format("{} is for pre-training: --task says which", option_name(field)));
   const std::string out = args.destination();
   TextPairSplit data;
-  std::optional<Translator> resumed;
-  if (!args.resume.empty()) {
-    resumed = resumed_model(args);
+  if (resumed) {
+    check_resumed(*resumed, args);
     data = read_data(args, resumed->settings);
   }
   Translator model = resumed ? *std::move(resumed) : start(args, data);

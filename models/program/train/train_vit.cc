@@ -7,6 +7,7 @@
 
 #include "weft/models/data/image_augment.h"
 #include "weft/models/data/patch_mask.h"
+#include "weft/models/hf/published.h"
 #include "weft/models/program/console.h"
 #include "weft/models/train/image_file.h"
 #include "weft/models/train/vit_presets.h"
@@ -60,11 +61,9 @@ ImageParts load_parts(const VitArguments& args, const ImageSize& size,
 }
 
 void print_vit(const VitConfig& c, const Graph& graph) {
-  std::int64_t count = 0;
-  for (const Variable& v : graph.parameters()) count += v.shape().numel().constant();
   fmt::print("model     ViT: {} layers, {} heads, width {}, {} patches of {} x {}: {} parameters\n",
              c.layers, c.heads, c.width, c.rows() * c.columns(), c.patch_height, c.patch_width,
-             grouped(count));
+             grouped(hf::count_parameters(graph)));
 }
 
 void print_split(const ImageParts& parts, const TrainSettings& settings) {
