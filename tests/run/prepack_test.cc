@@ -1,10 +1,12 @@
 // Copies of weights in the order of kernels: the same bits, made once, counted, and never stale.
 #include <boost/test/unit_test.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/ops/kernels/split_table.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/simd_targets.h"
 
@@ -64,6 +66,9 @@ BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
+  // One engine for all shapes: where there is a matrix unit the table gives it only the larger
+  // ones, and each engine has a copy of its own.
+  const kernels::ForcedSplitUnit forced(std::nullopt);
   Net net;
   BOOST_TEST(net.store->bytes() == 4u * (2 * 70 * 300 + 300));
   Session packed(net.graph, net.store, {.prepack = true});
