@@ -16,10 +16,13 @@ struct ReferenceAttention {
   std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
 };
 
-/// `in` are the 13 operands of the op, `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined.
+/// `in` are the 13 operands of the op, `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined. The
+/// gradient reads the outputs of the forward op that are given, `out` and `lse`, or else computes
+/// them.
 inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
                                               const Attributes& attributes, const Tensor& g = {},
-                                              const Tensor& g_lse = {}) {
+                                              const Tensor& g_lse = {}, const Tensor& out = {},
+                                              const Tensor& lse = {}) {
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
   const std::int64_t B = q.size(0), H = q.size(1), Lq = q.size(2), D = q.size(3), Hkv = k.size(1),
@@ -45,9 +48,10 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   const double scale = attributes.real("scale");
   RandomStream random;
   if (rate > 0) {
-    random = {static_cast<std::uint64_t>(in[12].at(0)),
+    const auto* key = in[12].data<std::int64_t>();
+    random = {static_cast<std::uint64_t>(key[0]),
               static_cast<std::uint32_t>(attributes.integer("stream")),
-              static_cast<std::uint32_t>(in[12].at(1))};
+              static_cast<std::uint32_t>(key[1])};
   }
   // Index into an operand [B|1, H|1, Lq|1, Lk|1].
   const auto broadcast = [](const Tensor& t, std::int64_t b, std::int64_t h, std::int64_t i,
@@ -101,7 +105,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
         double delta = g_lse.defined() ? -g_lse.at(row) : 0;
         for (std::int64_t j = 0; j < Lk; ++j) {
           const auto u = static_cast<std::size_t>(j);
-          s[u] = std::exp(s[u] - max) / sum;
+          s[u] = lse.defined() ? std::exp(s[u] - lse.at(row)) : std::exp(s[u] - max) / sum;
           if (rate > 0) {
             const std::uint32_t word = random.word(static_cast<std::uint64_t>(row * Lk + j));
             keep[u] = static_cast<double>(word) >= rate * 0x1p32 ? 1 / (1 - rate) : 0;
@@ -113,7 +117,9 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
         }
         if (!g.defined()) continue;
         for (std::int64_t d = 0; d < Dv; ++d) {
-          delta += g.at(row * Dv + d) * r.out[static_cast<std::size_t>(row * Dv + d)];
+          const double o =
+              out.defined() ? out.at(row * Dv + d) : r.out[static_cast<std::size_t>(row * Dv + d)];
+          delta += g.at(row * Dv + d) * o;
         }
         for (std::int64_t j = 0; j < Lk; ++j) {
           const auto u = static_cast<std::size_t>(j);

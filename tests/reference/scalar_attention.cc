@@ -1,0 +1,124 @@
+// Scalar models of attention and its gradient: tests/reference/attention.h, with the checks of the
+// data and with how far a kernel may be off.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/tests/reference/attention.h"
+#include "weft/tests/reference/scalar_ops.h"
+
+namespace weft::testing {
+namespace {
+
+Real largest_of(const Tensor& t) {
+  Real m = 0;
+  for (std::int64_t i = 0; t.defined() && i < t.numel(); ++i)
+    m = std::max(m, std::fabs(static_cast<Real>(t.at(i))));
+  return m;
+}
+
+void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
+  const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
+  const std::int64_t batch = in[0].size(0), queries = in[0].size(2), keys = in[1].size(2);
+  const auto require = [](bool legal, const char* what) {
+    if (!legal) throw DataError(std::string("scalar model: ") + what);
+  };
+  for (std::int64_t b = 0; b < batch; ++b) {
+    if (given(10)) {
+      const std::int64_t length = element(in[10], b).integer;
+      require(length >= 0 && length <= keys, "lengths");
+    }
+    if (!given(11)) continue;
+    const std::int64_t start = element(in[11], b).integer;
+    require(start >= 0, "q_start is negative");
+    require(start <= (std::int64_t{1} << 40), "q_start is beyond all keys");
+    if (attributes.flag("causal")) require(start + queries <= keys, "cache overflow");
+    if (given(5) && queries > 0)
+      require(start + queries - 1 + keys <= in[5].size(1), "offset_bias is too short");
+  }
+  for (const std::size_t index : {std::size_t{7}, std::size_t{9}}) {
+    if (!given(index)) continue;
+    for (std::int64_t n = 0; n < in[index].numel(); ++n) {
+      const std::int64_t i = element(in[index], n).integer;
+      require(i >= 0 && i < in[index - 1].size(3), "an index");
+    }
+  }
+}
+
+/// Relative error of a probability: that of the score under the exponential, and of the sum.
+Real probability_error(const std::vector<Tensor>& in, const Attributes& attributes, DType dtype,
+                       Precision precision) {
+  const Real depth = static_cast<Real>(in[0].size(3)), keys = static_cast<Real>(in[1].size(2));
+  const Real product = depth * largest_of(in[0]) * largest_of(in[1]) *
+                       std::fabs(static_cast<Real>(attributes.real("scale")));
+  Real score = product;
+  for (const std::size_t bias : {3, 5, 6, 8}) {
+    if (bias < in.size()) score += largest_of(in[bias]);
+  }
+  const Real inexact = dtype == DType::f64 || precision == Precision::highest ? 0
+                       : precision == Precision::high                         ? 3 * 0x1p-16L
+                                                                              : 0x1p-7L;
+  return epsilon(dtype) * (32 + 4 * score + 2 * std::sqrt(keys)) + 2 * inexact * (1 + product);
+}
+
+void fill(NumberTensor& out, const std::vector<double>& values, Real error) {
+  for (std::size_t i = 0; i < out.elements.size() && i < values.size(); ++i) {
+    out.elements[i] = number_of(values[i]);
+    out.elements[i].error = std::isfinite(values[i]) ? error : 0;
+  }
+}
+
+Real kept(const Attributes& attributes) {
+  return 1 / (1 - static_cast<Real>(attributes.real("dropout")));
+}
+
+void forward(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  check_data(call.in, call.attributes);
+  const ReferenceAttention r = reference_attention(call.in, call.attributes);
+  const Real relative = probability_error(call.in, call.attributes, out[0].dtype, call.precision);
+  fill(out[0], r.out, relative * largest_of(call.in[2]) * kept(call.attributes));
+  fill(out[1], r.lse, relative);
+}
+
+void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::vector<Tensor> in(
+      call.in.begin() + 3,
+      call.in.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(16, call.in.size())));
+  check_data(in, call.attributes);
+  const Tensor g_lse = call.has(16) ? call.in[16] : Tensor();
+  const ReferenceAttention r =
+      reference_attention(in, call.attributes, call.in[0], g_lse, call.in[1], call.in[2]);
+  // Probabilities made with an lse that is not of these scores may be anything.
+  Real share = 1;
+  const ReferenceAttention f = reference_attention(in, call.attributes);
+  for (std::size_t i = 0; i < f.lse.size(); ++i) {
+    const Real given = call.in[2].at(static_cast<std::int64_t>(i));
+    if (std::isfinite(f.lse[i]) && std::isfinite(given))
+      share = std::max(share, std::exp(static_cast<Real>(f.lse[i]) - given));
+  }
+  const Real relative = probability_error(in, call.attributes, out[0].dtype, call.precision) +
+                        epsilon(out[0].dtype) * largest_of(call.in[2]);
+  const Real cotangent = largest_of(call.in[0]), depth = static_cast<Real>(in[2].size(3));
+  const Real values = std::max(largest_of(in[2]) * kept(call.attributes), largest_of(call.in[1]));
+  const Real ds = share * (2 * depth * cotangent * values + largest_of(g_lse));
+  const Real scale = std::fabs(static_cast<Real>(call.attributes.real("scale")));
+  const Real queries = static_cast<Real>(in[0].size(2) * in[0].size(1));
+  const Real error = 2 * relative * ds;
+  fill(out[0], r.dq, error * scale * largest_of(in[1]));
+  fill(out[1], r.dk, error * scale * largest_of(in[0]) * queries);
+  fill(out[2], r.dv, 2 * relative * share * cotangent * kept(call.attributes) * queries);
+  const Real rows = queries * static_cast<Real>(in[0].size(0));
+  fill(out[3], r.dbias, error * rows);
+  fill(out[4], r.doffset_bias, error * rows);
+  fill(out[5], r.drow_bias, error);
+  fill(out[6], r.dcol_bias, error * queries);
+}
+
+}  // namespace
+
+void add_attention_models(ScalarModels& models) {
+  models["attention"] = models["attention_narrow"] = forward;
+  models["attention_grad"] = backward;
+}
+
+}  // namespace weft::testing

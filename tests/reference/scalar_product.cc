@@ -1,0 +1,157 @@
+// Scalar models of matrix products: plain, fused with elementwise steps, and of quantised weights.
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/ops/quantized.h"
+#include "weft/tests/reference/matmul.h"
+#include "weft/tests/reference/scalar_ops.h"
+
+namespace weft::testing {
+namespace {
+
+/// What one term of a sum may be off because of the precision asked for (kernels/PRECISION.md),
+/// relative to the sum of magnitudes.
+Real precision_error(Precision precision, DType dtype) {
+  if (dtype == DType::f64 || precision == Precision::highest) return 0;
+  return precision == Precision::high ? 3 * 0x1p-16L : 0x1p-7L;
+}
+
+Tensor magnitudes(const Tensor& t) {
+  Tensor m = t.to(DType::f64).clone();
+  for (std::int64_t i = 0; i < m.numel(); ++i) m.mutable_data<double>()[i] = std::fabs(t.at(i));
+  return m;
+}
+
+/// a b with what roundings of a sum of k terms may amount to.
+void multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b,
+              Precision precision, NumberTensor& out) {
+  const Tensor product = reference_matmul(a, b, transpose_a, transpose_b);
+  const Tensor magnitude = reference_matmul(magnitudes(a), magnitudes(b), transpose_a, transpose_b);
+  const Real k = static_cast<Real>(a.size(transpose_a ? -2 : -1));
+  for (std::int64_t i = 0; i < out.numel(); ++i) {
+    const Real m = magnitude.at(i);
+    Number& n = out.elements[static_cast<std::size_t>(i)];
+    n = approximate(product.at(i), 4 + 2 * std::sqrt(k), m, out.dtype);
+    n.error += precision_error(precision, out.dtype) * m;
+    // A kernel may be more accurate: where bf16 is enough, results of f32 pass too. Terms that
+    // overflow on the way are not looked at.
+    if (!std::isfinite(n.error)) n.error = kAnyValue;
+  }
+}
+
+void matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  multiply(call.in[0], call.in[1], call.attributes.flag("transpose_a"),
+           call.attributes.flag("transpose_b"), call.precision, out[0]);
+}
+
+/// The steps of an epilogue on out[0], with the operands from `first` on.
+void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
+  const std::string& text = call.attributes.text("program");
+  std::vector<TileOperand> operands = {{out[0], {}}};
+  // A product is rounded to its dtype before the steps.
+  for (Number& n : operands[0].numbers.elements) {
+    n = rounded(n, out[0].dtype);
+    n.error += epsilon(out[0].dtype) * std::fabs(n.value);
+  }
+  for (std::size_t i = first; i < call.in.size(); ++i) {
+    if (!call.has(i)) continue;
+    // A key is an i64 operand of the steps, whatever they are.
+    const bool key = call.in[i].dtype() == DType::i64 && call.in[i].sizes() == Sizes{2};
+    NumberTensor numbers{call.in[i].dtype(), key ? Sizes{} : call.in[i].sizes(), {}};
+    for (std::int64_t k = 0; k < call.in[i].numel(); ++k) {
+      numbers.elements.push_back(element(call.in[i], k));
+    }
+    operands.push_back({std::move(numbers), key ? call.in[i] : Tensor()});
+  }
+  auto results = scalar_tile_program(text, operands, out[0].sizes);
+  for (std::size_t r = 0; r + 1 < out.size(); ++r) out[r + 1].elements = std::move(results[r]);
+}
+
+void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  matmul(call, out);
+  run_epilogue(call, 2, out);
+}
+
+/// W[i][j] of the layout that ops/quantized.h defines.
+Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
+            std::int64_t j) {
+  const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
+  if (q.dtype() == DType::i8) {
+    const std::int64_t blocks = (inputs + 3) / 4;
+    const std::int64_t at = ((panel * blocks + i / 4) * kQuantizedPanel + lane) * 4 + i % 4;
+    return element(q, at).value * element(scale, panel * kQuantizedPanel + lane).value;
+  }
+  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
+  const std::int64_t at = ((panel * 4 * groups + i / 8) * kQuantizedPanel + lane) * 4 + i % 8 / 2;
+  const std::int64_t byte = element(q, at).integer;
+  const std::int64_t half = i % 2 == 0 ? byte & 15 : byte >> 4;
+  const Real steps = static_cast<Real>(half >= 8 ? half - 16 : half);
+  return steps *
+         element(scale, (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane).value;
+}
+
+void dequantize(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t inputs = call.attributes.integer("inputs");
+  const std::int64_t outputs = call.attributes.integer("outputs");
+  const bool transposed = call.attributes.flag("transposed");
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    for (std::int64_t j = 0; j < outputs; ++j) {
+      const std::int64_t at = transposed ? j * inputs + i : i * outputs + j;
+      out[0].elements[static_cast<std::size_t>(at)] =
+          number_of(weight(call.in[0], call.in[1], inputs, i, j));
+    }
+  }
+}
+
+void quantized_take(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t inputs = call.attributes.integer("inputs");
+  const std::int64_t outputs = call.attributes.integer("outputs");
+  for (std::int64_t row = 0; row < call.in[2].numel(); ++row) {
+    const std::int64_t j = element(call.in[2], row).integer;
+    if (j < 0 || j >= outputs) throw DataError("scalar model: index out of range");
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      out[0].elements[static_cast<std::size_t>(row * inputs + i)] =
+          number_of(weight(call.in[0], call.in[1], inputs, i, j));
+    }
+  }
+}
+
+void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor& x = call.in[0];
+  const std::int64_t inputs = x.size(-1), outputs = call.attributes.integer("outputs");
+  const std::int64_t rows = outputs == 0 ? 0 : out[0].numel() / outputs;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    Real extreme = 0;
+    for (std::int64_t i = 0; i < inputs; ++i)
+      extreme = std::max(extreme, std::fabs(static_cast<Real>(x.at(r * inputs + i))));
+    for (std::int64_t j = 0; j < outputs; ++j) {
+      Real sum = 0, magnitude = 0;
+      for (std::int64_t i = 0; i < inputs; ++i) {
+        const Real w = weight(call.in[1], call.in[2], inputs, i, j);
+        sum += x.at(r * inputs + i) * w;
+        // Few rows are split into bytes under one scale of their own (quantized_dot.h).
+        magnitude += extreme * std::fabs(w);
+      }
+      out[0].elements[static_cast<std::size_t>(r * outputs + j)] =
+          approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
+    }
+  }
+}
+
+void quantized_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  quantized_matmul(call, out);
+  run_epilogue(call, 3, out);
+}
+
+}  // namespace
+
+void add_product_models(ScalarModels& models) {
+  models["matmul"] = matmul;
+  models["matmul_fused"] = matmul_fused;
+  models["dequantize"] = dequantize;
+  models["quantized_take"] = quantized_take;
+  models["quantized_matmul"] = quantized_matmul;
+  models["quantized_matmul_fused"] = quantized_matmul_fused;
+}
+
+}  // namespace weft::testing
