@@ -26,7 +26,7 @@ class Problem {
       present_[i] = request.has_input(at);
       wide_[i] = present_[i] && request.inputs[at].dtype == DType::i64;
     }
-    narrow_ = request.inputs[base + kK].dtype == DType::bf16;
+    args_.narrow = request.inputs[base + kK].dtype == DType::bf16;
     args_.B = sizes(kQ)[0];
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
@@ -55,7 +55,6 @@ class Problem {
   }
 
   const AttentionArgs<T>& sizes() const { return args_; }
-  bool narrow() const { return narrow_; }
 
   AttentionArgs<T> bind(const KernelRun& run) const {
     AttentionArgs<T> a = args_;
@@ -63,9 +62,8 @@ class Problem {
       return present_[i] ? run.inputs[base_ + static_cast<std::size_t>(i)] : nullptr;
     };
     const auto values = [&](int i) { return static_cast<const T*>(pointer(i)); };
-    const auto indices = [&](int i) { return IndexData{pointer(i), wide_[i]}; };
     a.q = values(kQ);
-    if (narrow_) {
+    if (a.narrow) {
       a.narrow_k = static_cast<const BFloat16*>(pointer(kK));
       a.narrow_v = static_cast<const BFloat16*>(pointer(kV));
     } else {
@@ -76,11 +74,11 @@ class Problem {
     a.mask = static_cast<const bool*>(pointer(kMask));
     a.offset_bias = values(kOffsetBias);
     a.row_bias = values(kRowBias);
-    a.row_index = indices(kRowIndex);
+    a.row_index = indices(run, kRowIndex);
     a.col_bias = values(kColBias);
-    a.col_index = indices(kColIndex);
-    a.lengths = indices(kLengths);
-    a.q_start = indices(kQStart);
+    a.col_index = indices(run, kColIndex);
+    a.lengths = indices(run, kLengths);
+    a.q_start = indices(run, kQStart);
     if (a.drop_below > 0) {
       const auto* key = static_cast<const std::int64_t*>(pointer(kKey));
       a.random.seed = static_cast<std::uint64_t>(key[0]);
@@ -89,23 +87,24 @@ class Problem {
     return a;
   }
 
-  /// The data checks, or nothing if there is no data to check.
+  /// The data checks, or nothing if there is no data to check. They read the integer operands
+  /// alone, and know from the request which others there are.
   std::function<void(const KernelRun&)> check() const {
     if (!present_[kLengths] && !present_[kQStart] && !present_[kRowIndex] && !present_[kColIndex]) {
       return {};
     }
     return [self = *this](const KernelRun& run) {
-      const AttentionArgs<T> a = self.bind(run);
+      const AttentionArgs<T>& a = self.args_;
       for (std::int64_t b = 0; b < a.B; ++b) {
-        if (a.lengths && (a.lengths[b] < 0 || a.lengths[b] > a.Lk)) {
-          throw DataError(
-              fmt::format("lengths[{}] is {}, but there are {} keys: it must be in [0, {}]", b,
-                          a.lengths[b], a.Lk, a.Lk));
-        }
-        if (a.q_start) check_start(a, b);
+        if (self.present_[kLengths]) check_length(self.indices(run, kLengths)[b], a.Lk, b);
+        if (self.present_[kQStart]) self.check_start(self.indices(run, kQStart)[b], b);
       }
-      check_index(a, a.row_index, a.row_count, "row_index", "row_bias");
-      check_index(a, a.col_index, a.col_count, "col_index", "col_bias");
+      if (self.present_[kRowIndex]) {
+        check_index(a, self.indices(run, kRowIndex), a.row_count, "row_index", "row_bias");
+      }
+      if (self.present_[kColIndex]) {
+        check_index(a, self.indices(run, kColIndex), a.col_count, "col_index", "col_bias");
+      }
     };
   }
 
@@ -116,28 +115,41 @@ class Problem {
     return {stride(0), stride(1), stride(2), stride(3)};
   }
 
-  static void check_start(const AttentionArgs<T>& a, std::int64_t b) {
-    const std::int64_t start = a.q_start[b];
+  IndexData indices(const KernelRun& run, int operand) const {
+    const std::size_t at = base_ + static_cast<std::size_t>(operand);
+    return {present_[operand] ? run.inputs[at] : nullptr, wide_[operand]};
+  }
+
+  static void check_length(std::int64_t length, std::int64_t keys, std::int64_t b) {
+    if (length >= 0 && length <= keys) return;
+    throw DataError(fmt::format("lengths[{}] is {}, but there are {} keys: it must be in [0, {}]",
+                                b, length, keys, keys));
+  }
+
+  void check_start(std::int64_t start, std::int64_t b) const {
+    const AttentionArgs<T>& a = args_;
     if (start < 0) {
       throw DataError(fmt::format("q_start[{}] is {}: it must not be negative", b, start));
     }
-    if (a.causal && start + a.Lq > a.Lk) {
+    if (a.causal && start > a.Lk - a.Lq) {
       throw DataError(
           fmt::format("cache overflow: q_start[{}] is {} and there are {} queries, but there is "
                       "room for {} keys",
                       b, start, a.Lq, a.Lk));
     }
-    if (a.offset_bias != nullptr && a.Lq > 0 && start + a.Lq - 1 + a.Lk > a.offset_count) {
+    // What the last query needs beside its start.
+    const std::int64_t rest = a.Lq + a.Lk - 1;
+    if (present_[kOffsetBias] && a.Lq > 0 && start > a.offset_count - rest) {
       throw DataError(
           fmt::format("offset_bias has {} entries per head, but q_start[{}] = {} with {} queries "
                       "and {} keys needs {}",
-                      a.offset_count, b, start, a.Lq, a.Lk, start + a.Lq - 1 + a.Lk));
+                      a.offset_count, b, start, a.Lq, a.Lk,
+                      static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(rest)));
     }
   }
 
   static void check_index(const AttentionArgs<T>& a, const IndexData& index, std::int64_t count,
                           std::string_view name, std::string_view table) {
-    if (!index) return;
     for (std::int64_t n = 0; n < a.Lq * a.Lk; ++n) {
       if (index[n] >= 0 && index[n] < count) continue;
       throw DataError(fmt::format("{}[{}, {}] is {}, but {} has {} entries: it must be in [0, {})",
@@ -147,7 +159,6 @@ class Problem {
 
   AttentionArgs<T> args_;
   std::size_t base_;
-  bool narrow_ = false;
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
 };
@@ -165,8 +176,8 @@ double pairs_ns(const AttentionArgs<T>& a, double products) {
 
 /// Keys and values come from memory at about 10 bytes per ns, at least: what few queries cost.
 template <class T>
-double key_bytes_ns(const AttentionArgs<T>& a, bool narrow) {
-  const double size = narrow ? sizeof(BFloat16) : sizeof(T);
+double key_bytes_ns(const AttentionArgs<T>& a) {
+  const double size = a.narrow ? sizeof(BFloat16) : sizeof(T);
   return static_cast<double>(a.B * a.Hkv * a.Lk * (a.D + a.Dv)) * size / 10;
 }
 
@@ -178,14 +189,14 @@ Kernel make_forward(const KernelRequest& request) {
   const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock);
   Kernel kernel;
   kernel.check = problem.check();
-  kernel.slot_scratch = attention_scratch_bytes(a, problem.narrow());
+  kernel.slot_scratch = attention_scratch_bytes(a);
   // Somebody who wants lse alone is rare: the output then goes to scratch.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
   Phase phase;
   phase.chunks = chunk_count(units, 1);
-  phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a, problem.narrow()));
+  phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a));
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const AttentionArgs<T> args = problem.bind(run);
     T* out = want_out ? run.out<T>(0) : reinterpret_cast<T*>(run.shared_scratch);

@@ -22,22 +22,14 @@ Dim per_group(const Dim& channels, std::int64_t groups, std::string_view what) {
       fmt::format("{}, {}, must be a multiple of groups, {}", what, channels.str(), groups));
 }
 
-void check_kernel_sizes(const Dim& height, const Dim& width) {
-  if (height.is_constant() && width.is_constant() && height.constant() >= 1 &&
-      width.constant() >= 1) {
-    return;
+// The windows of a kernel [.., .., height, width].
+Windows windows_of(const InferContext& c, const Dim& height, const Dim& width) {
+  if (!height.is_constant() || !width.is_constant()) {
+    throw ShapeError(
+        fmt::format("the kernel must have constant sizes of at least 1, but has {} x {}",
+                    height.str(), width.str()));
   }
-  throw ShapeError(fmt::format("the kernel must have constant sizes of at least 1, but has {} x {}",
-                               height.str(), width.str()));
-}
-
-// Output height and width for an image of these sizes.
-std::array<Dim, 2> output_sizes(const InferContext& c, const Dim& height, const Dim& width,
-                                std::int64_t kernel_height, std::int64_t kernel_width) {
-  const auto stride = window_pair(c, "stride", 1), padding = window_pair(c, "padding", 0);
-  const auto dilation = window_pair(c, "dilation", 1);
-  return {window_positions(height, kernel_height, stride[0], padding[0], dilation[0], "height"),
-          window_positions(width, kernel_width, stride[1], padding[1], dilation[1], "width")};
+  return {c.attributes(), height.constant(), width.constant()};
 }
 
 std::vector<ValueType> infer_conv2d(const InferContext& c) {
@@ -47,11 +39,11 @@ std::vector<ValueType> infer_conv2d(const InferContext& c) {
   c.require_rank(1, 4, "w [O, C / groups, kh, kw]");
   const std::int64_t groups = checked_groups(c);
   const Shape &x = c.shape(0), &w = c.shape(1);
-  check_kernel_sizes(w[2], w[3]);
+  const Windows windows = windows_of(c, w[2], w[3]);
   per_group(w[0], groups, "the number of output channels");
   c.require_equal(x[1], w[1] * Dim(groups),
                   "channels of x (axis 1) and of w (axis 1) times groups");
-  const auto out = output_sizes(c, x[2], x[3], w[2].constant(), w[3].constant());
+  const auto out = windows.positions(x[2], x[3]);
   return {{c.dtype(0), {x[0], w[0], out[0], out[1]}}};
 }
 
@@ -62,11 +54,11 @@ std::vector<ValueType> infer_input_grad(const InferContext& c) {
   c.require_rank(1, 4, "w [O, C / groups, kh, kw]");
   const std::int64_t groups = checked_groups(c);
   const Shape &g = c.shape(0), &w = c.shape(1);
-  check_kernel_sizes(w[2], w[3]);
+  const Windows windows = windows_of(c, w[2], w[3]);
   per_group(w[0], groups, "the number of output channels");
   c.require_equal(g[1], w[0], "output channels of g (axis 1) and of w (axis 0)");
   const Dim &height = c.attributes().dim("height"), &width = c.attributes().dim("width");
-  const auto out = output_sizes(c, height, width, w[2].constant(), w[3].constant());
+  const auto out = windows.positions(height, width);
   c.require_shape(0, {g[0], g[1], out[0], out[1]}, "g");
   return {{c.dtype(0), {g[0], w[1] * Dim(groups), height, width}}};
 }
@@ -78,10 +70,10 @@ std::vector<ValueType> infer_weight_grad(const InferContext& c) {
   c.require_rank(1, 4, "x [N, C, H, W]");
   const std::int64_t groups = checked_groups(c);
   const Shape &g = c.shape(0), &x = c.shape(1);
-  const auto kernel = window_pair(c, "kernel", 1);
+  const auto kernel = window_pair(c.attributes(), "kernel", 1);
   per_group(g[1], groups, "the number of output channels");
   const Dim channels = per_group(x[1], groups, "the number of channels");
-  const auto out = output_sizes(c, x[2], x[3], kernel[0], kernel[1]);
+  const auto out = Windows(c.attributes(), kernel[0], kernel[1]).positions(x[2], x[3]);
   c.require_shape(0, {x[0], g[1], out[0], out[1]}, "g");
   return {{c.dtype(0), {g[1], channels, Dim(kernel[0]), Dim(kernel[1])}}};
 }
@@ -186,6 +178,12 @@ std::vector<OpErrorSample> conv2d_errors() {
        {{"stride", Ints{1, 0}}},
        "stride must be two integers of at least 1, but is [1, 0]"},
       {{x, w}, {{"padding", Ints{1}}}, "padding must be two integers of at least 0, but is [1]"},
+      {{x, w},
+       {{"padding", Ints{0, std::int64_t{1} << 62}}},
+       "padding must be less than 2^31, but is [0, 4611686018427387904]"},
+      {{x, w},
+       {{"dilation", Ints{std::int64_t{1} << 33, 1}}},
+       "dilation must be less than 2^31, but is [8589934592, 1]"},
       {{x, w}, {{"groups", std::int64_t{0}}}, "groups must be at least 1, but is 0"},
   };
 }

@@ -10,6 +10,7 @@
 #include "weft/ops/kernels/conv.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/kernels/split_table.h"
+#include "weft/ops/window.h"
 
 namespace weft {
 namespace {
@@ -17,17 +18,19 @@ namespace {
 using kernels::ConvGeometry;
 using kernels::GemmProblem;
 
+// Throws ShapeError where the windows have no place on the image.
 ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& w,
                       const Sizes& out) {
-  const auto &stride = attributes.integers("stride"), &padding = attributes.integers("padding");
-  const auto& dilation = attributes.integers("dilation");
+  const Windows windows(attributes, w[2], w[3]);
+  windows.require_place(x);
+  const auto& [height, width] = windows;
   ConvGeometry g;
   g.images = x[0], g.channels = x[1], g.height = x[2], g.width = x[3];
   g.out_channels = out[1], g.out_height = out[2], g.out_width = out[3];
-  g.kernel_height = w[2], g.kernel_width = w[3];
-  g.stride_height = stride[0], g.stride_width = stride[1];
-  g.padding_height = padding[0], g.padding_width = padding[1];
-  g.dilation_height = dilation[0], g.dilation_width = dilation[1];
+  g.kernel_height = height.kernel, g.kernel_width = width.kernel;
+  g.stride_height = height.stride, g.stride_width = width.stride;
+  g.padding_height = height.padding, g.padding_width = width.padding;
+  g.dilation_height = height.dilation, g.dilation_width = width.dilation;
   g.groups = attributes.integer("groups");
   return g;
 }

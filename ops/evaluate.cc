@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "weft/ops/op.h"
+#include "weft/ops/make_kernel.h"
 
 namespace weft {
 
@@ -38,11 +38,13 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
   std::vector<const void*> in;
   for (const Tensor& t : inputs) in.push_back(t.defined() ? t.raw() : nullptr);
 
-  const Kernel kernel = op.kernel(request);
+  const Kernel kernel = make_kernel(op, request);
   const auto shared = Buffer::allocate(kernel.shared_scratch);
   const auto slot = Buffer::allocate(kernel.slot_scratch);
   const KernelRun run{in.data(), out.data(), shared->data(), slot->data()};
-  if (kernel.check) kernel.check(run);
+  std::vector<DType> dtypes;
+  for (const OperandSpec& spec : request.inputs) dtypes.push_back(spec.dtype);
+  check_data(kernel, dtypes, in.data());
   for (const Phase& phase : kernel.phases) {
     for (std::int64_t c = 0; c < phase.chunks; ++c) phase.body(run, c);
   }

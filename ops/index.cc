@@ -82,11 +82,11 @@ Kernel index_add_kernel(const KernelRequest& r) {
   // also ranges of destination rows.
   const std::int64_t blocks = std::max<std::int64_t>(1, (lines.inner + kColumns - 1) / kColumns);
   const std::int64_t work = count * std::max<std::int64_t>(1, lines.inner);
-  const std::int64_t ranges =
-      lines.outer * blocks < 8 && work > kGrain
-          ? std::clamp<std::int64_t>(lines.length / 16, 1, 8 / (lines.outer * blocks) + 1)
-          : 1;
-  const std::int64_t units = lines.outer * blocks * ranges;
+  const std::int64_t parts = lines.outer * blocks;  // none where a dim before the axis is 0
+  const std::int64_t ranges = parts > 0 && parts < 8 && work > kGrain
+                                  ? std::clamp<std::int64_t>(lines.length / 16, 1, 8 / parts + 1)
+                                  : 1;
+  const std::int64_t units = parts * ranges;
   Phase phase;
   phase.chunks = std::clamp<std::int64_t>(units, 1, chunk_count(lines.outer * work, kGrain));
   phase.cost_ns = static_cast<double>(lines.outer) * static_cast<double>(work) * 0.5;

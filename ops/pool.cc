@@ -12,31 +12,38 @@ namespace {
 using kernels::PoolGeometry;
 using Ints = std::vector<std::int64_t>;
 
-std::array<Dim, 2> output_sizes(const InferContext& c, const Dim& height, const Dim& width) {
-  const auto kernel = window_pair(c, "kernel", 1), stride = window_pair(c, "stride", 1);
-  const auto padding = window_pair(c, "padding", 0);
-  for (const std::size_t i : {0u, 1u}) {
-    if (2 * padding[i] > kernel[i]) {
-      throw ArgumentError(fmt::format(
-          "padding must be at most half the kernel, so that every window touches the image, but is "
-          "{} for a kernel of {}",
-          padding[i], kernel[i]));
-    }
+Windows windows_of(const Attributes& attributes) {
+  const auto kernel = window_pair(attributes, "kernel", 1);
+  const Windows windows(attributes, kernel[0], kernel[1]);
+  for (const Window& w : {windows.height, windows.width}) {
+    if (2 * w.padding <= w.kernel) continue;
+    throw ArgumentError(fmt::format(
+        "padding must be at most half the kernel, so that every window touches the image, but is "
+        "{} for a kernel of {}",
+        w.padding, w.kernel));
   }
-  return {window_positions(height, kernel[0], stride[0], padding[0], 1, "height"),
-          window_positions(width, kernel[1], stride[1], padding[1], 1, "width")};
+  return windows;
 }
 
 Shape pooled_shape(const InferContext& c) {
   c.require_floating(0, "x");
   c.require_rank(0, 4, "x [N, C, H, W]");
   const Shape& x = c.shape(0);
-  const auto out = output_sizes(c, x[2], x[3]);
+  const auto out = windows_of(c.attributes()).positions(x[2], x[3]);
   return {x[0], x[1], out[0], out[1]};
+}
+
+// Windows of an image without pixels see padding alone: their mean is 0, but no maximum has a
+// place.
+void require_pixels(const Dim& height, const Dim& width) {
+  if (height != Dim(0) && width != Dim(0)) return;
+  throw ShapeError(fmt::format("the maximum of an image without pixels, {} x {}, is nowhere",
+                               height.str(), width.str()));
 }
 
 std::vector<ValueType> infer_max_pool(const InferContext& c) {
   const Shape out = pooled_shape(c);
+  require_pixels(c.shape(0)[2], c.shape(0)[3]);
   return {{c.dtype(0), out}, {DType::i64, out}};
 }
 
@@ -49,26 +56,31 @@ std::vector<ValueType> infer_avg_pool_grad(const InferContext& c) {
   c.require_rank(0, 4, "g [N, C, OH, OW]");
   const Shape& g = c.shape(0);
   const Dim &height = c.attributes().dim("height"), &width = c.attributes().dim("width");
-  const auto out = output_sizes(c, height, width);
+  const auto out = windows_of(c.attributes()).positions(height, width);
   c.require_shape(0, {g[0], g[1], out[0], out[1]}, "g");
   return {{c.dtype(0), {g[0], g[1], height, width}}};
 }
 
+// Throws ShapeError where the windows have no place on the image.
 PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes& out) {
-  const auto &kernel = attributes.integers("kernel"), &stride = attributes.integers("stride");
-  const auto& padding = attributes.integers("padding");
-  return {x[2],      x[3],      out[2],    out[3],     kernel[0],
-          kernel[1], stride[0], stride[1], padding[0], padding[1]};
+  const Windows windows = windows_of(attributes);
+  windows.require_place(x);
+  const auto& [height, width] = windows;
+  return {x[2],         x[3],          out[2],       out[3],         height.kernel,
+          width.kernel, height.stride, width.stride, height.padding, width.padding};
 }
 
 // One phase over the planes (images x channels); body(run, plane).
 template <class Fn>
 Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
   const std::int64_t planes = sizes[0] * sizes[1];
-  const std::int64_t work = g.out_height * g.out_width * g.kernel_height * g.kernel_width;
+  // A window in full: its part inside the image is no larger than the image.
+  const double work = static_cast<double>(g.out_height * g.out_width) *
+                      static_cast<double>(std::min(g.kernel_height, g.height)) *
+                      static_cast<double>(std::min(g.kernel_width, g.width));
   Phase phase;
-  phase.chunks = chunk_count(planes, 16384 / std::max<std::int64_t>(work, 1));
-  phase.cost_ns = static_cast<double>(planes) * static_cast<double>(work);
+  phase.chunks = chunk_count(planes, static_cast<std::int64_t>(16384 / std::max(work, 1.0)));
+  phase.cost_ns = static_cast<double>(planes) * work;
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(planes, chunks, chunk);
     for (std::int64_t plane = begin; plane < end; ++plane) body(run, plane);
@@ -80,6 +92,7 @@ Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
 
 template <class T>
 Kernel make_max_pool(const KernelRequest& r) {
+  require_pixels(r.inputs[0].sizes[2], r.inputs[0].sizes[3]);
   const PoolGeometry g = geometry(r.attributes, r.inputs[0].sizes, r.outputs[0].sizes);
   const bool values = r.has_output(0), places = r.has_output(1);
   return plane_kernel(g, r.inputs[0].sizes, [=](const KernelRun& run, std::int64_t plane) {
@@ -185,8 +198,21 @@ std::vector<OpErrorSample> pool_errors() {
        "padding must be at most half the kernel, so that every window touches the image, but is "
        "2 for a kernel of 2"},
       {{x},
+       {{"kernel", Ints{2, 2}},
+        {"stride", Ints{2, 2}},
+        {"padding", Ints{std::int64_t{1} << 62, 0}}},
+       "padding must be less than 2^31, but is [4611686018427387904, 0]"},
+      {{x},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{0, 2}}},
        "stride must be two integers of at least 1, but is [0, 2]"}};
+}
+
+std::vector<OpErrorSample> max_pool_errors() {
+  std::vector<OpErrorSample> errors = pool_errors();
+  errors.push_back({{{DType::f32, {1, 1, 0, 3}}},
+                    {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
+                    "the maximum of an image without pixels, 0 x 3, is nowhere"});
+  return errors;
 }
 
 std::vector<OpErrorSample> avg_pool_grad_errors() {
@@ -214,11 +240,12 @@ void add_pool_ops(OpSet& ops) {
                              "Maximum over windows of x [N, C, H, W], sizes rounded down; padding "
                              "counts as -inf. `index` is "
                              "where the maximum is in its H * W plane: the first of equals. NaN is "
-                             "larger than everything.");
+                             "larger than everything. An image needs a pixel.");
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;
   max.samples = max_pool_samples;
+  max.error_samples = max_pool_errors;
   ops.add(std::move(max));
 
   OpRecord avg = pool_record("avg_pool2d", "x",

@@ -47,13 +47,9 @@ Kernel sort_lines(const KernelRequest& r, std::int64_t axis, bool descending, st
   const std::int64_t count = lines.outer * lines.inner;
   const double n = static_cast<double>(lines.length);
   Kernel kernel;
-  // An output that nobody reads has no memory: it goes to scratch, one line of the same stride.
   const std::size_t size = dtype_size(x.dtype);
-  const std::size_t entries = (kernels::sort_scratch(x.dtype, lines.length) + 63) / 64 * 64;
   const bool has_values = r.has_output(0), has_indices = r.has_output(1);
-  const std::size_t spare =
-      has_values && has_indices ? 0 : static_cast<std::size_t>(keep * lines.inner) * 8;
-  kernel.slot_scratch = entries + spare;
+  kernel.slot_scratch = kernels::sort_scratch(x.dtype, lines.length);
   Phase phase;
   phase.chunks =
       chunk_count(count, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, lines.length)));
@@ -65,11 +61,10 @@ Kernel sort_lines(const KernelRequest& r, std::int64_t axis, bool descending, st
       const std::int64_t o = line / lines.inner, i = line % lines.inner;
       const std::int64_t from = o * lines.length * lines.inner + i;
       const std::int64_t to = o * keep * lines.inner + i;
-      std::byte* rest = run.slot_scratch + entries;
+      // An output that nobody reads has no memory.
       std::byte* values =
-          has_values ? run.out<std::byte>(0) + static_cast<std::size_t>(to) * size : rest;
-      auto* indices =
-          has_indices ? run.out<std::int64_t>(1) + to : reinterpret_cast<std::int64_t*>(rest);
+          has_values ? run.out<std::byte>(0) + static_cast<std::size_t>(to) * size : nullptr;
+      std::int64_t* indices = has_indices ? run.out<std::int64_t>(1) + to : nullptr;
       kernels::sort_line(dtype, run.in<std::byte>(0) + static_cast<std::size_t>(from) * size,
                          lines.inner, lines.length, descending, keep, values, indices,
                          run.slot_scratch);

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/plan/fit.h"
 #include "weft/graph/plan/layout.h"
+#include "weft/ops/make_kernel.h"
 
 namespace weft {
 namespace {
@@ -117,7 +118,7 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
     }
     request.attributes = node.attributes().evaluate(plan.bindings);
     request.precision = precision_of(plan, request.attributes, options.precision);
-    step.kernel = op.kernel(request);
+    step.kernel = make_kernel(op, request);
     if (step.kernel.packed) step.packed_variable = kept(c, step.inputs[step.kernel.packed->input]);
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;

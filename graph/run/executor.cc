@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "weft/core/error.h"
+#include "weft/ops/make_kernel.h"
 
 namespace weft {
 namespace {
@@ -105,16 +106,12 @@ void Executor::prepare(const Plan& plan, const RunMemory& memory) {
 
 void Executor::run_check(const Plan& plan, int s) {
   const PlanStep& step = plan.steps[static_cast<Index>(s)];
-  const KernelRun& run = runs_[static_cast<Index>(s)];
-  // Operands that are not integers may not be there yet.
-  std::vector<const void*> inputs(step.inputs.size(), nullptr);
-  for (Index i = 0; i < inputs.size(); ++i) {
-    const int id = step.inputs[i];
-    if (id >= 0 && is_integer(plan.values[static_cast<Index>(id)].dtype)) inputs[i] = run.inputs[i];
+  std::vector<DType> dtypes;
+  for (const int id : step.inputs) {
+    dtypes.push_back(id < 0 ? DType::f32 : plan.values[static_cast<Index>(id)].dtype);
   }
-  const KernelRun checked{inputs.data(), run.outputs};
   try {
-    step.kernel.check(checked);
+    check_data(step.kernel, dtypes, runs_[static_cast<Index>(s)].inputs);
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }

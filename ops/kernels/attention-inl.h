@@ -24,7 +24,7 @@ HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h
                                  std::byte* gemm_scratch) {
   const T* q = a.q + a.query_row(b, h, i0) * a.D;
   const int64_t key = a.key_row(b, h, j0);
-  if (a.narrow_k != nullptr) {
+  if (a.narrow) {
     single_query_scores(q, a.narrow_k + key * a.D, cols, a.D, a.narrow_v + key * a.Dv, a.Dv, s);
   } else if (rows == 1 && a.engine == nullptr) {
     single_query_scores(q, a.k + key * a.D, cols, a.D, a.v + key * a.Dv, a.Dv, s);

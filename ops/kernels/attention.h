@@ -32,12 +32,14 @@ struct ScoreStrides {
 inline constexpr std::int64_t kQueryBlock = 64;
 inline constexpr std::int64_t kKeyBlock = 128;
 
-/// Operands of one attention. Null pointers stand for absent operands.
+/// Operands of one attention. Null pointers stand for absent operands, or for some without
+/// elements.
 template <class T>
 struct AttentionArgs {
   std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
-  /// In place of k and v, forward only: the same as bfloat16.
+  /// In place of k and v, forward only: the same as bfloat16, where `narrow`.
+  bool narrow = false;
   const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
   /// Row of [B, Hkv, Lk, ...] that k and v begin with.
   std::int64_t first_key_row = 0;
@@ -67,34 +69,34 @@ struct AttentionArgs {
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
   std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
-  /// Position of query i among the keys.
-  std::int64_t position(std::int64_t b, std::int64_t i) const {
-    return q_start ? q_start[b] + i : i + Lk - Lq;
-  }
-  /// Index into offset_bias[h] for key 0; key j is j further.
+  /// Where query 0 stands among the keys: with q_start anything from 0 to the largest integer.
+  std::int64_t first_position(std::int64_t b) const { return q_start ? q_start[b] : Lk - Lq; }
+  /// Index into offset_bias[h] for key 0; key j is j further. The check of the data has made sure
+  /// that all keys of all queries are in the table.
   std::int64_t offset_origin(std::int64_t b, std::int64_t i) const {
     return q_start ? offset_count - Lk - q_start[b] - i : Lq - 1 - i;
   }
-  /// Keys that query i may see, before any mask: [begin, end).
   struct Range {
     std::int64_t begin, end;
   };
+  /// Keys [begin, end) that query i may see, before any mask: 0 <= begin <= end <= Lk, and both
+  /// grow with i. Nothing overflows: positions and windows may be as large as integers get, so they
+  /// are compared by differences and added up only where the sum is a key's.
   Range visible(std::int64_t b, std::int64_t i) const {
-    const std::int64_t p = position(b, i);
+    const std::int64_t start = first_position(b);
     std::int64_t begin = 0, end = length(b);
-    if (causal && p + 1 < end) end = p + 1;
-    if (window > 0) {
-      if (p + window < end) end = p + window;
-      if (p - window + 1 > begin) begin = p - window + 1;
+    if (causal && start < end - i) end = start + i + 1;
+    if (window > 0 && start < end - i && window < end - i - start) end = start + i + window;
+    if (end < 0) end = 0;
+    const std::int64_t reach = window - 1;  // keys before the query's own
+    if (window > 0 && start > reach - i) {
+      begin = start - reach < end - i ? start - reach + i : end;
     }
-    if (end < begin) end = begin;
     return {begin, end};
   }
-  /// Keys that any of the queries [i0, i1) may see: both ends grow with i.
+  /// Keys that any of the queries [i0, i1) may see.
   Range visible(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
-    const Range first = visible(b, i0), last = visible(b, i1 - 1);
-    const std::int64_t begin = first.begin < Lk ? first.begin : Lk;
-    return {begin, last.end < begin ? begin : last.end};
+    return {visible(b, i0).begin, visible(b, i1 - 1).end};
   }
   /// Row of a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
@@ -116,9 +118,9 @@ struct AttentionGrads {
   T *drow_bias = nullptr, *dcol_bias = nullptr;
 };
 
-/// Bytes of scratch of one worker, on any CPU; `narrow`: keys and values are bfloat16.
+/// Bytes of scratch of one worker, on any CPU.
 template <class T>
-std::size_t attention_scratch_bytes(const AttentionArgs<T>& args, bool narrow);
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
 

@@ -36,11 +36,12 @@ AttentionArgs<T> widened_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, i
   const auto keys = a.visible(b, i0, i1);
   const int64_t count = keys.end - keys.begin, first = a.key_row(b, h, keys.begin);
   AttentionArgs<T> result = a;
+  result.narrow = false;
   result.narrow_k = result.narrow_v = nullptr;
   result.first_key_row = first;
   result.k = wide;
   result.v = wide + a.Lk * a.D;
-  if (count <= 0) return result;
+  if (count == 0) return result;
   widen(a.narrow_k + first * a.D, count * a.D, wide);
   widen(a.narrow_v + first * a.Dv, count * a.Dv, wide + a.Lk * a.D);
   return result;
@@ -57,15 +58,15 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int
   std::byte* gemm_scratch = scratch + score_bytes(args);
   const bool single = rows == 1 && args.engine == nullptr;
   AttentionArgs<T> widened_args;
-  if (args.narrow_k != nullptr && !single) {
+  if (args.narrow && !single) {
     widened_args = widened_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
     gemm_scratch += (static_cast<size_t>(args.Lk * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
   }
-  const AttentionArgs<T>& a = args.narrow_k != nullptr && !single ? widened_args : args;
+  const AttentionArgs<T>& a = args.narrow && !single ? widened_args : args;
   const auto keys = a.visible(b, i0, i1);
   const int64_t count = keys.end - keys.begin;
   T* target = out + a.query_row(b, h, i0) * a.Dv;
-  if (count <= 0) {
+  if (count == 0) {
     for (int64_t x = 0; x < rows * a.Dv; ++x) target[x] = 0;
     for (int64_t r = 0; lse != nullptr && r < rows; ++r) {
       lse[a.query_row(b, h, i0 + r)] = negative_infinity<T>();
@@ -92,8 +93,8 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int
   }
   const int64_t first = a.key_row(b, h, keys.begin) * a.Dv;
   if (single) {
-    a.narrow_v != nullptr ? single_query_values(s, a.narrow_v + first, count, a.Dv, target)
-                          : single_query_values(s, a.v + first, count, a.Dv, target);
+    a.narrow ? single_query_values(s, a.narrow_v + first, count, a.Dv, target)
+             : single_query_values(s, a.v + first, count, a.Dv, target);
     return;
   }
   kernels::gemm({.m = rows,
@@ -130,18 +131,18 @@ HWY_EXPORT(forward_f64);
 }  // namespace
 
 template <class T>
-std::size_t attention_scratch_bytes(const AttentionArgs<T>& args, bool narrow) {
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const auto rounded = [](std::int64_t elements) {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
   };
-  const std::size_t wide = narrow ? rounded(args.Lk * (args.D + args.Dv)) : 0;
+  const std::size_t wide = args.narrow ? rounded(args.Lk * (args.D + args.Dv)) : 0;
   return rounded((kQueryBlock + 1) * args.Lk) + wide +
          std::max(
              kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
              kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
 }
-template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args, bool narrow);
-template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args, bool narrow);
+template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args);
+template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
 
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {

@@ -40,8 +40,9 @@ void sort_typed(const T* x, std::int64_t stride, std::int64_t length, bool desce
   } else {
     std::sort(entries, entries + length, before);
   }
-  for (std::int64_t i = 0; i < keep; ++i) {
+  for (std::int64_t i = 0; values != nullptr && i < keep; ++i)
     values[i * stride] = entries[i].value;
+  for (std::int64_t i = 0; indices != nullptr && i < keep; ++i) {
     indices[i * stride] = entries[i].index;
   }
 }

@@ -12,7 +12,8 @@ namespace weft::kernels {
 std::size_t sort_scratch(DType dtype, std::int64_t length);
 
 /// Sorts the line x[0], x[stride], ... of `length` elements, stable, NaN as the largest value, and
-/// writes the first `keep` values and their positions, `stride` apart. f32, f64, integers.
+/// writes the first `keep` values and their positions, `stride` apart, each unless null. f32, f64,
+/// integers.
 void sort_line(DType dtype, const void* x, std::int64_t stride, std::int64_t length,
                bool descending, std::int64_t keep, void* values, std::int64_t* indices,
                std::byte* scratch);

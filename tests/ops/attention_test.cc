@@ -4,47 +4,12 @@
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/simd_targets.h"
-#include "weft/tests/reference/attention.h"
+#include "weft/tests/ops/check_attention.h"
 
 namespace weft {
 namespace {
 
-void check_close(const Tensor& actual, const std::vector<double>& expected, double tolerance,
-                 const char* what) {
-  BOOST_REQUIRE_EQUAL(static_cast<std::size_t>(actual.numel()), expected.size());
-  double scale = 1;
-  for (const double e : expected) {
-    if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
-  }
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double a = actual.at(static_cast<std::int64_t>(i));
-    if (a == expected[i]) continue;  // -inf
-    BOOST_REQUIRE_MESSAGE(std::abs(a - expected[i]) <= tolerance * scale,
-                          what << "[" << i << "] is " << a << ", expected " << expected[i]);
-  }
-}
-
-/// Forward and all gradients against the reference.
-void check(std::vector<Tensor> in, const Attributes& attributes, double tolerance) {
-  in.resize(13);
-  const auto out = evaluate_op(builtin_ops()->at("attention"), in, attributes);
-  const Tensor g = sample_uniform(out[0].sizes(), 21).to(in[0].dtype());
-  const Tensor g_lse = sample_uniform(out[1].sizes(), 22).to(in[0].dtype());
-  std::vector<Tensor> grad_in = {g, out[0], out[1]};
-  grad_in.insert(grad_in.end(), in.begin(), in.end());
-  grad_in.push_back(g_lse);
-  const auto grads = evaluate_op(builtin_ops()->at("attention_grad"), grad_in, attributes);
-  const auto r = testing::reference_attention(in, attributes, g, g_lse);
-  check_close(out[0], r.out, tolerance, "out");
-  check_close(out[1], r.lse, tolerance, "lse");
-  check_close(grads[0], r.dq, tolerance, "dq");
-  check_close(grads[1], r.dk, tolerance, "dk");
-  check_close(grads[2], r.dv, tolerance, "dv");
-  check_close(grads[3], r.dbias, tolerance, "dbias");
-  check_close(grads[4], r.doffset_bias, tolerance, "doffset_bias");
-  check_close(grads[5], r.drow_bias, tolerance, "drow_bias");
-  check_close(grads[6], r.dcol_bias, tolerance, "dcol_bias");
-}
+using testing::check_attention;
 
 std::vector<Tensor> operands(std::int64_t b, std::int64_t h, std::int64_t hkv, std::int64_t lq,
                              std::int64_t lk, std::int64_t d, std::int64_t dv) {
@@ -74,12 +39,12 @@ BOOST_AUTO_TEST_SUITE(attention)
 BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
   testing::for_each_simd_target([](const char*) {
     for (const OpSample& sample : builtin_ops()->at("attention").samples()) {
-      check(sample.inputs, sample.attributes, 1e-5);
+      check_attention(sample.inputs, sample.attributes, 1e-5);
       std::vector<Tensor> doubles = sample.inputs;
       for (Tensor& t : doubles) {
         if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
       }
-      check(doubles, sample.attributes, 1e-12);
+      check_attention(doubles, sample.attributes, 1e-12);
     }
   });
 }
@@ -87,13 +52,13 @@ BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
 BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
   // More than one block of 64 queries and 128 keys, ragged ends, grouped heads, everything at once.
   std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 9, 17);
-  check(in, {{"scale", 0.3}}, 1e-5);
-  check(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
-  check(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{40}}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{40}}}, 1e-5);
   in[3] = sample_uniform({1, 4, 131, 261}, 4);
   in[10] = ints({200, 33});
   in[12] = ints({7, 1});
-  check(in, {{"scale", 0.3}, {"dropout", 0.25}, {"stream", std::int64_t{2}}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}, {"dropout", 0.25}, {"stream", std::int64_t{2}}}, 1e-5);
   in[3] = sample_uniform({2, 1, 1, 261}, 4);
   in[5] = sample_uniform({4, 600}, 5);
   in[6] = sample_uniform({2, 4, 131, 5}, 6);
@@ -101,11 +66,11 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
   in[8] = sample_uniform({2, 4, 261, 3}, 8);
   in[9] = sample_indices({131, 261}, 9, 3);
   in[11] = ints({0, 100});
-  check(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
   in[3] = sample_uniform({1, 1, 131, 1}, 4);
-  check(in, {{"scale", 0.3}, {"window", std::int64_t{9}}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}, {"window", std::int64_t{9}}}, 1e-5);
   in[3] = sample_uniform({1, 1, 1, 1}, 4);
-  check(in, {{"scale", 0.3}}, 1e-5);
+  check_attention(in, {{"scale", 0.3}}, 1e-5);
 }
 
 BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
@@ -113,9 +78,9 @@ BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
     for (const std::int64_t size : {1, 5, 16, 20, 64, 150}) {
       for (const std::int64_t keys : {1, 3, 4, 7, 33}) {
         std::vector<Tensor> in = operands(1, 2, 1, 1, keys, size, size + 3);
-        check(in, {{"scale", 0.3}}, 1e-5);
+        check_attention(in, {{"scale", 0.3}}, 1e-5);
         in[10] = ints({(keys + 1) / 2});
-        check(in, {{"scale", 0.3}}, 1e-5);
+        check_attention(in, {{"scale", 0.3}}, 1e-5);
       }
     }
   });
@@ -150,12 +115,12 @@ BOOST_AUTO_TEST_CASE(narrow_keys_and_values_give_the_bits_of_widened_ones_on_eve
 BOOST_AUTO_TEST_CASE(queries_that_see_nothing_give_zeros) {
   std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});
-  check(in, {{"scale", 1.0}}, 1e-6);
+  check_attention(in, {{"scale", 1.0}}, 1e-6);
   in[4] = Tensor::zeros(DType::boolean, {1, 2, 4, 5});
   for (int i = 7; i < 31; ++i) in[4].mutable_data<bool>()[i] = true;
-  check(in, {{"scale", 1.0}}, 1e-6);
-  check(operands(1, 2, 2, 3, 0, 4, 2), {{"scale", 1.0}}, 0);
-  check(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
+  check_attention(in, {{"scale", 1.0}}, 1e-6);
+  check_attention(operands(1, 2, 2, 3, 0, 4, 2), {{"scale", 1.0}}, 0);
+  check_attention(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_may_hold_anything) {

@@ -71,6 +71,20 @@ BOOST_AUTO_TEST_CASE(k_is_checked_when_sizes_become_known) {
       });
 }
 
+BOOST_AUTO_TEST_CASE(an_output_that_nobody_reads_takes_no_scratch) {
+  const auto request = [](bool values, bool indices, std::int64_t inner) {
+    return KernelRequest{{{DType::f32, {50, inner}}},
+                         {{DType::f32, {40, inner}, values}, {DType::i64, {40, inner}, indices}},
+                         {{"k", std::int64_t{40}}, {"axis", std::int64_t{0}}, {"largest", true}}};
+  };
+  const OpRecord& op = builtin_ops()->at("topk");
+  const std::size_t line = op.kernel(request(true, true, 1)).slot_scratch;
+  for (const std::int64_t inner : {1, 1000}) {
+    BOOST_TEST(op.kernel(request(true, false, inner)).slot_scratch == line);
+    BOOST_TEST(op.kernel(request(false, true, inner)).slot_scratch == line);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace weft::testing

@@ -10,6 +10,11 @@
 
 namespace weft::testing {
 
+/// An element of an i32 or i64 tensor, without rounding.
+inline std::int64_t integer_at(const Tensor& t, std::int64_t i) {
+  return t.dtype() == DType::i32 ? t.data<std::int32_t>()[i] : t.data<std::int64_t>()[i];
+}
+
 struct ReferenceAttention {
   std::vector<double> out, lse;
   // Gradients for a cotangent g of out and g_lse of lse; empty without g.
@@ -68,8 +73,15 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
       const std::int64_t kv = b * Hkv + h / (H / Hkv);
       for (std::int64_t i = 0; i < Lq; ++i) {
         const std::int64_t row = (b * H + h) * Lq + i;
-        const std::int64_t start = given(11) ? static_cast<std::int64_t>(in[11].at(b)) : 0;
-        const std::int64_t p = given(11) ? start + i : i + Lk - Lq;
+        const std::int64_t start = given(11) ? integer_at(in[11], b) : Lk - Lq;
+        // start and window may be the largest integers: their sums are exact here.
+        const long double p = static_cast<long double>(start) + static_cast<long double>(i);
+        const auto sees = [&](std::int64_t j) {
+          const auto distance = p - static_cast<long double>(j);
+          if (flag("causal") && distance < 0) return false;
+          if (window > 0 && std::fabs(distance) >= static_cast<long double>(window)) return false;
+          return !given(10) || j < integer_at(in[10], b);
+        };
         const auto offset_index = [&](std::int64_t j) {
           const std::int64_t T = in[5].size(1);
           return h * T + (given(11) ? j - (i + start) + T - Lk : j - i + Lq - 1);
@@ -84,9 +96,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
         std::vector<double> s(static_cast<std::size_t>(Lk), -INFINITY), keep(s.size(), 1);
         double max = -INFINITY, sum = 0;
         for (std::int64_t j = 0; j < Lk; ++j) {
-          if (flag("causal") && j > p) continue;
-          if (window > 0 && std::abs(p - j) >= window) continue;
-          if (given(10) && j >= in[10].at(b)) continue;
+          if (!sees(j)) continue;
           if (given(4) && in[4].at(broadcast(in[4], b, h, i, j)) == 0) continue;
           double score = 0;
           for (std::int64_t d = 0; d < D; ++d)

@@ -1,0 +1,20 @@
+// How a record's kernel is made and its data checked: one way for Sessions, constant folding and
+// tests.
+#pragma once
+
+#include <vector>
+
+#include "weft/ops/op.h"
+
+namespace weft {
+
+/// The kernel of `op` for `request`. A kernel that has nothing to write keeps its check and loses
+/// phases, scratch and packed input: sizes beside an axis of size 0 may be as large as they like.
+Kernel make_kernel(const OpRecord& op, const KernelRequest& request);
+
+/// Runs kernel.check, if there is one. It gets what its contract promises and no more: `pointers`
+/// of the operands whose entry in `dtypes` is an integer's, null for all others.
+void check_data(const Kernel& kernel, const std::vector<DType>& dtypes,
+                const void* const* pointers);
+
+}  // namespace weft

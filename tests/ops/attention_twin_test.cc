@@ -1,0 +1,210 @@
+// Attention beside its scalar model: random masks, windows, lengths, starts, groups and biases,
+// forward and backward.
+#include <boost/test/unit_test.hpp>
+#include <limits>
+
+#include "weft/ops/kernels/split_table.h"
+#include "weft/tests/ops/check_attention.h"
+#include "weft/tests/ops/twin.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
+struct AttentionUse {
+  std::vector<Tensor> in;
+  Attributes attributes;
+};
+
+Tensor integers(Choices& c, const std::vector<std::int64_t>& values, bool may_be_narrow) {
+  const Tensor t = Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+  return may_be_narrow && c.chance(0.3) ? t.to(DType::i32) : t;
+}
+
+/// Positions of query 0, one per batch row: legal ones, and without causal also such as see nothing
+/// (with a window) or everything.
+Tensor starts(Choices& c, std::int64_t batch, std::int64_t lq, std::int64_t lk, bool causal,
+              bool extreme) {
+  std::vector<std::int64_t> values;
+  bool narrow = true;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    std::int64_t start = c.within(0, causal ? lk - lq : lk + 7);
+    if (!causal && extreme && c.chance(0.3)) {
+      start = c.one_of({lk + 200, std::numeric_limits<std::int32_t>::max(), kLargest - lq,
+                        kLargest - 1, kLargest});
+    }
+    narrow = narrow && start <= std::numeric_limits<std::int32_t>::max();
+    values.push_back(start);
+  }
+  return integers(c, values, narrow);
+}
+
+Sizes broadcast_part(Choices& c, const Sizes& full) {
+  Sizes sizes = full;
+  for (auto& s : sizes) {
+    if (c.chance(0.4)) s = 1;
+  }
+  return sizes;
+}
+
+/// A random legal use; `large`: more than one block of queries or keys.
+AttentionUse random_use(Choices& c, bool large) {
+  const std::int64_t b = c.one_of({0, 1, 1, 1, 2, 3}), hkv = c.one_of({1, 1, 2}),
+                     h = hkv * c.one_of({1, 1, 2, 3});
+  const std::int64_t lq =
+      large ? c.one_of({1, 64, 65, 118, 131}) : c.one_of({0, 1, 1, 2, 3, 5, 17});
+  const std::int64_t lk =
+      large ? c.one_of({3, 127, 128, 129, 261}) : c.one_of({0, 1, 2, 3, 4, 7, 16, 33});
+  const std::int64_t d = c.one_of({0, 1, 2, 3, 5, 8, 16, 19}),
+                     dv = c.one_of({0, 1, 2, 4, 7, 16, 21});
+  AttentionUse use;
+  use.in.resize(13);
+  use.in[0] = c.uniform({b, h, lq, d});
+  use.in[1] = c.uniform({b, hkv, lk, d});
+  use.in[2] = c.uniform({b, hkv, lk, dv});
+  const bool causal = c.chance(0.4);
+  const Sizes full{b, h, lq, lk};
+  if (c.chance(0.25)) use.in[3] = c.uniform(broadcast_part(c, full));
+  if (c.chance(0.25)) use.in[4] = c.booleans(broadcast_part(c, full), c.one_of({0, 3, 7}) / 10.0);
+  const bool table = c.chance(0.3) && lq + lk > 0;
+  if (c.chance(0.4) && (!causal || lk >= lq)) {
+    use.in[11] = starts(c, b, lq, lk, causal, !table);
+  }
+  if (table) {
+    std::int64_t entries = lq + lk - 1;
+    if (use.in[11].defined()) entries += lk + 7 + c.within(0, 3);
+    use.in[5] = c.uniform({h, entries});
+  }
+  if (c.chance(0.2)) {
+    const std::int64_t r = c.within(1, 4);
+    use.in[6] = c.uniform({b, h, lq, r});
+    use.in[7] = c.indices({lq, lk}, r);
+  }
+  if (c.chance(0.2)) {
+    const std::int64_t r = c.within(1, 4);
+    use.in[8] = c.uniform({b, h, lk, r});
+    use.in[9] = c.indices({lq, lk}, r);
+  }
+  if (c.chance(0.4)) {
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < b; ++i) lengths.push_back(c.chance(0.3) ? lk : c.within(0, lk));
+    use.in[10] = integers(c, lengths, true);
+  }
+  const std::vector<double> scales = {0.3, 1, -0.7, 0};
+  use.attributes = {{"scale", c.one_of(scales)}, {"causal", causal}};
+  if (c.chance(0.45)) {
+    use.attributes.set("window",
+                       c.one_of({1, 2, 3, 4, 9, lk + 1, lk + lq + 1, kLargest - 1, kLargest}));
+  }
+  if (c.chance(0.1)) {
+    use.in[12] = Tensor::of<std::int64_t>({2}, {7, c.within(0, 1000)});
+    use.attributes.set("dropout", 0.25);
+    use.attributes.set("stream", std::int64_t{3});
+  }
+  return use;
+}
+
+void check_use(const AttentionUse& use) {
+  BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes)) {
+    check_attention(use.in, use.attributes, 2e-5);
+    std::vector<Tensor> wide = use.in;
+    for (Tensor& t : wide) {
+      if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
+    }
+    check_attention(wide, use.attributes, 1e-12);
+  }
+}
+
+AttentionUse plain(std::int64_t lq, std::int64_t lk) {
+  Choices c(5);
+  AttentionUse use;
+  use.in = {c.uniform({1, 2, lq, 8}), c.uniform({1, 2, lk, 8}), c.uniform({1, 2, lk, 5})};
+  use.in.resize(13);
+  use.attributes = {{"scale", 0.4}};
+  return use;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(attention_twin)
+
+BOOST_AUTO_TEST_CASE(random_uses_agree_with_the_scalar_model) {
+  for_random_cases(60, 1000, [](Choices& c) { check_use(random_use(c, false)); });
+}
+
+BOOST_AUTO_TEST_CASE(random_uses_of_several_blocks_agree_with_the_scalar_model) {
+  for_random_cases(5, 2000, [](Choices& c) { check_use(random_use(c, true)); });
+}
+
+BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scalar_model) {
+  const kernels::ForcedSplitUnit forced(kernels::Bf16Unit::emulated_amx);
+  for (std::uint64_t seed = 3000; seed < 3030; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      Choices c(seed);
+      const AttentionUse use = random_use(c, false);
+      BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes))
+      check_attention(use.in, use.attributes, 2e-5);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches) {
+  for (const std::int64_t lq : {1, 3, 70}) {
+    for (const std::int64_t start :
+         {std::int64_t{0}, std::int64_t{3}, std::int64_t{50}, kLargest - 5, kLargest}) {
+      for (const std::int64_t window : {std::int64_t{1}, std::int64_t{4}, kLargest - 4, kLargest}) {
+        AttentionUse use = plain(lq, 7);
+        use.in[11] = Tensor::of<std::int64_t>({1}, {start});
+        use.attributes.set("window", window);
+        BOOST_TEST_CONTEXT("start " << start << " window " << window) { check_use(use); }
+      }
+    }
+  }
+  // Far more queries than keys, without a start.
+  AttentionUse use = plain(118, 3);
+  use.attributes.set("window", std::int64_t{4});
+  check_use(use);
+}
+
+BOOST_AUTO_TEST_CASE(starts_near_the_largest_integer_overflow_nothing) {
+  AttentionUse use = plain(3, 5);
+  use.attributes.set("causal", true);
+  for (const std::int64_t start : {std::int64_t{3}, kLargest - 1, kLargest}) {
+    use.in[11] = Tensor::of<std::int64_t>({1}, {start});
+    BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("attention"), use.in, use.attributes),
+                          DataError, [&](const DataError& e) {
+                            return std::string(e.what()) ==
+                                   fmt::format(
+                                       "cache overflow: q_start[0] is {} and there "
+                                       "are 3 queries, but there is room for 5 keys",
+                                       start);
+                          });
+  }
+  use.attributes.set("causal", false);
+  use.in[5] = Choices(1).uniform({2, 40});
+  use.in[11] = Tensor::of<std::int64_t>({1}, {kLargest});
+  BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("attention"), use.in, use.attributes),
+                        DataError, [](const DataError& e) {
+                          return std::string_view(e.what()).ends_with("needs 9223372036854775814");
+                        });
+}
+
+BOOST_AUTO_TEST_CASE(narrow_keys_and_values_agree_with_the_scalar_model) {
+  for_random_cases(25, 4000, [](Choices& c) {
+    AttentionUse use = random_use(c, c.chance(0.1));
+    for (const std::size_t i : {1, 2}) use.in[i] = use.in[i].to(DType::bf16);
+    std::vector<Tensor> wide = use.in;
+    for (const std::size_t i : {1, 2}) wide[i] = wide[i].to(DType::f32);
+    const auto want = reference_attention(wide, use.attributes);
+    BOOST_TEST_CONTEXT(use_text("attention_narrow", use.in, use.attributes)) {
+      const auto got = evaluate_op(builtin_ops()->at("attention_narrow"), use.in, use.attributes);
+      check_close(got[0], want.out, 2e-5, "out");
+      check_close(got[1], want.lse, 2e-5, "lse");
+    }
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing

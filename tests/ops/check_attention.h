@@ -1,0 +1,54 @@
+// Attention and all its gradients against the scalar model.
+#pragma once
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <vector>
+
+#include "weft/ops/op.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/reference/attention.h"
+
+namespace weft::testing {
+
+/// `tolerance` is relative to the largest element, at least 1.
+inline void check_close(const Tensor& actual, const std::vector<double>& expected, double tolerance,
+                        const char* what) {
+  BOOST_REQUIRE_EQUAL(static_cast<std::size_t>(actual.numel()), expected.size());
+  double scale = 1;
+  for (const double e : expected) {
+    if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double a = actual.at(static_cast<std::int64_t>(i));
+    if (a == expected[i]) continue;  // -inf
+    BOOST_REQUIRE_MESSAGE(std::abs(a - expected[i]) <= tolerance * scale,
+                          what << "[" << i << "] is " << a << ", expected " << expected[i]);
+  }
+}
+
+/// attention, its gradient and lse of the 13 operands `in` against the scalar model.
+inline void check_attention(std::vector<Tensor> in, const Attributes& attributes,
+                            double tolerance) {
+  in.resize(13);
+  const auto out = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+  const Tensor g = sample_uniform(out[0].sizes(), 21).to(in[0].dtype());
+  const Tensor g_lse = sample_uniform(out[1].sizes(), 22).to(in[0].dtype());
+  std::vector<Tensor> grad_in = {g, out[0], out[1]};
+  grad_in.insert(grad_in.end(), in.begin(), in.end());
+  grad_in.push_back(g_lse);
+  const auto grads = evaluate_op(builtin_ops()->at("attention_grad"), grad_in, attributes);
+  const auto r = reference_attention(in, attributes, g, g_lse);
+  check_close(out[0], r.out, tolerance, "out");
+  check_close(out[1], r.lse, tolerance, "lse");
+  check_close(grads[0], r.dq, tolerance, "dq");
+  check_close(grads[1], r.dk, tolerance, "dk");
+  check_close(grads[2], r.dv, tolerance, "dv");
+  check_close(grads[3], r.dbias, tolerance, "dbias");
+  check_close(grads[4], r.doffset_bias, tolerance, "doffset_bias");
+  check_close(grads[5], r.drow_bias, tolerance, "drow_bias");
+  check_close(grads[6], r.dcol_bias, tolerance, "dcol_bias");
+}
+
+}  // namespace weft::testing
