@@ -54,9 +54,7 @@ Real probability_error(const std::vector<Tensor>& in, const Attributes& attribut
   for (const std::size_t bias : {3, 5, 6, 8}) {
     if (bias < in.size()) score += largest_of(in[bias]);
   }
-  const Real inexact = dtype == DType::f64 || precision == Precision::highest ? 0
-                       : precision == Precision::high                         ? 3 * 0x1p-16L
-                                                                              : 0x1p-7L;
+  const Real inexact = precision_error(precision, dtype);
   return epsilon(dtype) * (32 + 4 * score + 2 * std::sqrt(keys)) + 2 * inexact * (1 + product);
 }
 

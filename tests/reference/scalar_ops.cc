@@ -130,6 +130,11 @@ Number approximate(Real value, Real units, Real magnitude, DType dtype) {
   return n;
 }
 
+Real precision_error(Precision precision, DType dtype) {
+  if (dtype == DType::f64 || precision == Precision::highest) return 0;
+  return precision == Precision::high ? 3 * 0x1p-16L : 0x1p-7L;
+}
+
 Tensor to_tensor(const NumberTensor& numbers) {
   Tensor t = Tensor::empty(numbers.dtype, numbers.sizes);
   for (std::int64_t i = 0; i < numbers.numel(); ++i) {

@@ -41,6 +41,10 @@ Real epsilon(DType dtype);
 /// `value`, computed with `units` roundings of numbers as large as `magnitude`.
 Number approximate(Real value, Real units, Real magnitude, DType dtype);
 
+/// What one term of a sum of products may be off because of the precision asked for
+/// (ops/kernels/PRECISION.md), relative to its magnitude.
+Real precision_error(Precision precision, DType dtype);
+
 /// A tensor of Numbers.
 struct NumberTensor {
   DType dtype = DType::f32;

@@ -9,13 +9,6 @@
 namespace weft::testing {
 namespace {
 
-/// What one term of a sum may be off because of the precision asked for (kernels/PRECISION.md),
-/// relative to the sum of magnitudes.
-Real precision_error(Precision precision, DType dtype) {
-  if (dtype == DType::f64 || precision == Precision::highest) return 0;
-  return precision == Precision::high ? 3 * 0x1p-16L : 0x1p-7L;
-}
-
 Tensor magnitudes(const Tensor& t) {
   Tensor m = t.to(DType::f64).clone();
   for (std::int64_t i = 0; i < m.numel(); ++i) m.mutable_data<double>()[i] = std::fabs(t.at(i));

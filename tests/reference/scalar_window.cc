@@ -19,7 +19,10 @@ ConvOptions options_of(const Attributes& a) {
 /// Sums of products, collected in any order.
 class Sums {
  public:
-  explicit Sums(NumberTensor& out) : out_(out), terms_(out.elements.size()) {}
+  explicit Sums(NumberTensor& out, Precision precision = Precision::highest)
+      : out_(out),
+        terms_(out.elements.size()),
+        error_(4 * epsilon(out.dtype) + precision_error(precision, out.dtype)) {}
   void add(std::int64_t at, const Number& a, const Number& b) {
     terms_[static_cast<std::size_t>(at)].push_back(number_of(a.value * b.value));
   }
@@ -29,17 +32,18 @@ class Sums {
       // The products round too.
       Real magnitude = 0;
       for (const Number& n : terms_[i]) magnitude += std::fabs(n.value);
-      out_.elements[i].error += 4 * epsilon(out_.dtype) * magnitude;
+      out_.elements[i].error += error_ * magnitude;
     }
   }
 
  private:
   NumberTensor& out_;
   std::vector<std::vector<Number>> terms_;
+  Real error_;  // of a product
 };
 
 void conv2d(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  Sums sums(out[0]);
+  Sums sums(out[0], call.precision);
   for_conv_terms(call.in[0].sizes(), call.in[1].sizes(), out[0].sizes, options_of(call.attributes),
                  [&](std::int64_t x, std::int64_t w, std::int64_t y) {
                    sums.add(y, element(call.in[0], x), element(call.in[1], w));
@@ -48,7 +52,7 @@ void conv2d(const ScalarCall& call, std::vector<NumberTensor>& out) {
 }
 
 void conv2d_input_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  Sums sums(out[0]);
+  Sums sums(out[0], call.precision);
   for_conv_terms(out[0].sizes, call.in[1].sizes(), call.in[0].sizes(), options_of(call.attributes),
                  [&](std::int64_t x, std::int64_t w, std::int64_t y) {
                    sums.add(x, element(call.in[0], y), element(call.in[1], w));
@@ -57,7 +61,7 @@ void conv2d_input_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
 }
 
 void conv2d_weight_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  Sums sums(out[0]);
+  Sums sums(out[0], call.precision);
   for_conv_terms(call.in[1].sizes(), out[0].sizes, call.in[0].sizes(), options_of(call.attributes),
                  [&](std::int64_t x, std::int64_t w, std::int64_t y) {
                    sums.add(w, element(call.in[0], y), element(call.in[1], x));

@@ -1,0 +1,199 @@
+// Index ops and sorting beside their scalar models: random shapes, axes and indices, forward and
+// backward; duplicates, nothing, and integers that are out of range.
+#include <boost/test/unit_test.hpp>
+#include <limits>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions.h"
+#include "weft/tests/ops/twin.h"
+#include "weft/tests/reference/evaluate_graph.h"
+
+namespace weft::testing {
+namespace {
+
+const std::vector<DType> kNumbers = {DType::f32, DType::f64, DType::i64,
+                                     DType::i32, DType::i8,  DType::u8};
+const std::vector<DType> kAll = {DType::f32, DType::f64, DType::bf16, DType::f16,    DType::i64,
+                                 DType::i32, DType::i8,  DType::u8,   DType::boolean};
+
+/// Small whole numbers, which every dtype holds: sums of them are exact.
+Tensor numbers(Choices& c, Sizes sizes, DType dtype) {
+  return c.indices(std::move(sizes), 7).to(dtype);
+}
+
+struct Places {
+  Sizes x;
+  std::int64_t axis = 0;
+  std::int64_t length() const { return x[static_cast<std::size_t>(axis)]; }
+};
+
+/// A shape and one of its axes; sizes of 0, 1, and about a block of columns.
+Places random_places(Choices& c) {
+  for (;;) {
+    Places p;
+    const std::int64_t rank = c.within(1, 4);
+    for (std::int64_t i = 0; i < rank; ++i) p.x.push_back(c.one_of({0, 1, 2, 3, 5, 17, 64, 65}));
+    p.axis = c.within(0, rank - 1);
+    if (num_elements(p.x) <= 5000) return p;
+  }
+}
+
+/// Sizes of what is taken from `p` by indices of `index`.
+Sizes taken(const Places& p, const Sizes& index) {
+  Sizes sizes(p.x.begin(), p.x.begin() + p.axis);
+  sizes.insert(sizes.end(), index.begin(), index.end());
+  sizes.insert(sizes.end(), p.x.begin() + p.axis + 1, p.x.end());
+  return sizes;
+}
+
+Sizes random_index_sizes(Choices& c, std::int64_t bound) {
+  Sizes sizes;
+  for (std::int64_t rank = c.within(0, 2); rank > 0; --rank) sizes.push_back(c.within(0, 6));
+  if (bound == 0 && num_elements(sizes) > 0) sizes = {0};
+  return sizes;
+}
+
+Attributes along(std::int64_t axis) { return {{"axis", axis}}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(index_twin)
+
+BOOST_AUTO_TEST_CASE(random_takes_and_adds_agree_with_their_scalar_models) {
+  for_random_cases(80, 7000, [](Choices& c) {
+    const Places p = random_places(c);
+    const Tensor index = c.indices(random_index_sizes(c, p.length()), p.length());
+    check_twin("take", {numbers(c, p.x, c.one_of(kAll)), index}, along(p.axis));
+    const DType dtype = c.one_of(kNumbers);
+    const Tensor src = numbers(c, taken(p, index.sizes()), dtype);
+    check_twin("index_add", {numbers(c, p.x, dtype), index, src}, along(p.axis));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_agree_with_their_scalar_models) {
+  for_random_cases(80, 7500, [](Choices& c) {
+    const Places p = random_places(c);
+    Sizes sizes = p.x;
+    sizes[static_cast<std::size_t>(p.axis)] = p.length() == 0 ? 0 : c.within(0, 9);
+    const Tensor index = c.indices(sizes, p.length());
+    check_twin("take_along_axis", {numbers(c, p.x, c.one_of(kAll)), index}, along(p.axis));
+    const DType dtype = c.one_of(kNumbers);
+    check_twin("scatter_add", {numbers(c, p.x, dtype), index, numbers(c, sizes, dtype)},
+               along(p.axis));
+  });
+}
+
+// Enough indices for the work to be cut into ranges of rows and blocks of columns.
+BOOST_AUTO_TEST_CASE(many_indices_agree_with_the_scalar_models) {
+  Choices c(7900);
+  for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{
+           {{100}, 40000}, {{2, 33, 3}, 9000}, {{1, 20, 130}, 400}, {{0, 20, 3}, 70000}}) {
+    Places p{x, x.size() == 1 ? 0 : 1};
+    const Tensor index = c.indices({count}, p.length());
+    for (const DType dtype : {DType::f32, DType::u8}) {
+      check_twin("take", {numbers(c, x, dtype), index}, along(p.axis));
+      check_twin("index_add", {numbers(c, x, dtype), index, numbers(c, taken(p, {count}), dtype)},
+                 along(p.axis));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_agree_with_their_scalar_models) {
+  for_random_cases(60, 8000, [](Choices& c) {
+    const std::int64_t classes = c.within(0, 9);
+    check_twin("one_hot", {c.indices(random_index_sizes(c, classes), classes)},
+               {{"classes", Dim(classes)}, {"dtype", c.one_of(kAll)}});
+    const Sizes x = random_places(c).x;
+    Sizes block;
+    std::vector<std::int64_t> start;
+    for (const std::int64_t size : x) {
+      block.push_back(c.within(0, size));
+      start.push_back(c.within(0, size - block.back()));
+    }
+    Tensor at = Tensor::of<std::int64_t>({static_cast<std::int64_t>(x.size())}, start);
+    if (c.chance(0.5)) at = at.to(DType::i32);
+    const DType dtype = c.one_of(kAll);
+    const Tensor whole = numbers(c, x, dtype);
+    check_twin("dynamic_slice", {whole, at}, {{"sizes", Shape(block)}});
+    check_twin("dynamic_update_slice", {whole, numbers(c, block, dtype), at}, {});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_sorts_agree_with_their_scalar_models) {
+  for_random_cases(60, 8500, [](Choices& c) {
+    const Places p = random_places(c);
+    const DType dtype = c.one_of(kNumbers);
+    Tensor x = c.chance(0.5) ? numbers(c, p.x, dtype) : c.uniform(p.x).to(dtype);
+    if (dtype == DType::f32 && x.numel() > 0 && c.chance(0.5)) {
+      const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 0.0f, 1e-44f};
+      for (const float value : odd) x.mutable_data<float>()[c.within(0, x.numel() - 1)] = value;
+    }
+    check_twin("sort", {x}, {{"axis", p.axis}, {"descending", c.chance(0.5)}});
+    check_twin("topk", {x},
+               {{"k", c.within(0, p.length())}, {"axis", p.axis}, {"largest", c.chance(0.5)}});
+  });
+}
+
+// The functions take axes from the right too; gradients are those of the scalar models.
+BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) {
+  for (std::uint64_t seed = 9000; seed < 9060; ++seed) {
+    Choices c(seed);
+    const Places p = random_places(c);
+    const int axis = static_cast<int>(p.axis - (c.chance(0.5) ? 0 : std::ssize(p.x)));
+    const bool whole_rows = c.chance(0.5);
+    Sizes index_sizes;
+    if (whole_rows) {
+      index_sizes = random_index_sizes(c, p.length());
+    } else {
+      index_sizes = p.x;
+      index_sizes[static_cast<std::size_t>(p.axis)] = p.length() == 0 ? 0 : c.within(0, 5);
+    }
+    const Tensor index = c.indices(index_sizes, p.length());
+    const Tensor x = c.uniform(p.x, DType::f64);
+    BOOST_TEST_CONTEXT("seed " << seed << " axis " << axis << " of " << to_string(p.x) << " at "
+                               << index.type_str()) {
+      Graph g;
+      const Value vx = g.input("x", ValueType{DType::f64, Shape(p.x)});
+      const Value vi = g.input("index", ValueType{index.dtype(), Shape(index.sizes())});
+      const Value out = whole_rows ? take(vx, vi, axis) : take_along_axis(vx, vi, axis);
+      const Tensor weights = c.uniform(out.shape().constant(), DType::f64);
+      const Value w = g.input("w", ValueType{DType::f64, out.shape()});
+      const Value dx = gradient(sum(out * w), vx);
+      const auto got = evaluate_graph({out, dx}, {{vx, x}, {vi, index}, {w, weights}});
+      const auto want = scalar_outputs(builtin_ops()->at(whole_rows ? "take" : "take_along_axis"),
+                                       {x, index}, along(p.axis));
+      BOOST_TEST(difference(got[0], want[0]).value_or("") == "");
+      const auto want_dx =
+          scalar_outputs(builtin_ops()->at(whole_rows ? "index_add" : "scatter_add"),
+                         {Tensor::zeros(DType::f64, p.x), index, weights}, along(p.axis));
+      BOOST_TEST(difference(got[1], want_dx[0]).value_or("") == "");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(integers_out_of_range_are_data_errors_however_large) {
+  const Tensor x = Tensor::zeros(DType::f32, {3, 4});
+  const auto refused = [](std::string_view op, const std::vector<Tensor>& in, const Attributes& a) {
+    BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at(op), in, a), DataError);
+    BOOST_CHECK_THROW(scalar_outputs(builtin_ops()->at(op), in, a), DataError);
+  };
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t bad : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{1} << 32,
+                                 std::int64_t{1} << 61, kMost, -kMost - 1}) {
+    const Tensor one = Tensor::of<std::int64_t>({1}, {bad});
+    const Tensor row = Tensor::of<std::int64_t>({1, 4}, {0, 1, bad, 2});
+    const Tensor src = Tensor::zeros(DType::f32, {1, 4});
+    refused("take", {x, one}, along(0));
+    refused("index_add", {x, one, src}, along(0));
+    refused("take_along_axis", {x, row}, along(0));
+    refused("scatter_add", {x, row, src}, along(0));
+    refused("one_hot", {one}, {{"classes", Dim(3)}});
+    const Tensor start = Tensor::of<std::int64_t>({2}, {bad, 0});
+    refused("dynamic_slice", {x, start}, {{"sizes", Shape{1, 2}}});
+    refused("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), start}, {});
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing

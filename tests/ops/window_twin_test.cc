@@ -1,0 +1,139 @@
+// Convolutions and pools beside their scalar models: random kernels, strides, paddings, dilations
+// and groups, forward and backward.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/ops/kernels/split_table.h"
+#include "weft/tests/ops/twin.h"
+
+namespace weft::testing {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+std::int64_t positions(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                       std::int64_t padding, std::int64_t dilation) {
+  const std::int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
+  return room < 0 ? -1 : room / stride + 1;
+}
+
+struct ConvUse {
+  Sizes x, w, out;
+  Attributes attributes;
+};
+
+ConvUse random_conv(Choices& c) {
+  for (;;) {
+    const std::int64_t groups = c.one_of({1, 1, 2, 3}), in = c.one_of({0, 1, 1, 2, 5, 9}),
+                       outs = c.one_of({0, 1, 2, 3, 7});
+    ConvUse use;
+    Ints stride, padding, dilation;
+    use.x = {c.one_of({0, 1, 1, 2}), in * groups};
+    use.w = {outs * groups, in};
+    use.out = {use.x[0], use.w[0]};
+    for (int axis = 0; axis < 2; ++axis) {
+      const std::int64_t size = c.one_of({0, 1, 2, 3, 5, 8, 13, 20}), kernel = c.within(1, 4);
+      stride.push_back(c.within(1, 4));
+      padding.push_back(c.one_of({0, 0, 1, 2, 5}));
+      dilation.push_back(c.one_of({1, 1, 2, 3}));
+      use.x.push_back(size);
+      use.w.push_back(kernel);
+      use.out.push_back(positions(size, kernel, stride.back(), padding.back(), dilation.back()));
+    }
+    if (use.out[2] < 1 || use.out[3] < 1) continue;
+    if (num_elements(use.out) * in * use.w[2] * use.w[3] > 100000) continue;
+    use.attributes = {
+        {"stride", stride}, {"padding", padding}, {"dilation", dilation}, {"groups", groups}};
+    return use;
+  }
+}
+
+void check_conv(Choices& c, const ConvUse& use, DType dtype, Precision precision) {
+  const Tensor x = c.uniform(use.x, dtype), w = c.uniform(use.w, dtype),
+               g = c.uniform(use.out, dtype);
+  check_twin("conv2d", {x, w}, use.attributes, precision);
+  Attributes with_size = use.attributes, with_kernel = use.attributes;
+  with_size.set("height", Dim(use.x[2]));
+  with_size.set("width", Dim(use.x[3]));
+  check_twin("conv2d_input_grad", {g, w}, with_size, precision);
+  with_kernel.set("kernel", Ints{use.w[2], use.w[3]});
+  check_twin("conv2d_weight_grad", {g, x}, with_kernel, precision);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(window_twin)
+
+BOOST_AUTO_TEST_CASE(random_convolutions_agree_with_their_scalar_models) {
+  for_random_cases(40, 5000, [](Choices& c) {
+    check_conv(c, random_conv(c), c.chance(0.5) ? DType::f32 : DType::f64, Precision::highest);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_convolutions_on_an_emulated_matrix_unit_agree_at_every_precision) {
+  const kernels::ForcedSplitUnit forced(kernels::Bf16Unit::emulated_amx);
+  for (std::uint64_t seed = 5500; seed < 5530; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      Choices c(seed);
+      const std::vector<Precision> all = {Precision::highest, Precision::high, Precision::medium};
+      check_conv(c, random_conv(c), DType::f32, c.one_of(all));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
+  for_random_cases(60, 6000, [](Choices& c) {
+    for (;;) {
+      Sizes x = {c.one_of({0, 1, 2}), c.one_of({0, 1, 3})}, out = x;
+      Ints kernel, stride, padding;
+      for (int axis = 0; axis < 2; ++axis) {
+        x.push_back(c.one_of({0, 1, 2, 3, 5, 8, 13}));
+        kernel.push_back(c.within(1, 5));
+        stride.push_back(c.within(1, 4));
+        padding.push_back(c.within(0, kernel.back() / 2));
+        out.push_back(positions(x.back(), kernel.back(), stride.back(), padding.back(), 1));
+      }
+      if (out[2] < 1 || out[3] < 1) continue;
+      const DType dtype = c.chance(0.5) ? DType::f32 : DType::f64;
+      Attributes a{{"kernel", kernel}, {"stride", stride}, {"padding", padding}};
+      Tensor image = c.uniform(x, dtype);
+      check_twin("avg_pool2d", {image}, a);
+      if (x[2] > 0 && x[3] > 0) {
+        // Ties, so that the first of equals matters.
+        if (c.chance(0.5)) image = sample_indices(x, 6, 3).to(dtype);
+        check_twin("max_pool2d", {image}, a);
+      }
+      a.set("height", Dim(x[2]));
+      a.set("width", Dim(x[3]));
+      check_twin("avg_pool2d_grad", {c.uniform(out, dtype)}, a);
+      return;
+    }
+  });
+}
+
+// Strides, paddings and dilations as large as they may be: nothing overflows.
+BOOST_AUTO_TEST_CASE(huge_windows_have_their_one_place_or_are_refused) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  Choices c(7);
+  const Tensor x = c.uniform({1, 1, 3, 2}), w = c.uniform({1, 1, 1, 2});
+  const Attributes far{{"stride", Ints{kMost, kMost}}};
+  check_twin("conv2d", {x, w}, far);
+  const Attributes padded{{"stride", Ints{kMost, kMost}}, {"padding", Ints{kMost, 0}}};
+  check_twin("conv2d", {x, w}, padded);
+  const Attributes spread{{"stride", Ints{1, 1}}, {"dilation", Ints{1, kMost}}};
+  BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at("conv2d"), {x, w}, spread), ShapeError);
+  for (const char* name : {"stride", "padding", "dilation"}) {
+    for (const std::int64_t value :
+         {kMost + 1, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
+      BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at("conv2d"), {x, w}, {{name, Ints{1, value}}}),
+                        ArgumentError);
+    }
+  }
+  // Room for some 2^29 positions of nothing.
+  const Tensor none = Tensor::zeros(DType::f32, {0, 1, 3, 2});
+  BOOST_TEST(evaluate_op(builtin_ops()->at("conv2d"), {none, w}, {{"padding", Ints{1 << 28, 0}}})[0]
+                 .numel() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing
