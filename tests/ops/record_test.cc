@@ -1,7 +1,6 @@
 // Promises that every op record must keep: generated from the records themselves.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 #include "weft/autodiff/rule.h"
@@ -9,14 +8,14 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/split_table.h"
 #include "weft/ops/op.h"
+#include "weft/tests/kit/op_execution.h"
 #include "weft/tests/kit/simd_targets.h"
 
 namespace weft {
 namespace {
 
-bool has_kernel(const OpRecord& op) {
-  return !op.has(Trait::leaf) && !op.has(Trait::alias) && !op.has(Trait::call);
-}
+using testing::has_kernel;
+using testing::OpExecution;
 
 // Functions of random keys and of anything with a hard step differ between f32 and f64 by design.
 bool comparable_across_dtypes(const OpRecord& op) {
@@ -48,46 +47,6 @@ double largest(const Tensor& t) {
   }
   return m;
 }
-
-// One run of a kernel with everything in the test's hands.
-struct Execution {
-  KernelRequest request;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  std::vector<Tensor> results;
-  Kernel kernel;
-
-  Execution(const OpRecord& op, const OpSample& sample, const std::vector<Tensor>& like,
-            const std::function<bool(std::size_t)>& wanted) {
-    request.attributes = op.complete(sample.attributes);
-    for (const Tensor& t : sample.inputs) {
-      request.inputs.push_back({t.dtype(), t.sizes(), t.defined()});
-      inputs.push_back(t.defined() ? t.raw() : nullptr);
-    }
-    for (std::size_t o = 0; o < like.size(); ++o) {
-      request.outputs.push_back({like[o].dtype(), like[o].sizes(), wanted(o)});
-      results.push_back(Tensor::empty(like[o].dtype(), like[o].sizes()));
-      outputs.push_back(wanted(o) ? results.back().mutable_raw() : nullptr);
-    }
-    kernel = op.kernel(request);
-  }
-
-  // Last chunks first, over dirty scratch: kernels count neither on order nor on zeros.
-  void execute() {
-    const auto scratch = Buffer::allocate(kernel.shared_scratch);
-    const auto slot = Buffer::allocate(kernel.slot_scratch);
-    std::memset(scratch->data(), 0xA5, scratch->bytes());
-    const KernelRun run{inputs.data(), outputs.data(), scratch->data(), slot->data()};
-    for (const Phase& phase : kernel.phases) {
-      for (std::int64_t c = phase.chunks; c-- > 0;) {
-        std::memset(slot->data(), 0x5A, slot->bytes());
-        phase.body(run, c);
-      }
-    }
-  }
-};
-
-bool always(std::size_t) { return true; }
 
 BOOST_AUTO_TEST_SUITE(records)
 
@@ -196,12 +155,9 @@ BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
           continue;
         }
         BOOST_TEST_CONTEXT("op " << op->name << " output " << output << " over input " << input) {
-          Execution run(*op, sample, expected, always);
-          Tensor shared = source.clone();
-          run.inputs[in] = shared.raw();
-          run.outputs[out] = shared.mutable_raw();
+          OpExecution run(*op, sample, expected, {.inplace = std::pair(output, input)});
           run.execute();
-          BOOST_TEST((std::memcmp(shared.raw(), expected[out].raw(), expected[out].bytes()) == 0));
+          BOOST_TEST(bitwise_equal(run.results()[out], expected[out]));
         }
       }
     }
@@ -215,10 +171,10 @@ BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
     for (const OpSample& sample : op->samples()) {
       BOOST_TEST_CONTEXT("op " << op->name) {
         const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
-        Execution run(*op, sample, expected, always);
+        OpExecution run(*op, sample, expected);
         run.execute();
         for (std::size_t o = 0; o < expected.size(); ++o) {
-          BOOST_TEST(bitwise_equal(run.results[o], expected[o]), "output " << o);
+          BOOST_TEST(bitwise_equal(run.results()[o], expected[o]), "output " << o);
         }
       }
     }
@@ -237,10 +193,10 @@ BOOST_AUTO_TEST_CASE(dead_outputs_change_nothing) {
           return which < expected.size() ? o == which : o != which - expected.size();
         };
         BOOST_TEST_CONTEXT("op " << op->name << " variant " << which) {
-          Execution run(*op, sample, expected, wanted);
+          OpExecution run(*op, sample, expected, {.wanted = wanted});
           run.execute();
           for (std::size_t o = 0; o < expected.size(); ++o) {
-            if (wanted(o)) BOOST_TEST(bitwise_equal(run.results[o], expected[o]), "output " << o);
+            if (wanted(o)) BOOST_TEST(bitwise_equal(run.results()[o], expected[o]), "output " << o);
           }
         }
       }

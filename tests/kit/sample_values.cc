@@ -1,0 +1,167 @@
+#include "weft/tests/kit/sample_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace weft::testing {
+namespace {
+
+struct Range {
+  double low = -1.5, high = 1.5;
+};
+
+// The range of a tensor's finite elements, or the usual one where it has none.
+Range range_of(const Tensor& t) {
+  Range range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (std::int64_t i = 0; t.defined() && i < t.numel(); ++i) {
+    if (!std::isfinite(t.at(i))) continue;
+    range.low = std::min(range.low, t.at(i));
+    range.high = std::max(range.high, t.at(i));
+  }
+  return range.low <= range.high ? range : Range{};
+}
+
+double special_float(Draw& draw) {
+  using Limits = std::numeric_limits<float>;
+  static constexpr double kSpecial[] = {Limits::quiet_NaN(),
+                                        Limits::infinity(),
+                                        -Limits::infinity(),
+                                        0.0,
+                                        -0.0,
+                                        Limits::denorm_min(),
+                                        -3 * Limits::denorm_min(),
+                                        Limits::min(),
+                                        Limits::max(),
+                                        -Limits::max(),
+                                        1.0,
+                                        -1.0,
+                                        65504.0,
+                                        65520.0,
+                                        0.5,
+                                        2147483648.0,
+                                        -9223372036854775808.0,
+                                        88.8,
+                                        -104.0};
+  return draw.pick(kSpecial);
+}
+
+Tensor floats(DType dtype, const Sizes& sizes, Range range, Draw& draw, Values values) {
+  Tensor t = Tensor::empty(DType::f64, sizes);
+  double* const to = t.mutable_data<double>();
+  const std::int64_t n = t.numel();
+  if (values == Values::spread) {
+    // The middles of n equal parts, shuffled and moved a little.
+    const double step =
+        (range.high - range.low) / static_cast<double>(std::max<std::int64_t>(n, 1));
+    for (std::int64_t i = 0; i < n; ++i) {
+      to[i] = range.low + step * (static_cast<double>(i) + 0.3 + 0.4 * draw.unit());
+    }
+    for (std::int64_t i = n; i > 1; --i) std::swap(to[i - 1], to[draw.below(i)]);
+  } else {
+    const std::int64_t period = values == Values::wild ? draw.pick(std::array{1, 2, 5, 30, 30}) : 0;
+    const bool all_special = period == 1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool special = all_special || (period > 0 && draw.below(period) == 0);
+      to[i] = special ? special_float(draw) : range.low + (range.high - range.low) * draw.unit();
+    }
+  }
+  return t.to(dtype);
+}
+
+template <class T>
+std::int64_t extreme(std::int64_t bound, Draw& draw) {
+  using Limits = std::numeric_limits<T>;
+  const std::int64_t choices[] = {
+      Limits::max(),     Limits::min(),     -1,     bound, bound + 1, Limits::max() - 1,
+      Limits::min() + 1, Limits::max() / 2, -bound, 0};
+  return draw.pick(choices);
+}
+
+// Integers of [0, bound), or of the whole range where no index is meant.
+Tensor integers(DType dtype, const Sizes& sizes, std::int64_t bound, bool wild, Draw& draw) {
+  Tensor t = Tensor::empty(dtype, sizes);
+  const int extremes = wild ? (draw.one_in(2) ? 2 : 16) : 0;
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>) {
+      for (std::int64_t i = 0; i < t.numel(); ++i) t.mutable_data<bool>()[i] = draw.one_in(2);
+    } else if constexpr (std::is_integral_v<T>) {
+      for (std::int64_t i = 0; i < t.numel(); ++i) {
+        const std::int64_t value = draw.one_in(extremes)
+                                       ? extreme<T>(bound, draw)
+                                       : draw.below(std::max<std::int64_t>(bound, 1));
+        t.mutable_data<T>()[i] = static_cast<T>(value);
+      }
+    }
+  });
+  return t;
+}
+
+// All sizes that occur: bounds that indices may have.
+std::vector<std::int64_t> sizes_of(const OpSample& sample) {
+  std::vector<std::int64_t> all = {1, 2, 3};
+  for (const Tensor& t : sample.inputs) {
+    if (t.defined()) all.insert(all.end(), t.sizes().begin(), t.sizes().end());
+  }
+  for (const auto& [name, value] : sample.attributes) {
+    if (const auto* d = std::get_if<Dim>(&value)) all.push_back(d->constant());
+  }
+  return all;
+}
+
+// Whether the op's check of the data takes the sample's integers.
+bool passes_check(const OpRecord& op, const OpSample& sample) {
+  if (op.kernel == nullptr || !is_legal(op, sample)) return true;
+  try {
+    KernelRequest request;
+    request.attributes = op.complete(sample.attributes);
+    std::vector<const void*> inputs;
+    for (const Tensor& t : sample.inputs) {
+      request.inputs.push_back(t.defined() ? OperandSpec{t.dtype(), t.sizes(), true}
+                                           : OperandSpec{DType::f32, {}, false});
+      inputs.push_back(t.defined() ? t.raw() : nullptr);
+    }
+    const std::vector<ValueType> types = output_types(op, sample);
+    for (const ValueType& type : types) {
+      request.outputs.push_back({type.dtype, type.shape.constant(), true});
+    }
+    const std::vector<void*> outputs(types.size(), nullptr);
+    const Kernel kernel = op.kernel(request);
+    if (kernel.check) kernel.check({inputs.data(), outputs.data()});
+    return true;
+  } catch (const DataError&) {
+    return false;
+  } catch (const Error&) {
+    return true;  // another error, which no integers mend
+  }
+}
+
+}  // namespace
+
+void draw_values(const OpRecord& op, const OpSample& original, OpSample& sample, Draw& draw,
+                 Values values) {
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    Tensor& t = sample.inputs[i];
+    if (!t.defined() || !is_floating(t.dtype())) continue;
+    const Range range = i < original.inputs.size() ? range_of(original.inputs[i]) : Range{};
+    t = floats(t.dtype(), t.sizes(), range, draw, values);
+  }
+  const auto draw_integers = [&](bool wild, int attempt) {
+    const auto bounds = sizes_of(sample);
+    for (Tensor& t : sample.inputs) {
+      if (!t.defined() || is_floating(t.dtype())) continue;
+      std::int64_t bound = attempt < 4 ? draw.pick(bounds) : attempt == 4 ? 2 : 1;
+      if (wild && draw.one_in(4)) bound = std::numeric_limits<std::int8_t>::max();
+      t = integers(t.dtype(), t.sizes(), bound, wild, draw);
+    }
+  };
+  if (values == Values::wild && draw.one_in(4)) return draw_integers(true, 0);
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    draw_integers(false, attempt);
+    if (passes_check(op, sample)) return;
+  }
+}
+
+}  // namespace weft::testing
