@@ -139,14 +139,11 @@ BOOST_AUTO_TEST_CASE(random_uses_of_several_blocks_agree_with_the_scalar_model) 
 
 BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scalar_model) {
   const kernels::ForcedSplitUnit forced(kernels::Bf16Unit::emulated_amx);
-  for (std::uint64_t seed = 3000; seed < 3030; ++seed) {
-    BOOST_TEST_CONTEXT("seed " << seed) {
-      Choices c(seed);
-      const AttentionUse use = random_use(c, false);
-      BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes))
-      check_attention(use.in, use.attributes, 2e-5);
-    }
-  }
+  for_random_seeds(30, 3000, [](Choices& c) {
+    const AttentionUse use = random_use(c, false);
+    BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes))
+    check_attention(use.in, use.attributes, 2e-5);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches) {

@@ -10,10 +10,10 @@
 namespace weft::testing {
 
 /// As evaluate_op(), with the kernel made for `precision`, the last chunks first and over dirty
-/// scratch.
+/// scratch. Input `kept` (if any) is a weight, of which the kernel may ask for a packed copy.
 inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
                                        const std::vector<Tensor>& inputs,
-                                       const Attributes& attributes) {
+                                       const Attributes& attributes, int kept = -1) {
   const OpRecord& op = builtin_ops()->at(name);
   KernelRequest request;
   request.attributes = op.complete(attributes).evaluate(Bindings{});
@@ -26,6 +26,7 @@ inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view nam
     in.push_back(present ? inputs[i].raw() : nullptr);
     request.inputs.push_back(present ? OperandSpec{inputs[i].dtype(), inputs[i].sizes()}
                                      : OperandSpec{DType::f32, {}, false});
+    request.inputs.back().kept = static_cast<int>(i) == kept;
     if (!present) continue;
     types[i] = {inputs[i].dtype(), Shape(inputs[i].sizes())};
     pointers[i] = &types[i];
@@ -42,10 +43,17 @@ inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view nam
   const auto shared = Buffer::allocate(kernel.shared_scratch);
   const auto slot = Buffer::allocate(kernel.slot_scratch);
   std::memset(shared->data(), 0xA5, shared->bytes());
+  const auto packed = Buffer::allocate(kernel.packed ? kernel.packed->bytes : 0);
+  std::memset(packed->data(), 0xA5, packed->bytes());
+  for (std::int64_t chunk = kernel.packed ? kernel.packed->chunks : 0; chunk-- > 0;) {
+    kernel.packed->pack(in[kernel.packed->input], packed->data(), chunk);
+  }
   for (const Phase& phase : kernel.phases) {
     for (std::int64_t chunk = phase.chunks; chunk-- > 0;) {
       std::memset(slot->data(), 0x5A, slot->bytes());
-      phase.body({in.data(), out.data(), shared->data(), slot->data()}, chunk);
+      phase.body({in.data(), out.data(), shared->data(), slot->data(),
+                  kernel.packed ? packed->data() : nullptr},
+                 chunk);
     }
   }
   return results;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <string_view>
@@ -101,17 +102,29 @@ inline void check_twin(std::string_view name, const std::vector<Tensor>& inputs,
   }
 }
 
-/// Runs `body(choices)` `cases` times on every SIMD target, each time with other choices; a failure
-/// says which.
+/// Calls `body(choices)` `cases` times, each time with other choices, as many times over as the
+/// environment's WEFT_TWIN_ROUNDS says (1); a failure says the seed.
 template <class Body>
-void for_random_cases(int cases, std::uint64_t seed, Body body) {
-  for_each_simd_target([&](const char* target) {
-    for (int i = 0; i < cases; ++i, ++seed) {
-      BOOST_TEST_CONTEXT("seed " << seed << " on " << target) {
+void for_random_seeds(int cases, std::uint64_t first, Body body) {
+  const char* const text = std::getenv("WEFT_TWIN_ROUNDS");
+  const std::uint64_t rounds = text == nullptr ? 1 : std::stoull(text);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (int i = 0; i < cases; ++i) {
+      const std::uint64_t seed = first + static_cast<std::uint64_t>(i) + (round << 32);
+      BOOST_TEST_CONTEXT("seed " << seed) {
         Choices choices(seed);
         body(choices);
       }
     }
+  }
+}
+
+/// The same on every SIMD target, which have seeds of their own.
+template <class Body>
+void for_random_cases(int cases, std::uint64_t first, Body body) {
+  for_each_simd_target([&](const char* target) {
+    BOOST_TEST_CONTEXT(target) { for_random_seeds(cases, first, body); }
+    first += static_cast<std::uint64_t>(cases);
   });
 }
 

@@ -1,0 +1,157 @@
+// Matrix products beside their scalar models: every layout, dtype, precision and unit, random batch
+// axes, steps on the result, weights packed before.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/ops/kernels/split_table.h"
+#include "weft/tests/ops/twin.h"
+
+namespace weft::testing {
+namespace {
+
+const std::vector<Precision> kPrecisions = {Precision::highest, Precision::high, Precision::medium};
+
+struct ProductUse {
+  std::vector<Tensor> in;
+  Attributes attributes;
+  Sizes out;  // of the product
+};
+
+/// Batch axes of both operands and of the result: each axis is there, 1, or absent.
+void random_batch(Choices& c, Sizes& a, Sizes& b, Sizes& out) {
+  for (std::int64_t rank = c.one_of({0, 0, 0, 1, 2}); rank > 0; --rank) {
+    const std::int64_t size = c.one_of({0, 1, 2, 2, 3});
+    const bool narrow_a = c.chance(0.25), narrow_b = c.chance(0.25);
+    if (!a.empty() || c.chance(0.8)) a.push_back(narrow_a ? 1 : size);
+    if (!b.empty() || c.chance(0.6)) b.push_back(narrow_b ? 1 : size);
+  }
+  out = broadcast_sizes(a, b);
+}
+
+std::int64_t extent(Choices& c) {
+  return c.one_of({0, 1, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48, 65});
+}
+
+/// Some entries that products must carry through as they are.
+void sprinkle(Choices& c, Tensor& t) {
+  const std::vector<double> odd = {NAN, INFINITY, -INFINITY, 1e-44, 3e38, -0.0, 1e-30};
+  for (std::int64_t k = c.within(1, 3); k > 0 && t.numel() > 0; --k) {
+    const std::int64_t at = c.within(0, t.numel() - 1);
+    if (t.dtype() == DType::f32) t.mutable_data<float>()[at] = static_cast<float>(c.one_of(odd));
+    if (t.dtype() == DType::f64) t.mutable_data<double>()[at] = c.one_of(odd);
+  }
+}
+
+ProductUse random_product(Choices& c, bool may_be_double) {
+  ProductUse use;
+  Sizes a, b;
+  random_batch(c, a, b, use.out);
+  const std::int64_t m = extent(c), n = extent(c), k = c.chance(0.1) ? 300 : extent(c);
+  const bool ta = c.chance(0.5), tb = c.chance(0.5);
+  for (const std::int64_t size : {ta ? k : m, ta ? m : k}) a.push_back(size);
+  for (const std::int64_t size : {tb ? n : k, tb ? k : n}) b.push_back(size);
+  use.out.push_back(m);
+  use.out.push_back(n);
+  const DType wide = may_be_double && c.chance(0.3) ? DType::f64 : DType::f32;
+  const std::vector<DType> types = {wide, wide, wide, DType::bf16, DType::f16};
+  use.in = {c.uniform(a, c.one_of(types)), c.uniform(b, c.one_of(types))};
+  if (c.chance(0.15)) sprinkle(c, use.in[c.chance(0.5) ? 0 : 1]);
+  use.attributes = {{"transpose_a", ta}, {"transpose_b", tb}};
+  return use;
+}
+
+/// An operand of steps on a result of `out`: as it is, one element per column, or one for all.
+Tensor step_operand(Choices& c, const Sizes& out, DType dtype) {
+  switch (c.within(0, 3)) {
+    case 0: return c.uniform(out, dtype);
+    case 1: return c.uniform({out.back()}, dtype);
+    case 2: return c.uniform({1, out.back()}, dtype);
+    default: return c.uniform(c.chance(0.5) ? Sizes{} : Sizes{1}, dtype);
+  }
+}
+
+/// Gives a product steps.
+void add_steps(Choices& c, ProductUse& use) {
+  const bool is_double = use.in[0].dtype() == DType::f64 || use.in[1].dtype() == DType::f64;
+  const DType dtype = is_double ? DType::f64 : DType::f32;
+  const auto operand = [&] { use.in.push_back(step_operand(c, use.out, dtype)); };
+  const char* program = "";
+  switch (c.within(0, 4)) {
+    case 0:
+      operand();
+      program = "%2 = add(%0, %1); %3 = gelu_tanh(%2); return %2, %3";
+      break;
+    case 1:
+      operand(), operand(), operand();
+      program = "%4 = add(%0, %1); %5 = mul(%4, %3); %6 = add(%2, %5); return %6";
+      break;
+    case 2: program = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2"; break;
+    case 3:
+      use.in.push_back(Tensor::of<std::int64_t>({2}, {c.within(0, 1 << 30), 3}));
+      program = "%2 = dropout(%0, %1, rate=0x1p-2, stream=9); return %2";
+      break;
+    default:
+      operand();
+      program = "%2 = mul(%0, %0); %3 = sub(%2, %1); %4 = abs(%3); return %3, %4, %2";
+      break;
+  }
+  use.attributes.set("program", std::string(program));
+}
+
+/// The same bits from a copy of b that was packed before.
+void check_packed(std::string_view name, const ProductUse& use, Precision precision) {
+  BOOST_TEST_CONTEXT("packed: " << use_text(name, use.in, use.attributes)) {
+    const auto want = evaluate_at(precision, name, use.in, use.attributes);
+    const auto got = evaluate_at(precision, name, use.in, use.attributes, /*kept=*/1);
+    for (std::size_t o = 0; o < want.size(); ++o) BOOST_TEST(bitwise_equal(got[o], want[o]));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(matmul_twin)
+
+BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
+  for_random_cases(120, 10000, [](Choices& c) {
+    const ProductUse use = random_product(c, true);
+    check_twin("matmul", use.in, use.attributes);
+    check_packed("matmul", use, Precision::highest);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_products_with_steps_agree_with_the_scalar_model) {
+  for_random_cases(80, 11000, [](Choices& c) {
+    ProductUse use = random_product(c, true);
+    add_steps(c, use);
+    check_twin("matmul_fused", use.in, use.attributes);
+    check_packed("matmul_fused", use, Precision::highest);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_products_on_every_unit_agree_at_every_precision) {
+  using kernels::Bf16Unit;
+  std::uint64_t seed = 12000;
+  for (const auto unit :
+       {std::optional<Bf16Unit>(), std::optional(Bf16Unit::amx), std::optional(Bf16Unit::dot),
+        std::optional(Bf16Unit::emulated_amx), std::optional(Bf16Unit::emulated_dot)}) {
+    if (unit && !kernels::bf16_unit_available(*unit)) continue;
+    const kernels::ForcedSplitUnit forced(unit);
+    BOOST_TEST_CONTEXT((unit ? kernels::bf16_unit_name(*unit) : "multiply-adds")) {
+      for_random_seeds(40, seed += 40, [](Choices& c) {
+        ProductUse use = random_product(c, false);
+        const Precision precision = c.one_of(kPrecisions);
+        const bool steps = c.chance(0.3);
+        if (steps) add_steps(c, use);
+        const char* name = steps ? "matmul_fused" : "matmul";
+        BOOST_TEST_CONTEXT(precision_name(precision)) {
+          check_twin(name, use.in, use.attributes, precision);
+          check_packed(name, use, precision);
+        }
+      });
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft::testing
