@@ -1,6 +1,7 @@
 // Scalar models of elementwise ops, and of tile programs, which are chains of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -140,7 +141,7 @@ bool is_comparison(const std::string& op) {
 }
 
 /// What a change of the operands by their errors does to the result of a step: the step's own
-/// error, and how far the result moves where one operand after the other does.
+/// error, and how far the result moves where one operand after the other does, or all at once.
 Number with_carried_error(const std::vector<Number>& operands, const Number& at, DType result,
                           const std::function<Number(const std::vector<Number>&)>& f) {
   Number out = at;
@@ -170,6 +171,17 @@ Number with_carried_error(const std::vector<Number>& operands, const Number& at,
       const Real distance = std::fabs(there.value - at.value);
       out.error += std::isfinite(distance) ? distance : kAnyValue;
     }
+  }
+  // Errors multiply too: of x * x where x is hardly more than its error.
+  for (std::size_t corner = 0; corner < std::size_t{1} << operands.size(); ++corner) {
+    if (out.error == 0 || !is_floating(result) || operands.size() < 2) break;
+    std::vector<Number> moved = operands;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (operands[k].error == kAnyValue) continue;
+      moved[k].value += (corner >> k & 1) != 0 ? operands[k].error : -operands[k].error;
+    }
+    const Real distance = std::fabs(f(moved).value - at.value);
+    if (!std::isnan(distance)) out.error = std::max(out.error, distance);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // Scalar models of matrix products: plain, fused with elementwise steps, and of quantised weights.
 #include <cmath>
+#include <limits>
 
 #include "weft/core/error.h"
 #include "weft/ops/quantized.h"
@@ -26,9 +27,10 @@ void multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     Number& n = out.elements[static_cast<std::size_t>(i)];
     n = approximate(product.at(i), 4 + 2 * std::sqrt(k), m, out.dtype);
     n.error += precision_error(precision, out.dtype) * m;
-    // A kernel may be more accurate: where bf16 is enough, results of f32 pass too. Terms that
+    // A kernel may be more accurate: where bf16 is enough, results of f32 pass too. Sums that may
     // overflow on the way are not looked at.
-    if (!std::isfinite(n.error)) n.error = kAnyValue;
+    const bool may_overflow = out.dtype == DType::f32 && m > std::numeric_limits<float>::max() / 2;
+    if (!std::isfinite(n.error) || (may_overflow && std::isfinite(n.value))) n.error = kAnyValue;
   }
 }
 
