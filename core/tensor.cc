@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "weft/core/convert.h"
 #include "weft/core/error.h"
 
 namespace weft {
@@ -29,19 +30,6 @@ std::size_t byte_count(DType dtype, const Sizes& sizes) {
 
 template <class T>
 constexpr bool kHalf = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
-
-// Round-to-odd: an inexact double gets its last bit set, so that rounding it again to a short
-// format gives what rounding the integer once would have given.
-double integer_to_double_sticky(std::int64_t v) {
-  std::uint64_t magnitude = static_cast<std::uint64_t>(v);
-  if (v < 0) magnitude = -magnitude;
-  if (magnitude >> 53 != 0) {
-    const bool rest = (magnitude & 0x7ff) != 0;
-    magnitude = (magnitude >> 11 | (rest ? 1u : 0u)) << 11;
-  }
-  const auto d = static_cast<double>(magnitude);
-  return v < 0 ? -d : d;
-}
 
 template <class To>
 To float_to_integer(double x) {
@@ -73,12 +61,7 @@ To convert(From x) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return float_to_integer<To>(static_cast<double>(x));
-  } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
-    // Every integer type fits into 64 signed bits.
-    constexpr std::int64_t kLow = std::numeric_limits<To>::min();
-    constexpr std::int64_t kHigh = std::numeric_limits<To>::max();
-    return static_cast<To>(std::clamp(static_cast<std::int64_t>(x), kLow, kHigh));
-  } else {
+  } else {  // integers wrap around in narrower ones
     return static_cast<To>(x);
   }
 }

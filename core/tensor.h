@@ -139,10 +139,10 @@ class Tensor {
   /// Same data, other sizes with as many elements.
   Tensor reshape(Sizes sizes) const;
   Tensor clone() const;
-  /// A converted copy (the tensor itself where the dtype is the same). Into a shorter float:
-  /// rounded once, to nearest even. Float to integer: truncated towards zero, saturated where out
-  /// of range, NaN gives 0. Integer to integer: saturated. To bool: x != 0 (so NaN gives true);
-  /// bool counts as 0 or 1.
+  /// A converted copy (the tensor itself where the dtype is the same), as op cast makes it. Into a
+  /// shorter float: rounded once, to nearest even. Float to integer: truncated towards zero,
+  /// saturated where out of range, NaN gives 0. Integer to integer: wraps around. To bool: x != 0
+  /// (so NaN gives true); bool counts as 0 or 1.
   Tensor to(DType dtype) const;
 
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }

@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/cast.h"
 
+#include "weft/core/convert.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/cast.cc"
 #include "hwy/foreach_target.h"
@@ -96,7 +98,8 @@ struct Convert<Bool> {
 template <>
 struct Convert<BFloat16> {
   static HWY_INLINE BFloat16 from(float x) { return narrow_bf16(x); }
-  template <class T>  // double and integers: one rounding
+  static HWY_INLINE BFloat16 from(int64_t x) { return to_bfloat16(integer_to_double_sticky(x)); }
+  template <class T>  // double and integers that it holds: one rounding
   static HWY_INLINE BFloat16 from(T x) {
     return to_bfloat16(static_cast<double>(x));
   }
@@ -104,6 +107,7 @@ struct Convert<BFloat16> {
 template <>
 struct Convert<Float16> {
   static HWY_INLINE Float16 from(float x) { return to_float16(x); }
+  static HWY_INLINE Float16 from(int64_t x) { return to_float16(integer_to_double_sticky(x)); }
   template <class T>
   static HWY_INLINE Float16 from(T x) {
     return to_float16(static_cast<double>(x));
@@ -116,7 +120,11 @@ void convert(const RowKernel&, const void* const* in, void* out, int64_t n, int6
   using Output = typename StorageOf<To>::type;
   const Input* HWY_RESTRICT from = elements<Input>(in[0]);
   Output* HWY_RESTRICT to = elements<Output>(out);
-  for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(widen(from[i]));
+  if constexpr (hwy::IsSame<From, Bool>()) {  // files may hold other bytes than 0 and 1
+    for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(static_cast<uint8_t>(from[i] != 0));
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(widen(from[i]));
+  }
 }
 
 template <class T>

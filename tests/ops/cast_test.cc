@@ -117,6 +117,51 @@ BOOST_AUTO_TEST_CASE(floats_narrow_as_core_does) {
   BOOST_TEST(cast(Tensor::scalar(DType::f64, above_tie), DType::bf16).at(0) == 1.0078125);
 }
 
+// Every conversion is one thing, whether a graph makes it or a caller.
+BOOST_AUTO_TEST_CASE(all_pairs_give_the_bits_of_tensor_to) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> integers = {0, 1, -1, kMost, -kMost - 1};
+  for (int bit = 1; bit < 63; ++bit) {
+    const std::int64_t power = std::int64_t{1} << bit, tie = power + power / 256;
+    for (const std::int64_t x : {power - 1, power, power + 1, tie, tie + 1, tie - 1}) {
+      integers.push_back(x);
+      integers.push_back(-x);
+    }
+  }
+  std::vector<double> reals = {NAN,   INFINITY, -INFINITY, -0.0,  5e-324,
+                               1e-45, 1.7e308,  -3.4e38,   65519, 65520};
+  for (const std::int64_t x : integers) {
+    for (const double y : {-0.5, 0.0, 0.5}) reals.push_back(static_cast<double>(x) + y);
+    reals.push_back(static_cast<double>(x) * 0x1p-70);
+  }
+  const auto of_integers =
+      Tensor::of<std::int64_t>({static_cast<std::int64_t>(integers.size())}, integers);
+  const auto of_reals = Tensor::of<double>({static_cast<std::int64_t>(reals.size())}, reals);
+  for_each_simd_target([&](const char* target) {
+    for (const DType from : kAll) {
+      for (const Tensor& source : {of_integers.to(from), of_reals.to(from)}) {
+        for (const DType to : kAll) {
+          const Tensor got = cast(source, to), want = source.to(to);
+          for (std::int64_t i = 0; i < want.numel(); ++i) {
+            const bool both_nan = std::isnan(got.at(i)) && std::isnan(want.at(i));
+            const std::size_t size = dtype_size(to);
+            const auto at = static_cast<std::size_t>(i) * size;
+            BOOST_REQUIRE_MESSAGE(
+                both_nan || std::memcmp(got.raw() + at, want.raw() + at, size) == 0,
+                dtype_name(from) << " to " << dtype_name(to) << " of " << source.at(i) << " on "
+                                 << target << ": " << got.at(i) << " and " << want.at(i));
+          }
+        }
+      }
+    }
+  });
+  // Files may hold bools that are neither 0 nor 1.
+  std::uint8_t bytes[] = {0, 1, 2, 0x80, 255};
+  const Tensor odd = Tensor::borrow(DType::boolean, {5}, bytes);
+  for (const DType to : {DType::f32, DType::i32, DType::u8, DType::bf16})
+    BOOST_TEST(bitwise_equal(cast(odd, to), odd.to(to)));
+}
+
 BOOST_AUTO_TEST_CASE(errors) {
   BOOST_CHECK_EXCEPTION(
       evaluate_op(builtin_ops()->at("cast"), {Tensor::zeros(DType::f32, {1})}), ArgumentError,

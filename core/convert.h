@@ -1,0 +1,21 @@
+// Integers on their way to 16-bit floats.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+/// Round-to-odd: an inexact double gets its last bit set, so that rounding it again to a short
+/// format gives what rounding the integer once would have given.
+inline double integer_to_double_sticky(std::int64_t v) {
+  std::uint64_t magnitude = static_cast<std::uint64_t>(v);
+  if (v < 0) magnitude = -magnitude;
+  if (magnitude >> 53 != 0) {
+    const bool rest = (magnitude & 0x7ff) != 0;
+    magnitude = (magnitude >> 11 | (rest ? 1u : 0u)) << 11;
+  }
+  const auto d = static_cast<double>(magnitude);
+  return v < 0 ? -d : d;
+}
+
+}  // namespace weft
