@@ -39,9 +39,7 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
                                       int first) {
   const TileProgram program = TileProgram::parse(context.attributes().text("program"));
   std::vector<const ValueType*> inputs = {&product};
-  for (int i = first; i < context.input_count(); ++i) {
-    if (context.has(i)) inputs.push_back(&context.input(i));
-  }
+  for (const ValueType* operand : operands_from(context, first)) inputs.push_back(operand);
   const ContextFacts facts(context);
   const std::vector<ValueType> types = infer_values(program, inputs, facts);
   const std::vector<char> whole = whole_inputs(program);

@@ -27,11 +27,8 @@ class ContextFacts : public DimFacts {
 
 std::vector<ValueType> infer_fused(const InferContext& context) {
   const TileProgram program = TileProgram::parse(context.attributes().text("program"));
-  std::vector<const ValueType*> inputs;
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (context.has(i)) inputs.push_back(&context.input(i));
-  }
-  const std::vector<ValueType> types = infer_values(program, inputs, ContextFacts(context));
+  const std::vector<ValueType> types =
+      infer_values(program, operands_from(context, 0), ContextFacts(context));
   std::vector<ValueType> results;
   for (const int v : program.results) results.push_back(types[static_cast<std::size_t>(v)]);
   return results;

@@ -212,6 +212,21 @@ std::vector<char> whole_inputs(const TileProgram& program) {
   return whole;
 }
 
+std::vector<const ValueType*> operands_from(const InferContext& context, int first) {
+  std::vector<const ValueType*> operands;
+  for (int i = first; i < context.input_count(); ++i) {
+    if (!context.has(i)) continue;
+    if (static_cast<int>(operands.size()) < i - first) {
+      throw ArgumentError(fmt::format(
+          "operand {} is missing, but operand {} is given: the inputs of a program have "
+          "no gaps",
+          first + static_cast<int>(operands.size()), i));
+    }
+    operands.push_back(&context.input(i));
+  }
+  return operands;
+}
+
 std::vector<ValueType> infer_values(const TileProgram& program,
                                     const std::vector<const ValueType*>& inputs,
                                     const DimFacts& facts) {

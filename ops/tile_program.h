@@ -46,6 +46,10 @@ bool reads_whole(const OpRecord& op, std::size_t k);
 /// Per input: whether some step reads it as a whole.
 std::vector<char> whole_inputs(const TileProgram& program);
 
+/// The types of the operands from `first` on, which are a program's inputs in order. Throws
+/// ArgumentError where one is missing in front of one that is given.
+std::vector<const ValueType*> operands_from(const InferContext& context, int first);
+
 /// Types of all values of the program, inputs first. Throws ArgumentError where inputs are missing
 /// or too many, where steps differ in shape, or what a step's shape rule throws, with the step in
 /// front.

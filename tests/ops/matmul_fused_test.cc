@@ -61,6 +61,18 @@ BOOST_AUTO_TEST_CASE(every_precision_and_shape_of_tiles) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_gap_between_the_operands_of_steps_is_an_argument_error) {
+  const Tensor x = sample_uniform({3, 3}, 1);
+  const auto gap = [](const ArgumentError& e) {
+    return std::string_view(e.what()).find("is missing, but operand") != std::string_view::npos;
+  };
+  const Attributes steps{{"program", std::string("%2 = add(%0, %1); return %2")}};
+  BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("matmul_fused"), {x, x, {}, x}, steps),
+                        ArgumentError, gap);
+  BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("fused"), {x, {}, x}, steps), ArgumentError,
+                        gap);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace weft::testing
