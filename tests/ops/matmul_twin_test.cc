@@ -3,8 +3,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions.h"
 #include "weft/ops/kernels/split_table.h"
 #include "weft/tests/ops/twin.h"
+#include "weft/tests/reference/elementwise.h"
+#include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
 namespace {
@@ -116,6 +120,56 @@ BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
     const ProductUse use = random_product(c, true);
     check_twin("matmul", use.in, use.attributes);
     check_packed("matmul", use, Precision::highest);
+  });
+}
+
+// Term by term: what a term of the product gives to an element, its cotangent gives back.
+BOOST_AUTO_TEST_CASE(random_gradients_agree_with_sums_over_terms) {
+  for_random_seeds(60, 16000, [](Choices& c) {
+    Sizes a, b, batch;
+    random_batch(c, a, b, batch);
+    const std::int64_t m = c.within(0, 9), n = c.within(0, 9), k = c.within(0, 9);
+    const bool ta = c.chance(0.5), tb = c.chance(0.5);
+    const Sizes batch_a = a, batch_b = b;
+    for (const std::int64_t size : {ta ? k : m, ta ? m : k}) a.push_back(size);
+    for (const std::int64_t size : {tb ? n : k, tb ? k : n}) b.push_back(size);
+    Sizes out = batch;
+    out.push_back(m), out.push_back(n);
+    Graph g;
+    const Value va = g.input("a", ValueType{DType::f64, Shape(a)});
+    const Value vb = g.input("b", ValueType{DType::f64, Shape(b)});
+    const Value vg = g.input("g", ValueType{DType::f64, Shape(out)});
+    const Value product = matmul(va, vb, {.transpose_a = ta, .transpose_b = tb});
+    const auto gradient_values = gradients(sum(product * vg), {va, vb});
+    const Tensor x = c.uniform(a, DType::f64), y = c.uniform(b, DType::f64),
+                 w = c.uniform(out, DType::f64);
+    const auto got =
+        evaluate_graph({gradient_values[0], gradient_values[1]}, {{va, x}, {vb, y}, {vg, w}});
+    std::vector<double> dx(static_cast<std::size_t>(x.numel())),
+        dy(static_cast<std::size_t>(y.numel()));
+    for (std::int64_t p = 0; p < num_elements(batch); ++p) {
+      const std::int64_t pa = broadcast_position(p, batch_a, batch);
+      const std::int64_t pb = broadcast_position(p, batch_b, batch);
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          for (std::int64_t q = 0; q < k; ++q) {
+            const std::int64_t at_a = pa * m * k + (ta ? q * m + i : i * k + q);
+            const std::int64_t at_b = pb * k * n + (tb ? j * k + q : q * n + j);
+            const double cotangent = w.at((p * m + i) * n + j);
+            dx[static_cast<std::size_t>(at_a)] += cotangent * y.at(at_b);
+            dy[static_cast<std::size_t>(at_b)] += cotangent * x.at(at_a);
+          }
+        }
+      }
+    }
+    BOOST_TEST_CONTEXT(to_string(a) << " and " << to_string(b) << ", transposed " << ta << tb) {
+      BOOST_TEST((got[0].sizes() == a));
+      BOOST_TEST((got[1].sizes() == b));
+      for (std::int64_t i = 0; i < x.numel(); ++i)
+        BOOST_REQUIRE_SMALL(got[0].at(i) - dx[static_cast<std::size_t>(i)], 1e-12);
+      for (std::int64_t i = 0; i < y.numel(); ++i)
+        BOOST_REQUIRE_SMALL(got[1].at(i) - dy[static_cast<std::size_t>(i)], 1e-12);
+    }
   });
 }
 
