@@ -1,5 +1,6 @@
 // attention and its gradient in primitives, with whole [B, H, Lq, Lk] tensors: the definition that
 // the blocked kernels must agree with.
+#include <algorithm>
 #include <limits>
 
 #include "weft/graph/decompositions/decomposition.h"
@@ -72,12 +73,19 @@ class Definition {
     const auto also = [&](const Value& condition) {
       seen = seen.defined() ? logical_and(seen, condition) : condition;
     };
+    // Key j is `ahead` of where query i stands, less the query's start. A start and a window may be
+    // as large as integers get: neither is added to the other.
     const Value j = iota(graph_, Shape{queries(), keys()}, 1);
+    const Value ahead = j - iota(graph_, Shape{queries(), keys()}, 0);
+    const Value start = q_start.defined() ? reshape(q_start, Shape{batch(), 1, 1, 1})
+                                          : dim_value(graph_, keys() - queries());
     const std::int64_t window = attributes_.integer("window");
-    if (attributes_.flag("causal")) also(j <= position());
+    // More than every difference of two places. (As Dims: literals are doubles on their way.)
+    const std::int64_t reach = std::min(window, std::int64_t{1} << 62);
+    if (attributes_.flag("causal")) also(ahead <= start);
     if (window > 0) {
-      also(j < position() + window);
-      also(j > position() - window);
+      also(ahead > start - dim_value(graph_, q_start.defined() ? window : reach));
+      also(ahead - dim_value(graph_, reach) < start);
     }
     if (lengths.defined()) also(j < reshape(lengths, Shape{batch(), 1, 1, 1}));
     return seen.defined() ? broadcast_to(seen, pairs()) : seen;
@@ -133,13 +141,6 @@ class Definition {
     const Dim group = exact_div(heads(), kv);
     const Value wide = broadcast_to(unsqueeze(x, 2), Shape{batch(), kv, group, length, width});
     return reshape(wide, Shape{batch(), heads(), length, width});
-  }
-
-  /// p(i): [Lq, 1], or [B, 1, Lq, 1] with q_start.
-  Value position() const {
-    const Value i = iota(graph_, Shape{queries(), Dim(1)}, 0);
-    if (q_start.defined()) return i + reshape(q_start, Shape{batch(), 1, 1, 1});
-    return i + dim_value(graph_, keys() - queries());
   }
 
   /// Index into offset_bias[h]: [Lq, Lk], or [B, Lq, Lk] with q_start.

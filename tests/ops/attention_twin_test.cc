@@ -3,9 +3,12 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
+#include "weft/graph/decompositions/decomposition.h"
+#include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/split_table.h"
 #include "weft/tests/ops/check_attention.h"
 #include "weft/tests/ops/twin.h"
+#include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
 namespace {
@@ -116,6 +119,49 @@ void check_use(const AttentionUse& use) {
   }
 }
 
+/// The outputs of an op's definition in primitives, in double.
+std::vector<Tensor> defined_outputs(std::string_view name, const std::vector<Tensor>& in,
+                                    const Attributes& attributes) {
+  Graph graph;
+  Feed feed;
+  std::vector<Value> inputs;
+  for (const Tensor& t : in) {
+    inputs.emplace_back();
+    if (!t.defined()) continue;
+    inputs.back() =
+        graph.input(fmt::format("in{}", inputs.size()), ValueType{t.dtype(), Shape(t.sizes())});
+    feed[inputs.back()] = t;
+  }
+  const Node& node = graph.apply(builtin_ops()->at(name), inputs, attributes);
+  const auto values = builtin_decompositions().find(name)(node, node.inputs(), graph);
+  std::vector<Tensor> results;
+  for (const Value& v : values) {
+    results.push_back(v.defined() ? evaluate_graph({v}, feed)[0] : Tensor::zeros(DType::f64, {0}));
+  }
+  return results;
+}
+
+void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
+  for (Tensor& t : in) {
+    if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
+  }
+  const auto out = defined_outputs("attention", in, attributes);
+  const Tensor g = sample_uniform(out[0].sizes(), 21).to(DType::f64);
+  const auto r = reference_attention(in, attributes, g);
+  check_close(out[0], r.out, 1e-12, "out");
+  check_close(out[1], r.lse, 1e-12, "lse");
+  std::vector<Tensor> grad_in = {g, out[0], out[1]};
+  grad_in.insert(grad_in.end(), in.begin(), in.end());
+  const auto grads = defined_outputs("attention_grad", grad_in, attributes);
+  check_close(grads[0], r.dq, 1e-12, "dq");
+  check_close(grads[1], r.dk, 1e-12, "dk");
+  check_close(grads[2], r.dv, 1e-12, "dv");
+  check_close(grads[3], r.dbias, 1e-12, "dbias");
+  check_close(grads[4], r.doffset_bias, 1e-12, "doffset_bias");
+  check_close(grads[5], r.drow_bias, 1e-12, "drow_bias");
+  check_close(grads[6], r.dcol_bias, 1e-12, "dcol_bias");
+}
+
 AttentionUse plain(std::int64_t lq, std::int64_t lk) {
   Choices c(5);
   AttentionUse use;
@@ -146,6 +192,16 @@ BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scala
   });
 }
 
+// The definition in primitives, which gradients of gradients go through.
+BOOST_AUTO_TEST_CASE(random_definitions_agree_with_the_scalar_model) {
+  for_random_seeds(60, 3500, [](Choices& c) {
+    const AttentionUse use = random_use(c, false);
+    BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes)) {
+      check_definition(use.in, use.attributes);
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches) {
   for (const std::int64_t lq : {1, 3, 70}) {
     for (const std::int64_t start :
@@ -154,7 +210,10 @@ BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_those_that_their_window_reaches
         AttentionUse use = plain(lq, 7);
         use.in[11] = Tensor::of<std::int64_t>({1}, {start});
         use.attributes.set("window", window);
-        BOOST_TEST_CONTEXT("start " << start << " window " << window) { check_use(use); }
+        BOOST_TEST_CONTEXT("start " << start << " window " << window) {
+          check_use(use);
+          check_definition(use.in, use.attributes);
+        }
       }
     }
   }
