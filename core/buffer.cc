@@ -55,6 +55,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
   buffer->data_ = static_cast<std::byte*>(data);
   buffer->bytes_ = bytes;
   buffer->owned_ = true;
+  buffer->allocated_ = true;
   return buffer;
 }
 
@@ -80,6 +81,7 @@ std::vector<std::shared_ptr<Buffer>> Buffer::allocate_together(std::span<const s
     if (block == nullptr) block = allocate(total);
     const std::size_t begin = place(end, size);
     result.push_back(borrow(block->data() + begin, size, block, true));
+    result.back()->allocated_ = true;
     end = begin + size;
   }
   return result;

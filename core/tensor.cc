@@ -17,17 +17,6 @@ std::string type_text(DType dtype, const Sizes& sizes) {
   return fmt::format("{}{}", dtype_name(dtype), to_string(sizes));
 }
 
-std::size_t byte_count(DType dtype, const Sizes& sizes) {
-  std::size_t bytes = 0;
-  const auto n = static_cast<std::size_t>(num_elements(sizes));
-  if (__builtin_mul_overflow(n, dtype_size(dtype), &bytes) ||
-      bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) {
-    throw ShapeError(
-        fmt::format("{} has more bytes than memory can address", type_text(dtype, sizes)));
-  }
-  return bytes;
-}
-
 template <class T>
 constexpr bool kHalf = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
 
@@ -78,14 +67,38 @@ T load(const std::byte* base, std::int64_t i) {
 
 }  // namespace
 
+std::size_t tensor_bytes(DType dtype, const Sizes& sizes) {
+  bool empty = false, too_large = false;
+  std::size_t bytes = dtype_size(dtype);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0) {
+      throw ShapeError(
+          fmt::format("size {} of axis {} of {} is negative", sizes[i], i, to_string(sizes)));
+    }
+    if (sizes[i] == 0) {
+      empty = true;
+      continue;
+    }
+    too_large = too_large ||
+                __builtin_mul_overflow(bytes, static_cast<std::size_t>(sizes[i]), &bytes) ||
+                bytes > kMostTensorBytes;
+  }
+  if (too_large) {
+    throw ShapeError(fmt::format("{} has more bytes{} than memory can address",
+                                 type_text(dtype, sizes),
+                                 empty ? " beside its axes of size 0" : ""));
+  }
+  return empty ? 0 : bytes;
+}
+
 Tensor Tensor::empty(DType dtype, Sizes sizes) {
-  auto buffer = Buffer::allocate(byte_count(dtype, sizes));
+  auto buffer = Buffer::allocate(tensor_bytes(dtype, sizes));
   return view(dtype, std::move(sizes), std::move(buffer));
 }
 
 std::vector<Tensor> Tensor::empty_together(const std::vector<std::pair<DType, Sizes>>& types) {
   std::vector<std::size_t> bytes;
-  for (const auto& [dtype, sizes] : types) bytes.push_back(byte_count(dtype, sizes));
+  for (const auto& [dtype, sizes] : types) bytes.push_back(tensor_bytes(dtype, sizes));
   auto buffers = Buffer::allocate_together(bytes);
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < types.size(); ++i)
@@ -115,7 +128,7 @@ void Tensor::fill(double value) {
 Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
                     std::size_t byte_offset) {
   if (buffer == nullptr) throw ArgumentError("Tensor::view needs a buffer, not null");
-  const std::size_t bytes = byte_count(dtype, sizes);
+  const std::size_t bytes = tensor_bytes(dtype, sizes);
   if (byte_offset > buffer->bytes() || bytes > buffer->bytes() - byte_offset) {
     throw ShapeError(fmt::format("{} needs {} bytes from offset {} on, but the buffer has {} bytes",
                                  type_text(dtype, sizes), bytes, byte_offset, buffer->bytes()));
@@ -142,7 +155,7 @@ Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
 }
 
 Tensor Tensor::borrow(DType dtype, Sizes sizes, void* data) {
-  const std::size_t bytes = byte_count(dtype, sizes);
+  const std::size_t bytes = tensor_bytes(dtype, sizes);
   return view(dtype, std::move(sizes), Buffer::borrow(data, bytes, nullptr, true));
 }
 
@@ -159,7 +172,9 @@ std::byte* Tensor::mutable_raw() {
   if (buffer_ == nullptr) throw StateError("the tensor is undefined: it has no data");
   if (!buffer_->writable()) {
     throw StateError(fmt::format(
-        "the buffer of {} is read-only (a mapped file): clone() the tensor to write", type_str()));
+        "the buffer of {} is read-only (a mapped file, or the value of a variable): clone() the "
+        "tensor to write",
+        type_str()));
   }
   return buffer_->data() + offset_;
 }
@@ -178,12 +193,22 @@ double Tensor::at(std::int64_t index) const {
 Tensor Tensor::reshape(Sizes sizes) const {
   const std::byte* defined_or_throw = raw();
   static_cast<void>(defined_or_throw);
+  tensor_bytes(dtype_, sizes);  // or throws
   if (num_elements(sizes) != numel_) {
     throw ShapeError(fmt::format("cannot reshape {} with {} elements to {} with {}", type_str(),
                                  numel_, to_string(sizes), num_elements(sizes)));
   }
   Tensor t = *this;
   t.sizes_ = std::move(sizes);
+  return t;
+}
+
+Tensor Tensor::read_only() const {
+  const std::byte* data = raw();
+  if (!buffer_->writable()) return *this;
+  Tensor t = *this;
+  t.buffer_ = Buffer::borrow(const_cast<std::byte*>(data), bytes(), buffer_, false);
+  t.offset_ = 0;
   return t;
 }
 
@@ -240,10 +265,16 @@ void Tensor::check_dtype(DType wanted) const {
   }
 }
 
-void Tensor::check_item() const {
+void Tensor::check_item(DType wanted) const {
   if (numel_ != 1) {
     throw ShapeError(
         fmt::format("item() needs a tensor with one element; {} has {}", type_str(), numel_));
+  }
+  if (defined() && wanted != dtype_) {
+    throw DTypeError(fmt::format(
+        "item() of {} was asked for {}: ask for its own type, or use .at(0), which gives any dtype "
+        "as a double, or convert with .to(DType::{})",
+        type_str(), dtype_name(wanted), wanted == DType::boolean ? "boolean" : dtype_name(wanted)));
   }
 }
 

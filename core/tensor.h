@@ -15,6 +15,14 @@
 namespace weft {
 
 inline constexpr std::size_t kTensorAlignment = 64;
+/// Most bytes of one tensor: what a process can address on the 64-bit CPUs of today (128 TiB).
+inline constexpr std::size_t kMostTensorBytes = std::size_t{1} << 47;
+
+/// Bytes of a tensor: the one place where sizes become bytes, for tensors, plans and scratch.
+/// Throws ShapeError that names the sizes for a negative size and for more than kMostTensorBytes.
+/// Axes of size 0 are left out of that bound, so that [0, 2^40, 2^40] is refused as well: kernels
+/// may multiply any of a tensor's sizes without overflow.
+std::size_t tensor_bytes(DType dtype, const Sizes& sizes);
 
 /// A block of bytes with an owner. Tensors share it.
 class Buffer {
@@ -37,12 +45,16 @@ class Buffer {
   const std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   bool writable() const { return writable_; }
+  /// True for memory of allocate() and allocate_together(): nobody reaches it but through the
+  /// handles of this Buffer.
+  bool allocated() const { return allocated_; }
 
  private:
   Buffer() = default;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool owned_ = false;
+  bool allocated_ = false;
   bool writable_ = true;
   std::shared_ptr<const void> owner_;
 };
@@ -124,10 +136,11 @@ class Tensor {
   }
   template <class T>
   std::vector<T> to_vector() const;
-  /// The only element of a tensor with one element; throws ShapeError otherwise.
+  /// The only element of a tensor with one element; throws ShapeError otherwise, and DTypeError if
+  /// T is not the tensor's (at(0) gives any dtype as a double).
   template <class T>
   T item() const {
-    check_item();
+    check_item(dtype_of<T>);
     return *data<T>();
   }
 
@@ -138,6 +151,8 @@ class Tensor {
   void fill(double value);
   /// Same data, other sizes with as many elements.
   Tensor reshape(Sizes sizes) const;
+  /// The same data through a handle that cannot write them (mutable_raw() throws).
+  Tensor read_only() const;
   Tensor clone() const;
   /// A converted copy (the tensor itself where the dtype is the same), as op cast makes it. Into a
   /// shorter float: rounded once, to nearest even. Float to integer: truncated towards zero,
@@ -154,7 +169,7 @@ class Tensor {
 
  private:
   void check_dtype(DType wanted) const;
-  void check_item() const;
+  void check_item(DType wanted) const;
   static void check_value_count(const Sizes& sizes, std::size_t count);
 
   DType dtype_ = DType::f32;

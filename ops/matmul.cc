@@ -28,27 +28,6 @@ DType product_dtype(const InferContext& c) {
   return c.dtype(0);
 }
 
-// Where the matrices of an operand begin, for every product of the broadcast batch axes.
-std::vector<std::int64_t> matrix_offsets(const Sizes& sizes, const Sizes& batch) {
-  const std::int64_t matrix = sizes[sizes.size() - 1] * sizes[sizes.size() - 2];
-  const std::int64_t products = num_elements(batch);
-  std::vector<std::int64_t> offsets;
-  offsets.reserve(static_cast<std::size_t>(products));
-  for (std::int64_t p = 0; p < products; ++p) {
-    std::int64_t rest = p, stride = 1, index = 0;
-    for (std::size_t back = 0; back < batch.size(); ++back) {
-      const std::int64_t size = batch[batch.size() - 1 - back], i = rest % size;
-      rest /= size;
-      if (back + 2 >= sizes.size()) continue;
-      const std::int64_t own = sizes[sizes.size() - 3 - back];
-      if (own != 1) index += i * stride;
-      stride *= own;
-    }
-    offsets.push_back(index * matrix);
-  }
-  return offsets;
-}
-
 }  // namespace
 
 ValueType infer_product(const InferContext& c) {
@@ -91,9 +70,9 @@ ProductShape product_of(const KernelRequest& request, const OperandSpec& c) {
     shape.m *= products;
   } else if (products != 1) {
     shape.products = products;
-    shape.a.offsets = matrix_offsets(a, batch);
-    shape.b.offsets = matrix_offsets(b, batch);
-    shape.c.offsets = matrix_offsets(out, batch);
+    shape.a.offsets = BatchOffsets(a, batch);
+    shape.b.offsets = BatchOffsets(b, batch);
+    shape.c.offsets = BatchOffsets(out, batch);
   }
   return shape;
 }

@@ -1,28 +1,13 @@
 #include "weft/ops/op.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "weft/core/closest.h"
+
 namespace weft {
 namespace {
-
-// Levenshtein distance: for "did you mean".
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t up = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = up;
-    }
-  }
-  return row[b.size()];
-}
 
 bool before(const OpRecord& a, std::string_view name, int version) {
   return a.name != name ? a.name < name : a.version < version;
@@ -38,9 +23,8 @@ Attributes OpRecord::complete(const Attributes& given) const {
     if (spec == attributes.end()) {
       std::vector<std::string> names;
       for (const AttributeSpec& s : attributes) names.push_back(s.name);
-      throw ArgumentError(fmt::format(
-          "op {} has no attribute '{}'; it has: {}", name, key,
-          names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", "))));
+      throw ArgumentError(fmt::format("op {} has no attribute '{}'{}; it has: {}", name, key,
+                                      did_you_mean(key, names), list_names(names)));
     }
     if (value.index() != spec->default_value.index()) {
       throw ArgumentError(fmt::format("attribute '{}' of op {} must be a {}, but is a {}", key,
@@ -103,14 +87,11 @@ const OpRecord* OpSet::find(std::string_view name, int version) const {
 
 const OpRecord& OpSet::at(std::string_view name) const {
   if (const OpRecord* r = find(name)) return *r;
-  const OpRecord* best = nullptr;
-  std::size_t best_distance = name.size() / 2 + 1;
-  for (const auto& r : records_) {
-    const std::size_t d = edit_distance(name, r->name);
-    if (d < best_distance) best_distance = d, best = r.get();
-  }
-  throw ArgumentError(best != nullptr
-                          ? fmt::format("unknown op '{}'; did you mean '{}'?", name, best->name)
+  std::vector<std::string> names;
+  for (const auto& r : records_) names.push_back(r->name);
+  const std::string closest = closest_name(name, names);
+  throw ArgumentError(!closest.empty()
+                          ? fmt::format("unknown op '{}'; did you mean '{}'?", name, closest)
                           : fmt::format("unknown op '{}'", name));
 }
 

@@ -44,16 +44,12 @@ struct Product {
   std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
 
   MatrixSource source(const ProductOperand& operand, const void* data, std::int64_t product) const {
-    const MatrixSource whole{data, operand.dtype, operand.row_stride, operand.column_stride};
-    if (operand.offsets.empty()) return whole;
     const std::int64_t bytes = static_cast<std::int64_t>(dtype_size(operand.dtype));
-    return {static_cast<const std::byte*>(data) +
-                operand.offsets[static_cast<std::size_t>(product)] * bytes,
-            operand.dtype, operand.row_stride, operand.column_stride};
+    return {static_cast<const std::byte*>(data) + operand.offsets[product] * bytes, operand.dtype,
+            operand.row_stride, operand.column_stride};
   }
   std::byte* c_at(void* c, std::int64_t product, std::int64_t row, std::int64_t column) const {
-    std::int64_t offset = row * shape.c.row_stride + column;
-    if (!shape.c.offsets.empty()) offset += shape.c.offsets[static_cast<std::size_t>(product)];
+    const std::int64_t offset = shape.c.offsets[product] + row * shape.c.row_stride + column;
     return static_cast<std::byte*>(c) +
            offset * static_cast<std::int64_t>(dtype_size(shape.c.dtype));
   }

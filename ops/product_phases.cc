@@ -22,6 +22,9 @@ constexpr double kMultiplyAddsPerChunk = 5e5;
 constexpr std::int64_t kPackedElementsPerChunk = 1 << 16;
 // A product with so many multiply-adds feeds all workers by itself.
 constexpr double kLargeProduct = 1.3e8;
+// Phases are a list: with more stages than so many (operands of some 100 GiB), tiles pack their own
+// operands, in one phase for all.
+constexpr double kMostStages = 1 << 13;
 
 // The ranges that one packing phase and the tiles after it work on.
 struct Stage {
@@ -79,8 +82,10 @@ PackedInput packed_b(const ProductRef& p, std::size_t input) {
   const std::int64_t panels = p->column_panels(s.n);
   PackedInput packed;
   packed.input = input;
+  // Engines of one name compute in f32 and in f64, and their panels are as wide as vectors are.
   packed.layout =
-      fmt::format("B of {} [{}, {}] {} {}", e.name, s.k, s.n, s.b.row_stride, s.b.column_stride);
+      fmt::format("B of {} {} {}x{} [{}, {}] {} {}", e.name, dtype_name(e.result), e.depth_block,
+                  e.column_panel, s.k, s.n, s.b.row_stride, s.b.column_stride);
   packed.bytes =
       p->b_panel(panels, (s.k - 1) / e.depth_block, panels, (s.k - 1) % e.depth_block + 1);
   packed.chunks = std::min(chunk_count(s.n * s.k, kPackedElementsPerChunk), panels);
@@ -291,6 +296,24 @@ void check(const ProductShape& s) {
 
 using namespace products;  // NOLINT(build/namespaces)
 
+BatchOffsets::BatchOffsets(const Sizes& sizes, const Sizes& batch) {
+  std::int64_t stride = sizes[sizes.size() - 1] * sizes[sizes.size() - 2];
+  for (std::size_t back = 0; back < batch.size(); ++back) {
+    Axis axis{batch[batch.size() - 1 - back], 0};
+    if (back + 2 < sizes.size()) {
+      const std::int64_t own = sizes[sizes.size() - 3 - back];
+      if (own != 1) axis.stride = stride;
+      stride *= own;
+    }
+    if (axis.size == 1) continue;
+    if (!axes_.empty() && axis.stride == axes_.back().stride * axes_.back().size) {
+      axes_.back().size *= axis.size;
+    } else {
+      axes_.push_back(axis);
+    }
+  }
+}
+
 ProductPhases::ProductPhases(Kernel& kernel)
     : kernel_(kernel),
       shared_begin_(round_up_64(kernel.shared_scratch)),
@@ -309,14 +332,21 @@ void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
     kernel_.shared_scratch = std::max(kernel_.shared_scratch, shared_begin_ + shared);
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
-  if (s.products * s.m * s.n * s.k == 0) return add_empty(kernel_, p);
+  if (s.products == 0 || s.m == 0 || s.n == 0 || s.k == 0) return add_empty(kernel_, p);
   if (add_few_rows_product(kernel_, p, reserve)) return;
 
   const double work =
       static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-  const bool many = s.products > 1 && work < kLargeProduct;
+  bool many = s.products > 1 && work < kLargeProduct;
   p->engine = &kernels::choose_engine(s.c.dtype, s.a.dtype, s.b.dtype, s.precision, s.m, s.n, s.k);
   p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
+  if (!many && static_cast<double>(s.products) * static_cast<double>(p->plan.row_ranges()) *
+                       static_cast<double>(p->plan.column_ranges()) *
+                       static_cast<double>(p->plan.depth_ranges()) >
+                   kMostStages) {
+    many = true;
+    p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
+  }
   if (s.kept_b && s.products == 1 && !kernel_.packed) {
     p->plan.b = Packing::kept;
     kernel_.packed = packed_b(p, *s.kept_b);

@@ -8,10 +8,38 @@
 #include <vector>
 
 #include "weft/core/dtype.h"
+#include "weft/core/shape.h"
 #include "weft/ops/kernel.h"
 #include "weft/ops/precision.h"
 
 namespace weft {
+
+/// Where the matrices of a batch begin, in elements. Computed where it is asked for, so that a
+/// batch of any size takes no memory.
+class BatchOffsets {
+ public:
+  /// 0 for all.
+  BatchOffsets() = default;
+  /// Of matrices that lie dense in a tensor of `sizes` (its last two axes are the matrix), for the
+  /// products of batch axes `batch` that the tensor's own are broadcast to.
+  BatchOffsets(const Sizes& sizes, const Sizes& batch);
+  std::int64_t operator[](std::int64_t product) const {
+    if (axes_.size() == 1) return product * axes_[0].stride;
+    std::int64_t offset = 0;
+    for (const Axis& axis : axes_) {
+      offset += product % axis.size * axis.stride;
+      product /= axis.size;
+    }
+    return offset;
+  }
+
+ private:
+  struct Axis {
+    std::int64_t size = 1;
+    std::int64_t stride = 0;
+  };
+  std::vector<Axis> axes_;  // innermost first, neighbours that are one run joined
+};
 
 /// One operand of a batch of products: element (i, j) of product p is element
 /// offsets[p] + i * row_stride + j * column_stride.
@@ -19,7 +47,7 @@ struct ProductOperand {
   DType dtype = DType::f32;
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 1;
-  std::vector<std::int64_t> offsets;  // one per product; empty: 0 for all
+  BatchOffsets offsets = {};
 };
 
 /// `products` products C = A B, or C += A B where `accumulate`, of m x k and k x n matrices. C is

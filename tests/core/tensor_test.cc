@@ -97,6 +97,44 @@ BOOST_AUTO_TEST_CASE(impossible_allocations) {
                         says("size -1 of axis 0 of [-1] is negative"));
 }
 
+BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
+  constexpr std::int64_t k31 = std::int64_t{1} << 31, k45 = std::int64_t{1} << 45;
+  BOOST_TEST(tensor_bytes(DType::f32, {}) == 4u);
+  BOOST_TEST(tensor_bytes(DType::f64, {3, 5}) == 120u);
+  BOOST_TEST(tensor_bytes(DType::f64, {3, 0, 5}) == 0u);
+  BOOST_TEST(tensor_bytes(DType::f32, {k45}) == kMostTensorBytes);
+  for (const Sizes& sizes : {Sizes{k31, k31}, Sizes{k45 + 1}, Sizes{kMax64},
+                             Sizes{1, kMax64, kMax64}, Sizes{4, kMax64 / 8 + 1}}) {
+    BOOST_CHECK_EXCEPTION(
+        tensor_bytes(DType::f32, sizes), ShapeError,
+        says("f32" + to_string(sizes) + " has more bytes than memory can address"));
+    BOOST_CHECK_THROW(Tensor::empty(DType::f32, sizes), ShapeError);
+  }
+  // Also beside an axis of size 0, in any order.
+  for (const Sizes& sizes : {Sizes{0, k31, k31}, Sizes{k31, k31, 0}, Sizes{k31, 0, k31}}) {
+    BOOST_CHECK_EXCEPTION(
+        Tensor::empty(DType::f32, sizes), ShapeError,
+        says("f32" + to_string(sizes) +
+             " has more bytes beside its axes of size 0 than memory can address"));
+    BOOST_CHECK_THROW(Tensor::zeros(DType::f32, {0}).reshape(sizes), ShapeError);
+  }
+  BOOST_TEST(Tensor::empty(DType::f32, {0, k31}).numel() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_read_only_handle_shares_the_memory) {
+  Tensor t = Tensor::of<float>({4}, {1, 2, 3, 4});
+  Tensor view = Tensor::view(DType::f32, {2}, t.buffer(), 8);
+  Tensor shown = view.read_only();
+  BOOST_TEST(shown.raw() == view.raw());
+  BOOST_TEST(shown.at(1) == 4);
+  BOOST_CHECK_THROW(shown.mutable_raw(), StateError);
+  view.fill(7);
+  BOOST_TEST(shown.at(0) == 7);
+  BOOST_TEST(shown.read_only().raw() == shown.raw());
+  t = Tensor(), view = Tensor();
+  BOOST_TEST(shown.at(0) == 7);
+}
+
 BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   auto owner = std::make_shared<int>(7);
   std::weak_ptr<int> watch = owner;
@@ -108,7 +146,8 @@ BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   BOOST_TEST(t.at(0) == 3.0);
   BOOST_CHECK_EXCEPTION(
       t.mutable_raw(), StateError,
-      says("the buffer of f32[2] is read-only (a mapped file): clone() the tensor to write"));
+      says("the buffer of f32[2] is read-only (a mapped file, or the value of a variable): clone() "
+           "the tensor to write"));
   Tensor copy = t.clone();
   copy.mutable_data<float>()[0] = 9;
   BOOST_TEST(data[2] == 3.0f);

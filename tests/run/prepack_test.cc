@@ -94,6 +94,32 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
       0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for_each) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {20, 70}),
+                wide = g.input("wide", DType::f64, {20, 70});
+    const Value narrow = g.input("narrow", dtype, {20, 70});
+    const Variable w = g.variable("w", dtype, {70, 300}, {.initializer = Initializer::normal(0.5)});
+    const Program p = Program("p")
+                          .output("y", matmul(x, w))
+                          .output("wide", matmul(wide, w))
+                          .output("narrow", matmul(narrow, w));
+    const Tensor values = sample_uniform({20, 70}, 4);
+    const NamedTensors feeds = {
+        {"x", values}, {"wide", values.to(DType::f64)}, {"narrow", values.to(dtype)}};
+    const auto store = std::make_shared<VariableStore>();
+    for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
+      Session plain(g, store, {.precision = precision});
+      Session packed(g, store, {.precision = precision, .prepack = true});
+      const Results expected = plain.run(p, feeds), got = packed.run(p, feeds);
+      for (const char* name : {"y", "wide", "narrow"}) {
+        BOOST_TEST(bitwise_equal(got[name], expected[name]), name);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(new_values_are_packed_anew) {
   Net net;
   Session packed(net.graph, net.store, {.prepack = true}), plain(net.graph, net.store);

@@ -1,0 +1,64 @@
+#include "weft/core/closest.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// One name is the other behind a scope.
+bool same_without_scope(std::string_view a, std::string_view b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  return !b.empty() && a.size() > b.size() && a.ends_with(b) && a[a.size() - b.size() - 1] == '.';
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 256;  // quadratic time; no name that somebody typed is longer
+  if (name.size() > kLongest) return {};
+  const std::string* best = nullptr;
+  std::size_t best_distance = name.size() / 2 + 1;
+  for (const std::string& candidate : known) {
+    if (same_without_scope(name, candidate)) return candidate;
+    const std::size_t longer = std::max(name.size(), candidate.size());
+    const std::size_t shorter = std::min(name.size(), candidate.size());
+    if (longer - shorter >= best_distance) continue;  // a lower bound of the distance
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) best_distance = distance, best = &candidate;
+  }
+  return best == nullptr ? std::string() : *best;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  const std::string closest = closest_name(name, known);
+  return closest.empty() ? closest : fmt::format(" (did you mean '{}'?)", closest);
+}
+
+std::string list_names(const std::vector<std::string>& names, std::size_t most) {
+  if (names.empty()) return "none";
+  const std::size_t shown = std::min(names.size(), most);
+  std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+}  // namespace weft

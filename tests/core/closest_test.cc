@@ -1,0 +1,45 @@
+// Names in messages.
+#include "weft/core/closest.h"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weft {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(closest)
+
+BOOST_AUTO_TEST_CASE(edit_distance_counts_bytes) {
+  BOOST_TEST(edit_distance("", "") == 0u);
+  BOOST_TEST(edit_distance("abc", "") == 3u);
+  BOOST_TEST(edit_distance("kitten", "sitting") == 3u);
+  BOOST_TEST(edit_distance("sitting", "kitten") == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(the_closest_name_differs_in_at_most_half_of_it) {
+  const std::vector<std::string> known = {"weight", "bias", "net.block.0.weight", "net.norm.gain"};
+  BOOST_TEST(closest_name("wieght", known) == "weight");
+  BOOST_TEST(closest_name("net.blok.0.weight", known) == "net.block.0.weight");
+  BOOST_TEST(closest_name("zzzz", known) == "");
+  BOOST_TEST(closest_name("", known) == "");
+  BOOST_TEST(closest_name("weight", {}) == "");
+  BOOST_TEST(closest_name(std::string(100000, 'w'), known) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_scope_that_was_forgotten_or_added_is_no_difference) {
+  const std::vector<std::string> known = {"weights", "net.norm.gain", "head.bias"};
+  BOOST_TEST(closest_name("gain", known) == "net.norm.gain");
+  BOOST_TEST(closest_name("model.head.bias", known) == "head.bias");
+  BOOST_TEST(did_you_mean("gain", known) == " (did you mean 'net.norm.gain'?)");
+  BOOST_TEST(did_you_mean("zzzz", known) == "");
+}
+
+BOOST_AUTO_TEST_CASE(lists_are_cut) {
+  BOOST_TEST(list_names({}) == "none");
+  BOOST_TEST(list_names({"a", "b"}) == "a, b");
+  BOOST_TEST(list_names({"a", "b", "c", "d"}, 2) == "a, b and 2 more");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
