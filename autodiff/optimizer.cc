@@ -65,7 +65,11 @@ class StepBuilder {
       const Value scale = minimum(options.clip_norm / (result_.gradient_norm + 1e-6), 1.0);
       for (Value& v : result_.gradients) v = v * cast(scale, v.dtype());
     }
-    if (options.skip_nonfinite) finite_ = isfinite(result_.gradient_norm);
+    if (options.skip_nonfinite) {
+      result_.taken = isfinite(result_.gradient_norm);
+      if (options.also_finite.defined())
+        result_.taken = logical_and(result_.taken, isfinite(options.also_finite));
+    }
     // t of the bias corrections: steps that were skipped do not count.
     const Value next = result_.step.value() + 1;
     update(result_.step, next);
@@ -93,8 +97,8 @@ class StepBuilder {
     return state(fmt::format("{}.{}", p.name(), name), p.value().type());
   }
   void update(Variable variable, Value value) {
-    result_.updates.add(variable,
-                        finite_.defined() ? where(finite_, value, variable.value()) : value);
+    result_.updates.add(
+        variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
   }
   TrainingStep finish() { return std::move(result_); }
 
@@ -103,7 +107,7 @@ class StepBuilder {
   SourceLocation loc_;
   std::vector<Settings> settings_;
   TrainingStep result_;
-  Value finite_, t_;
+  Value t_;
 };
 
 Value in_dtype_of(Value scalar, const Value& like) { return cast(scalar, like.dtype()); }

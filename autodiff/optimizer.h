@@ -18,6 +18,8 @@ struct TrainingStep {
   Value gradient_norm;           // f64 scalar: L2 norm of all gradients before clipping
   std::vector<Value> gradients;  // per parameter, after clipping
   Variable step;                 // i64 scalar: completed steps
+  /// Boolean scalar: false where this step is skipped. Undefined without skip_nonfinite.
+  Value taken = {};
   operator const Updates&() const { return updates; }  // NOLINT(google-explicit-constructor)
 };
 
@@ -41,6 +43,8 @@ struct StepOptions {
   double clip_norm = 0;
   /// A step whose gradient norm is not finite leaves every parameter and moment as it is.
   bool skip_nonfinite = false;
+  /// A scalar (the loss, say) that skip_nonfinite looks at, too; may be undefined.
+  Value also_finite = {};
   /// Prefix of the names of the variables that the optimizer adds.
   std::string scope = "optimizer";
 };

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/safetensors.h"
@@ -75,6 +76,7 @@ std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
   auto store = std::make_shared<VariableStore>();
   for (const auto& [variable, tensor] : match_weights(model, graph, folder.weights, folder.path))
     store->insert(variable.name(), variable.info().kind, tensor);
+  check_finite(*store, folder.path);
   return store;
 }
 

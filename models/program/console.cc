@@ -98,6 +98,13 @@ void ConsoleProgress::on_step(const StepReport& report) {
   std::fflush(stdout);
 }
 
+void ConsoleProgress::on_skip(const SkipReport& report) {
+  finish();
+  fmt::print("skipped   step {}: {} ({} of at most {} in a row)\n", report.step, report.what,
+             report.in_a_row, report.most);
+  std::fflush(stdout);
+}
+
 void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, bool whole) {
   finish();
   std::string metrics;

@@ -30,6 +30,7 @@ class ConsoleProgress : public TrainObserver {
   explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;
+  void on_skip(const SkipReport& report) override;
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
   void on_best(std::int64_t step, double loss) override;
   /// Ends a line that is still being redrawn.

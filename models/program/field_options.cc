@@ -66,6 +66,9 @@ const std::map<std::string, std::string>& descriptions() {
       {"eval_every", "steps between evaluations; 0 = only at the end"},
       {"eval_batches", "batches per evaluation; 0 = the whole validation part"},
       {"save_every", "steps between checkpoints; 0 = only at the end"},
+      {"skip_nonfinite",
+       "most steps in a row that may be skipped because loss or gradient norm is not finite; 0 = "
+       "such a step ends the run"},
   };
   return table;
 }

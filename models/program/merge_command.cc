@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "weft/graph/run/nonfinite.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/train/lora_file.h"
 #include "weft/serialization/checkpoint.h"
@@ -31,6 +32,7 @@ int run(const MergeArguments& args) {
     if (!trains(program)) forward.push_back(program);
   }
   const auto store = file.store();
+  check_finite(*store, args.file);
   merge_lora(forward, *store, adapters);
   save_checkpoint(args.out, *store, file.programs(), {file.attachments()});
   fmt::print("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,

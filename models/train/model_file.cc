@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
 
 namespace weft {
 
@@ -19,6 +20,7 @@ ModelFile::ModelFile(const std::string& path, std::string_view type, std::string
     throw FormatError(fmt::format("{} holds no {}: its configuration is a '{}', not a '{}'", path_,
                                   kind_, found, type));
   }
+  check_finite(*checkpoint_.store(), path_);
 }
 
 const std::string& ModelFile::attachment(std::string_view name) const {

@@ -18,7 +18,7 @@ class ModelFile {
  public:
   /// Loads `path`. `config_type` is the type of its configuration, `kind` says what such a model is
   /// called ("language model"). Throws IoError, FormatError; a .weft file of another kind is a
-  /// FormatError.
+  /// FormatError, one with a parameter or moment that is not finite a DataError.
   ModelFile(const std::string& path, std::string_view config_type, std::string_view kind);
 
   const Checkpoint& checkpoint() const { return checkpoint_; }

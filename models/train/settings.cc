@@ -31,6 +31,7 @@ const auto kFields = [](auto& s, auto&& visit) {
   visit("eval_batches", s.eval_batches);
   visit("save_every", s.save_every);
   visit("patience", s.patience, json_fields::Added{});
+  visit("skip_nonfinite", s.skip_nonfinite, json_fields::Added{});
 };
 
 using Points = TrainHistory::Points;
@@ -87,6 +88,7 @@ void TrainSettings::check() const {
   at_least("eval_batches", eval_batches, 0);
   at_least("save_every", save_every, 0);
   at_least("patience", patience, 0);
+  at_least("skip_nonfinite", skip_nonfinite, 0);
   if (patience > 0 && eval_every == 0)
     throw ArgumentError("patience counts periodic evaluations: eval_every must be at least 1");
   if (warmup >= steps && warmup > 0)

@@ -52,6 +52,10 @@ struct TrainSettings {
   std::int64_t save_every = 500;  // steps between checkpoints; 0 = only at the end
   /// Ends the run once this many periodic evaluations in a row brought no better loss; 0 = never.
   std::int64_t patience = 0;
+  /// Steps whose loss or gradient norm is not finite are skipped, at most so many in a row; 0 =
+  /// such a step ends the run. A skipped step changes no parameter and no moment and does not count
+  /// as a step; the next one takes the next batch.
+  std::int64_t skip_nonfinite = 0;
 
   /// The evaluations that are compared with each other are those over as many held-out batches as
   /// the periodic ones; where there are none of these, those over all (0).

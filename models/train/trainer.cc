@@ -2,44 +2,54 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// The sign of a NaN says nothing.
+std::string figure(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
+}
 
-/// Time per step over the last few steps: follows a machine that changes its speed, and is not
-/// thrown by the first step, which plans.
-class StepClock {
- public:
-  void begin() { start_ = Clock::now(); }
-  void end() {
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    ++steps_;
-    // The first step also compiles: forget it as soon as there is another one.
-    const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
-    mean_ = keep * mean_ + (1 - keep) * seconds;
-  }
-  double seconds_per_step() const { return mean_; }
-
- private:
-  Clock::time_point start_;
-  double mean_ = 0;
-  std::int64_t steps_ = 0;
-};
+/// "the loss is nan": what of a step is not finite; empty where all is. A gradient norm says
+/// something of its own only where the loss is finite.
+std::string not_finite(double loss, double gradient_norm) {
+  if (!std::isfinite(loss)) return fmt::format("the loss is {}", figure(loss));
+  if (!std::isfinite(gradient_norm))
+    return fmt::format("the gradient norm is {} (the loss is {})", figure(gradient_norm),
+                       figure(loss));
+  return {};
+}
 
 }  // namespace
+
+void StepClock::begin() { start_ = std::chrono::steady_clock::now(); }
+
+void StepClock::end() {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  ++steps_;
+  // The first step also compiles: forget it as soon as there is another one.
+  const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
+  mean_ = keep * mean_ + (1 - keep) * seconds;
+}
 
 Trainer::Trainer(Session& session, TrainTask task, Options options)
     : session_(session), task_(std::move(task)), options_(std::move(options)) {
   options_.settings.check();
   if (task_.train == nullptr || !task_.batch)
     throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
+  if (options_.settings.skip_nonfinite > 0 && !skips_nonfinite(*task_.train)) {
+    throw ArgumentError(
+        "skip_nonfinite: the program's training step was made without it, and what a step does is "
+        "fixed when it is made");
+  }
   if (compares() && !task_.evaluate) {
     throw ArgumentError(fmt::format(
         "{} held-out data, and there are none",
@@ -70,6 +80,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   best_ = history.best(batches);
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
+  check_variables(step);
   options_.save_best(history);
   if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
 }
@@ -83,59 +94,99 @@ void Trainer::evaluate_last(std::int64_t step) {
 
 void Trainer::save(std::int64_t step) {
   if (!options_.save) return;
+  check_variables(step);
   options_.save(options_.history);
+  saved_ = step;
   if (options_.observer != nullptr) options_.observer->on_checkpoint(step);
+}
+
+void Trainer::diverged(const std::string& what, std::int64_t step) const {
+  throw DataError(fmt::format(
+      "{} at step {}: training has diverged; try a lower learning rate (--lr); {}", what, step,
+      saved_ >= 0 ? fmt::format("the checkpoint of step {} is kept", saved_)
+                  : "no checkpoint was written"));
+}
+
+void Trainer::check_variables(std::int64_t step) const {
+  const auto found = first_nonfinite(*session_.store());
+  if (found) diverged(found->message, step);
+}
+
+bool Trainer::take_step() {
+  const TrainSettings& settings = options_.settings;
+  const TrainBatch batch = task_.batch(step_ + skipped_);
+  clock_.begin();
+  const Results results = session_.run(*task_.train, batch.inputs);
+  clock_.end();
+  const double loss = results["loss"].item<float>();
+  const auto gradient_norm = results["gradient_norm"].item<double>();
+  const std::string what = not_finite(loss, gradient_norm);
+  if (!what.empty()) {
+    if (settings.skip_nonfinite == 0) diverged(what, step_ + 1);
+    ++skipped_;
+    if (++in_a_row_ > settings.skip_nonfinite) {
+      diverged(fmt::format("{} steps in a row were not finite, skip_nonfinite allows {}; {}",
+                           in_a_row_, settings.skip_nonfinite, what),
+               step_ + 1);
+    }
+    if (options_.observer != nullptr) {
+      options_.observer->on_skip({.step = step_ + 1,
+                                  .what = what,
+                                  .loss = loss,
+                                  .gradient_norm = gradient_norm,
+                                  .in_a_row = in_a_row_,
+                                  .most = settings.skip_nonfinite});
+    }
+    return false;
+  }
+  in_a_row_ = 0;
+  ++step_;
+  options_.history.train.emplace_back(step_, loss);
+  if (options_.observer != nullptr) {
+    const double seconds = clock_.seconds_per_step();
+    options_.observer->on_step(
+        {.step = step_,
+         .steps = settings.steps,
+         .loss = loss,
+         .learning_rate = results["learning_rate"].item<double>(),
+         .gradient_norm = gradient_norm,
+         .items_per_second = static_cast<double>(batch.items) / seconds,
+         .unit = task_.unit,
+         .seconds_left = static_cast<double>(settings.steps - step_) * seconds});
+  }
+  return true;
 }
 
 TrainOutcome Trainer::run() {
   const TrainSettings& settings = options_.settings;
   session_.initialise();
-  std::int64_t step = session_.value(kStepVariable).item<std::int64_t>();
-  std::int64_t saved = -1;
-  StepClock clock;
-  while (step < settings.steps && !stop_asked(step) && !out_of_patience()) {
-    const TrainBatch batch = task_.batch(step);
-    clock.begin();
-    const Results results = session_.run(*task_.train, batch.inputs);
-    clock.end();
-    ++step;
-    const double loss = results["loss"].item<float>();
-    options_.history.train.emplace_back(step, loss);
-    if (!std::isfinite(loss)) {
-      throw DataError(fmt::format(
-          "the loss is {} at step {}: training has diverged; try a lower learning rate (--lr)",
-          loss, step));
-    }
-    if (options_.observer != nullptr) {
-      const double seconds = clock.seconds_per_step();
-      options_.observer->on_step(
-          {.step = step,
-           .steps = settings.steps,
-           .loss = loss,
-           .learning_rate = results["learning_rate"].item<double>(),
-           .gradient_norm = results["gradient_norm"].item<double>(),
-           .items_per_second = static_cast<double>(batch.items) / seconds,
-           .unit = task_.unit,
-           .seconds_left = static_cast<double>(settings.steps - step) * seconds});
-    }
-    if (task_.evaluate && settings.eval_every > 0 && step % settings.eval_every == 0 &&
-        step < settings.steps) {
-      evaluate(step, settings.eval_batches);
-    }
-    if (settings.save_every > 0 && step % settings.save_every == 0 && step < settings.steps) {
-      save(step);
-      saved = step;
+  const auto counter = [&](const char* name) { return session_.value(name).item<std::int64_t>(); };
+  step_ = counter(kStepVariable);
+  if (skips_nonfinite(*task_.train)) {
+    skipped_ = counter(kSkippedVariable);
+    in_a_row_ = counter(kSkippedInARowVariable);
+  }
+  bool changed = true;  // since the last checkpoint
+  while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
+    changed = true;
+    if (!take_step() || step_ == settings.steps) continue;
+    if (task_.evaluate && settings.eval_every > 0 && step_ % settings.eval_every == 0)
+      evaluate(step_, settings.eval_batches);
+    if (settings.save_every > 0 && step_ % settings.save_every == 0) {
+      save(step_);
+      changed = false;
     }
   }
-  const bool early = step < settings.steps;
-  TrainOutcome outcome{.step = step, .stopped = early && stop_asked(step)};
+  const bool early = step_ < settings.steps;
+  TrainOutcome outcome{.step = step_, .stopped = early && stop_asked(step_)};
   outcome.out_of_patience = early && !outcome.stopped;
+  outcome.skipped = skipped_;
   if (!outcome.stopped && task_.evaluate) {
-    evaluate_last(step);
+    evaluate_last(step_);
     outcome.evaluation = last_;
   }
   outcome.best = best_;
-  if (saved != step) save(step);
+  if (changed) save(step_);
   return outcome;
 }
 

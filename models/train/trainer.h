@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,8 +22,8 @@ struct TrainBatch {
 struct TrainTask {
   /// A training step as add_training_step makes it; must outlive the Trainer.
   const Program* train = nullptr;
-  /// Inputs of a step, counted from 0. Must be a function of `step` alone, so that a resumed run
-  /// sees what an uninterrupted one does.
+  /// Inputs of a step, counted from 0 (steps that were skipped count here). Must be a function of
+  /// `step` alone, so that a resumed run sees what an uninterrupted one does.
   std::function<TrainBatch(std::int64_t step)> batch;
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
@@ -43,11 +44,20 @@ struct StepReport {
   double seconds_left = 0;
 };
 
+/// A step that was skipped (TrainSettings::skip_nonfinite), just now.
+struct SkipReport {
+  std::int64_t step = 0;  // the one that it would have been
+  std::string what;       // is not finite: "the gradient norm is nan (the loss is 2.31)"
+  double loss = 0, gradient_norm = 0;
+  std::int64_t in_a_row = 0, most = 0;  // this one counted; as many as may be
+};
+
 /// Is told what happens. All calls come from the thread of run().
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport&) {}
+  virtual void on_skip(const SkipReport&) {}
   /// `whole`: over all held-out data, not some batches of it.
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
   virtual void on_checkpoint(std::int64_t /*step*/) {}
@@ -60,11 +70,26 @@ struct TrainOutcome {
   bool stopped = false;   // as asked to, before all steps were done
   /// Ended before all steps were done: `patience` evaluations in a row brought no better loss.
   bool out_of_patience = false;
+  std::int64_t skipped = 0;  // steps that were not finite, of earlier runs too
   /// Over all held-out data; the loss is NaN if the run was stopped or there is none.
   Evaluation evaluation = {};
   /// Of the evaluations that are compared, those of `history` included; NaN where neither save_best
   /// nor patience asks for it.
   BestEvaluation best = {};
+};
+
+/// Time per step over the last few steps: follows a machine that changes its speed, and is not
+/// thrown by the first step, which plans.
+class StepClock {
+ public:
+  void begin();
+  void end();
+  double seconds_per_step() const { return mean_; }
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+  double mean_ = 0;
+  std::int64_t steps_ = 0;
 };
 
 /// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
@@ -75,6 +100,10 @@ struct TrainOutcome {
 /// `patience` ends the run. Both compare validation losses over the same part of the held-out data
 /// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
 /// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
+///
+/// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
+/// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
+/// looked at. So a run that diverges leaves the last good file as it is.
 class Trainer {
  public:
   struct Options {
@@ -93,12 +122,13 @@ class Trainer {
   };
 
   /// The session must outlive the Trainer. Continues at the step that its variables are at. Throws
-  /// ArgumentError for settings that make no sense, and where save_best or patience is given and
-  /// the task has nothing to evaluate on.
+  /// ArgumentError for settings that make no sense, where save_best or patience is given and the
+  /// task has nothing to evaluate on, and where steps are to be skipped that the program does not
+  /// skip.
   Trainer(Session& session, TrainTask task, Options options);
 
-  /// Runs to the last step (or a stop). Throws DataError, after nothing more was saved, where the
-  /// loss is no longer finite.
+  /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer
+  /// finite (the loss, the gradient norm, which parameter), after nothing more was saved.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }
@@ -112,6 +142,12 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
+  /// Takes one step. False where it was skipped.
+  bool take_step();
+  /// Throws DataError: the run is over, because of `what` ("the loss is nan").
+  [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
+  /// Throws as diverged() where a variable that is about to be saved is not finite.
+  void check_variables(std::int64_t step) const;
 
   Session& session_;
   TrainTask task_;
@@ -119,6 +155,11 @@ class Trainer {
   BestEvaluation best_;
   Evaluation last_;
   std::pair<std::int64_t, std::int64_t> last_at_{-1, 0};  // step and batches of last_
+  std::int64_t step_ = 0;                                 // steps completed
+  std::int64_t skipped_ = 0;                              // steps skipped, of earlier runs too
+  std::int64_t in_a_row_ = 0;                             // of these, the last ones
+  std::int64_t saved_ = -1;                               // step of the last checkpoint
+  StepClock clock_;
 };
 
 }  // namespace weft

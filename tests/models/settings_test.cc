@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
@@ -64,6 +66,39 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST(curve.find(all) == std::string::npos);
   history.add(2, {3.0}, 0);
   BOOST_TEST(history.svg("run").find(all) != std::string::npos);
+}
+
+// A field that is added to the struct does not compile here until it is tested, too.
+BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
+  const TrainSettings plain;
+  const auto travels = [&](const auto& change) {
+    TrainSettings changed;
+    auto& [steps, batch, lr, min_lr, schedule, warmup, beta1, beta2, weight_decay, clip,
+           validation_fraction, seed, precision, eval_every, eval_batches, save_every, patience,
+           skip_nonfinite] = changed;
+    change(std::tie(steps, batch, eval_every, eval_batches, save_every, patience, skip_nonfinite,
+                    warmup),
+           std::tie(lr, beta1, beta2, weight_decay, clip, validation_fraction, min_lr),
+           std::tie(schedule, seed, precision));
+    BOOST_TEST((changed != plain));
+    BOOST_TEST((TrainSettings::from_json(changed.to_json()) == changed), changed.to_json());
+  };
+  const auto each = [&]<std::size_t... I>(std::index_sequence<I...>, const auto& one) {
+    (one(std::integral_constant<std::size_t, I>()), ...);
+  };
+  each(std::make_index_sequence<8>(), [&](auto i) {
+    travels([&](const auto& integers, const auto&, const auto&) { std::get<i>(integers) += 7; });
+  });
+  each(std::make_index_sequence<7>(), [&](auto i) {
+    travels([&](const auto&, const auto& reals, const auto&) { std::get<i>(reals) *= 0.75; });
+  });
+  travels([](const auto&, const auto&, const auto& others) {
+    std::get<0>(others) = LearningRate::linear;
+  });
+  travels([](const auto&, const auto&, const auto& others) { std::get<1>(others) += 7; });
+  travels([](const auto&, const auto&, const auto& others) {
+    std::get<2>(others) = Precision::medium;
+  });
 }
 
 // What an evaluation covers is known, and only evaluations over the same are compared.

@@ -30,7 +30,7 @@ void install_stop_handler() {
 /// is.
 bool may_change_on_resume(const std::string& field) {
   return field == "steps" || field == "eval_every" || field == "eval_batches" ||
-         field == "save_every" || field == "patience";
+         field == "save_every" || field == "patience" || field == "skip_nonfinite";
 }
 
 }  // namespace
@@ -197,6 +197,13 @@ TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArgu
         "patience  ended the run at step {} of {}: {} evaluations in a row were no better; {} "
         "--patience {}\n",
         outcome.step, run.settings.steps, outcome.best.since, resume, 2 * run.settings.patience);
+  }
+  if (outcome.skipped > 0) fmt::print("skipped   {} steps that were not finite\n", outcome.skipped);
+  if (!outcome.stopped && run.task.evaluate && !std::isfinite(outcome.evaluation.loss)) {
+    throw DataError(fmt::format(
+        "the validation loss of step {} is {}, though every parameter of {} is finite: training "
+        "has diverged; try a lower learning rate (--lr)",
+        outcome.step, outcome.evaluation.loss, out));
   }
   return outcome;
 }

@@ -1,0 +1,106 @@
+// The program on models that diverge, and on files that hold what is not finite.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "program_shell.h"
+#include "weft/graph/run/nonfinite.h"
+#include "weft/models/train/checkpoint.h"
+
+namespace weft {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(divergence)
+
+const std::string kTiny =
+    " --layers 1 --heads 2 --width 16 --context 16 --batch 2 --warmup 0 --eval-every 0 --threads 1";
+/// Matrices grow by a factor of a million in every step: products overflow after a few.
+const std::string kDiverging = " --lr 1000 --weight-decay 1000";
+
+BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_became_infinite) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
+  const Outcome saved = weft(start + " --steps 20 --save-every 1");
+  check_error(saved, 1, "training has diverged; try a lower learning rate (--lr); the checkpoint");
+  BOOST_TEST((contains(saved.err, "the loss is") || contains(saved.err, "the gradient norm is") ||
+              contains(saved.err, "the parameter '")));
+  const LanguageModel kept = load_language_model(model);
+  BOOST_TEST(!first_nonfinite(*kept.store));
+  const auto steps = static_cast<std::int64_t>(kept.history.train.size());
+  BOOST_TEST(contains(saved.err, "the checkpoint of step " + std::to_string(steps) + " is kept"));
+
+  // Resumed over its own source, which stays as it was.
+  const std::string before = read_text_file(model);
+  check_error(weft("train gpt" + text + " --resume " + model + " --out " + model), 1,
+              "training has diverged");
+  BOOST_TEST((read_text_file(model) == before));
+
+  // At the last step, with nothing held out, whichever it is.
+  int failed = 0;
+  for (std::int64_t last = 1; last <= steps + 2; ++last) {
+    std::filesystem::remove(model);
+    const Outcome ended =
+        weft(start + " --validation-fraction 0 --save-every 0 --steps " + std::to_string(last));
+    BOOST_TEST_CONTEXT(last << ended.out << ended.err) {
+      BOOST_TEST(ended.code == (last <= steps ? 0 : 1));
+      BOOST_TEST(std::filesystem::exists(model) == (ended.code == 0));
+      if (ended.code == 0) BOOST_TEST(!first_nonfinite(*load_language_model(model).store));
+    }
+    failed += ended.code == 1 ? 1 : 0;
+  }
+  BOOST_TEST(failed == 2);
+}
+
+BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  const std::string start = "train gpt" + text + kTiny + " --out " + model;
+  const Outcome ended = weft(start + kDiverging + " --steps 20 --skip-nonfinite 2 --save-every 1");
+  check_error(ended, 1, "3 steps in a row were not finite, skip_nonfinite allows 2");
+  BOOST_TEST(contains(ended.out, "(1 of at most 2 in a row)\nskipped   step "));
+  BOOST_TEST(contains(ended.out, "(2 of at most 2 in a row)\n"));
+  BOOST_TEST(!contains(ended.out, "(3 of"));
+
+  // How many may be changed when a run goes on; whether at all is in its training step.
+  BOOST_TEST(weft(start + " --steps 2 --skip-nonfinite 2").code == 0);
+  const std::string more = "train gpt" + text + " --resume " + model;
+  BOOST_TEST(weft(more + " --steps 3 --skip-nonfinite 7").code == 0);
+  BOOST_TEST(load_language_model(model).settings.skip_nonfinite == 7);
+  BOOST_TEST(weft(start + " --steps 2").code == 0);
+  check_error(weft(more + " --steps 3 --skip-nonfinite 1"), 2,
+              "skip_nonfinite: the program's training step was made without it");
+  check_error(weft(start + " --skip-nonfinite -1"), 2, "skip_nonfinite must be at least 0, not -1");
+}
+
+BOOST_AUTO_TEST_CASE(every_command_refuses_a_model_that_is_not_finite) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft"),
+                    out = " --out " + weft.path("other.weft");
+  BOOST_TEST(weft("train gpt" + text + kTiny + " --steps 2 --out " + model).code == 0);
+  const std::string kLast = "transformer.ln_f.weight";
+  LanguageModel spoilt = load_language_model(model);
+  Tensor values = spoilt.store->tensor(kLast).clone();
+  values.mutable_data<float>()[3] = NAN;
+  spoilt.store->set(kLast, values);
+  save_language_model(model, spoilt);
+  for (const std::string& command : {
+           "train gpt" + text + " --steps 4 --resume " + model + out,
+           "train gpt" + text + " --from " + model + out,
+           "quantize " + model + out,
+           "evaluate " + model + text,
+           "score " + model + " --continuation work",
+           "generate " + model + " --prompt work",
+       }) {
+    BOOST_TEST_CONTEXT(command) {
+      check_error(weft(command), 1, model + ": the parameter '" + kLast + "' is nan at [3]");
+    }
+  }
+  BOOST_TEST(!std::filesystem::exists(weft.path("other.weft")));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

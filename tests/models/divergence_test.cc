@@ -1,0 +1,281 @@
+// Training that diverges: nothing that is not finite is saved, and steps can be skipped.
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/nonfinite.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/train/training_step.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(divergence)
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// What a batch does to the loss mean(sqrt(x * |w|)), with w not 0.
+enum class Batch { good, bad_gradient, bad_loss };
+
+/// A model with dropout, so that its random key counts, and one matrix, so that its weights decay.
+struct Model {
+  explicit Model(const TrainSettings& s) : settings(s), graph(std::make_shared<Graph>()) {
+    const Value x = graph->input("x", DType::f32, {4, 3});
+    const Variable w =
+        graph->variable("w", DType::f32, {4, 3}, {.initializer = Initializer::ones()});
+    const Value kept = dropout(abs(w.value()), 0.25, graph->key("dropout"));
+    // Where x is 0 the loss is, too, and its gradient infinite.
+    add_training_step(train, mean(sqrt(x * (kept + 1.0)) + 0.01 * w.value()), settings);
+    store = std::make_shared<VariableStore>();
+  }
+  /// One that was saved: no code of a model knows it.
+  explicit Model(const std::string& path) {
+    const Checkpoint file = load_checkpoint(path);
+    graph = file.shared_graph();
+    train = file.program("train");
+    store = file.store();
+    settings = TrainSettings::from_json(file.find_attachment("settings")->bytes);
+  }
+
+  TrainSettings settings;
+  std::shared_ptr<Graph> graph;
+  Program train{"train"};
+  std::shared_ptr<VariableStore> store;
+};
+
+struct Run {
+  explicit Run(Model& m, const std::function<Batch(std::int64_t)>& kinds)
+      : model(m),
+        session(*m.graph, m.store, {.seed = 5, .threads = 1}),
+        task{&m.train, [kinds](std::int64_t step) {
+               const Batch kind = kinds(step);
+               const auto value = kind == Batch::bad_loss       ? kInfinity
+                                  : kind == Batch::bad_gradient ? 0.0F
+                                                                : 1 + static_cast<float>(step);
+               return TrainBatch{{{"x", Tensor::full(DType::f32, {4, 3}, value)}}, 1};
+             }} {
+    options.settings = m.settings;
+    options.save = [this](const TrainHistory&) { save(saved); };
+  }
+
+  void save(std::vector<std::int64_t>& list) {
+    BOOST_TEST(!first_nonfinite(*model.store));
+    list.push_back(session.value(kStepVariable).item<std::int64_t>());
+  }
+  TrainOutcome operator()() { return Trainer(session, task, options).run(); }
+  /// Fails with "<what> at step <step>: training has diverged; ...; <kept>".
+  void fails(const std::string& what, std::int64_t step, const std::string& kept) {
+    BOOST_CHECK_EXCEPTION((*this)(), DataError, [&](const Error& e) {
+      const std::string message = e.what();
+      BOOST_TEST_CONTEXT(message) {
+        BOOST_TEST(message.starts_with(what));
+        BOOST_TEST(message.ends_with(" at step " + std::to_string(step) +
+                                     ": training has diverged; try a lower learning rate (--lr); " +
+                                     kept));
+      }
+      return true;
+    });
+  }
+
+  Model& model;
+  Session session;
+  TrainTask task;
+  Trainer::Options options;
+  std::vector<std::int64_t> saved, best;  // their steps
+};
+
+TrainSettings settings(std::int64_t steps, std::int64_t skip = 0) {
+  TrainSettings s{.steps = steps, .lr = 0.01, .warmup = 0, .eval_every = 0, .save_every = 1};
+  s.skip_nonfinite = skip;
+  return s;
+}
+
+std::function<Batch(std::int64_t)> bad_at(std::set<std::int64_t> steps,
+                                          Batch kind = Batch::bad_gradient) {
+  return [=](std::int64_t step) { return steps.contains(step) ? kind : Batch::good; };
+}
+
+BOOST_AUTO_TEST_CASE(a_gradient_that_is_not_finite_ends_the_run_before_anything_is_saved) {
+  // In the middle, and at the last step, with nothing held out.
+  for (const std::int64_t steps : {6, 3}) {
+    Model model(settings(steps));
+    Run run(model, bad_at({2}));
+    run.fails("the gradient norm is nan (the loss is 0.0", 3, "the checkpoint of step 2 is kept");
+    BOOST_TEST((run.saved == std::vector<std::int64_t>{1, 2}));
+    BOOST_TEST(first_nonfinite(*model.store).has_value());
+  }
+  Model model(settings(6));
+  Run run(model, bad_at({0}, Batch::bad_loss));
+  run.fails("the loss is inf", 1, "no checkpoint was written");
+  BOOST_TEST(run.saved.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_parameter_that_is_not_finite_is_never_saved) {
+  // Loss and gradient of the step are finite, but the matrix decays by a factor of -1e6.
+  const auto spoilt = [](TrainSettings s, const std::function<void(Run&)>& prepare) {
+    s.lr = s.weight_decay = 1000;
+    s.schedule = LearningRate::constant;
+    Model model(s);
+    Run run(model, bad_at({}));
+    run.session.initialise();
+    run.session.set_value("w", Tensor::full(DType::f32, {4, 3}, 2e34));
+    prepare(run);
+    run.fails("the parameter 'w' is -inf at [0, 0]", 1, "no checkpoint was written");
+    BOOST_TEST(run.saved.empty());
+    BOOST_TEST(run.best.empty());
+  };
+  spoilt(settings(4), [](Run&) {});                                   // every so many steps
+  spoilt(settings(1), [](Run&) {});                                   // at the end
+  spoilt(settings(4), [](Run& run) { run.options.stop_after = 1; });  // where the user stops it
+  TrainSettings looks = settings(4);
+  looks.eval_every = 1;
+  spoilt(looks, [](Run& run) {  // where it seems to be the best so far
+    run.task.evaluate = [](bool) { return Evaluation{1.0, {}}; };
+    run.options.save_best = [&run](const TrainHistory&) { run.save(run.best); };
+  });
+  TrainSettings patient = looks;
+  patient.patience = 1;
+  patient.save_every = 0;
+  spoilt(patient, [](Run& run) {  // where patience ends it
+    run.task.evaluate = [](bool) { return Evaluation{NAN, {}}; };
+  });
+}
+
+void check_same(const VariableStore& a, const VariableStore& b, const std::set<std::string>& but) {
+  for (const std::string& name : a.names()) {
+    if (but.contains(name)) continue;
+    BOOST_TEST_CONTEXT(name) { BOOST_TEST(bitwise_equal(a.tensor(name), b.tensor(name))); }
+  }
+  BOOST_TEST(a.names().size() == b.names().size());
+}
+
+BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_parameters_and_moments_as_they_are) {
+  for (const Batch kind : {Batch::bad_gradient, Batch::bad_loss}) {
+    Model model(settings(7, 2));
+    Run run(model, bad_at({0, 3, 4, 9}, kind));
+    struct Observer : TrainObserver {
+      explicit Observer(Run* r) : run(r) {}
+      void on_step(const StepReport&) override { remember(); }
+      void on_skip(const SkipReport& report) override {
+        skips.push_back(report.step);
+        in_a_row.push_back(report.in_a_row);
+        BOOST_TEST(report.most == 2);
+        BOOST_TEST(!(std::isfinite(report.loss) && std::isfinite(report.gradient_norm)));
+        if (before.empty()) return remember();
+        for (const auto& [name, tensor] : before) {
+          BOOST_TEST_CONTEXT(name) {
+            BOOST_TEST(bitwise_equal(tensor, run->model.store->tensor(name)));
+          }
+        }
+      }
+      void remember() {
+        for (const char* name : {"w", "optimizer.w.m", "optimizer.w.v", kStepVariable})
+          before[name] = run->model.store->tensor(name).clone();
+      }
+      Run* run;
+      std::map<std::string, Tensor> before;
+      std::vector<std::int64_t> skips, in_a_row;
+    } observer(&run);
+    run.options.observer = &observer;
+    const TrainOutcome outcome = run();
+    BOOST_TEST(outcome.step == 7);
+    BOOST_TEST(outcome.skipped == 4);
+    BOOST_TEST((observer.skips == std::vector<std::int64_t>{1, 3, 3, 7}));
+    BOOST_TEST((observer.in_a_row == std::vector<std::int64_t>{1, 1, 2, 1}));
+    BOOST_TEST((run.saved == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7}));
+    BOOST_TEST(model.store->tensor(kSkippedVariable).item<std::int64_t>() == 4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_skips_and_is_resumed_has_the_bits_of_one_that_never_stopped) {
+  const testing::Folder files("divergence");
+  const auto kinds = bad_at({1, 4, 5, 8});
+  Model straight(settings(9, 2));
+  Run(straight, kinds)();
+
+  // Stopped right behind every step, those that are skipped too.
+  const std::string path = files.path("m.weft");
+  const auto save = [&](Model& model) {
+    save_checkpoint(path, *model.store, {model.train},
+                    {{{"settings", "weft.train.settings", model.settings.to_json()}}});
+  };
+  Model first(settings(9, 2));
+  Session(*first.graph, first.store, {.seed = 5, .threads = 1}).initialise();
+  save(first);
+  int parts = 0;
+  for (bool stopped = true; stopped; ++parts) {
+    Model model(path);
+    struct Stopper : TrainObserver {
+      void on_step(const StepReport&) override { stop = true; }
+      void on_skip(const SkipReport&) override { stop = true; }
+      std::atomic<bool> stop = false;
+    } stopper;
+    Run run(model, kinds);
+    run.options.observer = &stopper;
+    run.options.stop = &stopper.stop;
+    run.options.save = [&](const TrainHistory&) { save(model); };
+    stopped = run().stopped;
+  }
+  BOOST_TEST(parts == 13);
+  check_same(*straight.store, *Model(path).store, {});
+}
+
+BOOST_AUTO_TEST_CASE(more_steps_in_a_row_than_may_be_skipped_end_the_run) {
+  Model model(settings(9, 2));
+  Run run(model, bad_at({3, 4, 5}));
+  run.fails("3 steps in a row were not finite, skip_nonfinite allows 2; the gradient norm is nan",
+            4, "the checkpoint of step 3 is kept");
+  BOOST_TEST(!first_nonfinite(*model.store));
+
+  // The count is that of the whole run, stopped or not.
+  Model stopped(settings(9, 2));
+  std::atomic<bool> stop = false;
+  struct Stopper : TrainObserver {
+    explicit Stopper(std::atomic<bool>* s) : stop(s) {}
+    void on_skip(const SkipReport& report) override { *stop = report.in_a_row == 2; }
+    std::atomic<bool>* stop;
+  } stopper(&stop);
+  {
+    Run first(stopped, bad_at({3, 4, 5}));
+    first.options.observer = &stopper;
+    first.options.stop = &stop;
+    BOOST_TEST(first().stopped);
+  }
+  Run second(stopped, bad_at({3, 4, 5}));
+  BOOST_CHECK_THROW(second(), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(steps_are_skipped_only_where_the_training_step_was_made_for_it) {
+  Model plain(settings(3)), skipping(settings(3, 1));
+  BOOST_TEST(!skips_nonfinite(plain.train));
+  BOOST_TEST(skips_nonfinite(skipping.train));
+  BOOST_TEST(!plain.graph->has_variable(kSkippedVariable));
+  plain.settings.skip_nonfinite = 1;
+  Session session(*plain.graph, {.seed = 1});
+  BOOST_CHECK_EXCEPTION(Trainer(session, {&plain.train, [](std::int64_t) { return TrainBatch{}; }},
+                                {.settings = plain.settings}),
+                        ArgumentError, [](const Error& e) {
+                          return std::string(e.what()).starts_with(
+                              "skip_nonfinite: the program's training step was made without it");
+                        });
+  // Asked no longer, a step that would have been skipped ends the run.
+  skipping.settings.skip_nonfinite = 0;
+  Run run(skipping, bad_at({1}));
+  BOOST_CHECK_THROW(run(), DataError);
+  BOOST_TEST((run.saved == std::vector<std::int64_t>{1}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
