@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include "weft/ops/make_kernel.h"
+#include "weft/ops/operands.h"
 
 namespace weft {
 
 std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes) {
+  std::vector<bool> given;
+  for (const Tensor& t : inputs) given.push_back(t.defined());
+  check_operands(op, given);
   KernelRequest request;
   request.attributes = op.complete(attributes).evaluate(Bindings{});
   std::vector<ValueType> types(inputs.size());

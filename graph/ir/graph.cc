@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/graph/ir/facts.h"
+#include "weft/ops/operands.h"
 
 namespace weft {
 namespace {
@@ -234,24 +235,14 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
 }
 
 void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs) const {
-  const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
-  if (!variadic && inputs.size() > op.inputs.size()) {
-    throw ArgumentError(
-        fmt::format("takes at most {} operands, got {}", op.inputs.size(), inputs.size()));
-  }
-  for (std::size_t i = 0; i < std::max(inputs.size(), op.inputs.size()); ++i) {
-    const InputSpec& spec = op.inputs[std::min(i, op.inputs.size() - 1)];
-    if (i >= inputs.size() || !inputs[i].defined()) {
-      if (spec.arity == Arity::required || i < inputs.size()) {
-        if (spec.arity == Arity::optional) continue;
-        throw ArgumentError(fmt::format("operand '{}' is missing (an undefined Value)", spec.name));
-      }
-      continue;
-    }
-    if (&inputs[i].graph() != this) {
-      throw GraphError(fmt::format(
-          "operand '{}' is a Value of another graph; values cannot cross graphs", spec.name));
-    }
+  std::vector<bool> given;
+  for (const Value& v : inputs) given.push_back(v.defined());
+  weft::check_operands(op, given);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!given[i] || &inputs[i].graph() == this) continue;
+    throw GraphError(
+        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs",
+                    op.inputs[std::min(i, op.inputs.size() - 1)].name));
   }
 }
 
