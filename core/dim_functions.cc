@@ -13,6 +13,8 @@ namespace {
 
 // How many atoms a proof replaces by their bounds, one after the other.
 constexpr int kProofDepth = 3;
+// Of a min or max.
+constexpr std::size_t kMaxOperands = 64;
 
 // a / b as monomials with coefficients; nullopt where b does not divide a.
 std::optional<Term> divide_terms(const Term& a, const Term& b) {
@@ -139,6 +141,10 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
     } else {
       operands.push_back(*d);
     }
+  }
+  if (operands.size() > kMaxOperands) {  // each is compared with each
+    throw ShapeError(fmt::format("a {} of more than {} dims",
+                                 kind == AtomKind::min ? "min" : "max", kMaxOperands));
   }
   std::sort(operands.begin(), operands.end(),
             [](const Dim& x, const Dim& y) { return compare(x, y) > 0; });

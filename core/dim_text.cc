@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <vector>
 
 #include "weft/core/dim_polynomial.h"
 #include "weft/core/error.h"
@@ -74,17 +75,27 @@ class Parser {
 
   Dim sum() {
     if (++depth_ > kMaxNesting) fail(fmt::format("at most {} levels of nesting", kMaxNesting));
-    Dim d = product(false);
+    std::vector<Dim> parts = {product(false)};
     for (;;) {
       if (take('+')) {
-        d += product(false);
+        parts.push_back(product(false));
       } else if (take('-')) {
-        d += product(true);
+        parts.push_back(product(true));
       } else {
         --depth_;
-        return d;
+        return total(std::move(parts));
       }
     }
+  }
+  // Added in pairs, because every addition copies its terms: the time stays near the length of the
+  // text.
+  static Dim total(std::vector<Dim> parts) {
+    while (parts.size() > 1) {
+      const std::size_t half = (parts.size() + 1) / 2;
+      for (std::size_t i = half; i < parts.size(); ++i) parts[i - half] += parts[i];
+      parts.resize(half);
+    }
+    return std::move(parts[0]);
   }
   // The sign goes down to the first number, because the least 64-bit integer has no negation.
   Dim product(bool negative) {

@@ -11,6 +11,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_cast_ops(*set);
     add_fused_ops(*set);
     add_reduce_ops(*set);
+    add_recurrence_ops(*set);
     add_shape_ops(*set);
     add_index_ops(*set);
     add_sort_ops(*set);

@@ -12,9 +12,10 @@ void add_binary_ops(OpSet& ops);  // elementwise, two operands; comparisons, log
 void add_cast_ops(OpSet& ops);
 void add_fused_ops(OpSet& ops);   // several elementwise ops in one pass
 void add_reduce_ops(OpSet& ops);  // sum, mean, max, ..., argmax, cumsum
-void add_shape_ops(OpSet& ops);   // reshape, permute, slice, concat, pad, ...
-void add_index_ops(OpSet& ops);   // take, scatter_add, one_hot, dynamic_slice, ...
-void add_sort_ops(OpSet& ops);    // topk, sort
+void add_recurrence_ops(OpSet& ops);
+void add_shape_ops(OpSet& ops);  // reshape, permute, slice, concat, pad, ...
+void add_index_ops(OpSet& ops);  // take, scatter_add, one_hot, dynamic_slice, ...
+void add_sort_ops(OpSet& ops);   // topk, sort
 void add_matmul_ops(OpSet& ops);
 void add_matmul_fused_ops(OpSet& ops);  // with elementwise steps on the product
 void add_quantized_ops(OpSet& ops);     // dequantize and what it is folded into

@@ -93,8 +93,8 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
     } else {
       const bool constant = a[ia].is_constant() && b[ib].is_constant();
       throw ShapeError(fmt::format(
-          "shapes {} and {} do not broadcast: axis {} (from the right) has {} and {}{}", a.str(),
-          b.str(), rank - i, a[ia].str(), b[ib].str(),
+          "shapes {} and {} do not broadcast: axis {} has {} and {}{}", a.str(), b.str(), i - rank,
+          a[ia].str(), b[ib].str(),
           constant ? ", neither of which is 1"
                    : ", which cannot be proven equal (a symbol never counts as 1); if they always "
                      "are, say so with Graph::require(a == b)"));

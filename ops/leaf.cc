@@ -185,9 +185,11 @@ void add_leaf_ops(OpSet& ops) {
 
   OpRecord call;
   call.name = "call";
-  call.doc = "The outputs of the function `body` of the graph; a pass puts the body in its place.";
+  call.doc =
+      "The outputs of the function `body` of the graph; a pass puts the body in its place, where "
+      "random draw k of the body has the number `stream` + k.";
   call.inputs = {{"args", Arity::variadic}};
-  call.attributes = {{"body", std::string(), true}};
+  call.attributes = {{"body", std::string(), true}, {"stream", std::int64_t{0}}};
   call.traits = Trait::call;
   call.infer = infer_call_outside_graph;
   ops.add(std::move(call));

@@ -9,6 +9,29 @@
 namespace weft {
 namespace {
 
+// What the text of a graph reads as one word (graph/text/scanner.h).
+bool is_word(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+void check_words(const OpRecord& record) {
+  constexpr std::string_view kRule = "letters, digits and '_' only, so that texts can be read back";
+  if (!is_word(record.name)) {
+    throw ArgumentError(fmt::format("op record '{}': a name has {}", record.name, kRule));
+  }
+  for (const AttributeSpec& spec : record.attributes) {
+    if (is_word(spec.name)) continue;
+    throw ArgumentError(
+        fmt::format("op {}: attribute '{}': a name has {}", record.name, spec.name, kRule));
+  }
+  if (record.version < 1) {
+    throw ArgumentError(
+        fmt::format("op {}: versions count from 1, but this is {}", record.name, record.version));
+  }
+}
+
 bool before(const OpRecord& a, std::string_view name, int version) {
   return a.name != name ? a.name < name : a.version < version;
 }
@@ -58,6 +81,7 @@ void OpSet::add(OpRecord record) {
                                     : record.infer == nullptr ? "shape rule"
                                                               : "kernel"));
   }
+  check_words(record);
   if (find(record.name, record.version) != nullptr) {
     throw ArgumentError(
         fmt::format("op {} version {} exists already", record.name, record.version));

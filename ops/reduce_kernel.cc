@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "weft/ops/reduce_arg.h"
+
 namespace weft {
 namespace {
 
@@ -156,6 +158,12 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
                           const std::vector<std::int64_t>& axes, bool mean,
                           const ElementSource* source) {
   const OperandSpec& x = request.inputs[0];
+  if (kind == kernels::Reduction::max || kind == kernels::Reduction::min) {
+    for (const std::int64_t axis : axes) {
+      if (x.sizes[static_cast<std::size_t>(axis)] != 0) continue;
+      throw_empty_extreme(kind == kernels::Reduction::max ? "max" : "min", axis);
+    }
+  }
   struct Group {
     std::int64_t size;
     bool reduced;

@@ -20,7 +20,8 @@ struct ElementSource {
 /// are reduced one after the other, the innermost first, through shared scratch, so that nothing is
 /// transposed. A long reduction with few results is split by shape and combined in index order.
 /// With `mean` a sum is divided by the number of reduced elements. With a `source` (and
-/// trailing axes) input 0 is only a type, and bits are as if it had been there.
+/// trailing axes) input 0 is only a type, and bits are as if it had been there. Throws ShapeError
+/// for an extreme over an axis without elements.
 Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
                           const std::vector<std::int64_t>& axes, bool mean,
                           const ElementSource* source = nullptr);

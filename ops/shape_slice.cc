@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <type_traits>
+
+#include "weft/ops/reduce_arg.h"
 #include "weft/ops/sample_data.h"
 #include "weft/ops/shape_kernel.h"
 
@@ -96,6 +100,117 @@ Kernel unslice_kernel(const KernelRequest& r) {
   return kernel;
 }
 
+// -- slice_add ------------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_slice_add(const InferContext& c) {
+  require_numeric(c);
+  c.require_same_dtype(0, 1);
+  c.require_rank(1, c.rank(0), "g");
+  check_slice(c.attributes().shape("starts"), c.shape(1), c.attributes().integers("steps"),
+              c.shape(0));
+  return {c.input(0)};
+}
+
+// Places of g in out: rows along the last axis that has more than one element.
+struct PlacesOf {
+  Sizes sizes, strides;  // of the axes around a row
+  std::int64_t offset = 0, length = 1, stride = 1;
+
+  PlacesOf(const Sizes& g, StridedView view) : offset(view.offset) {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      if (g[i] == 1) continue;
+      // Axes that follow one another in both arrays are one.
+      if (!sizes.empty() && strides.back() == g[i] * view.strides[i]) {
+        sizes.back() *= g[i];
+        strides.back() = view.strides[i];
+      } else {
+        sizes.push_back(g[i]);
+        strides.push_back(view.strides[i]);
+      }
+    }
+    if (sizes.empty()) return;
+    length = sizes.back();
+    stride = strides.back();
+    sizes.pop_back();
+    strides.pop_back();
+  }
+  /// Of the first element of a row.
+  std::int64_t row(std::int64_t number) const {
+    std::int64_t at = offset;
+    for (std::size_t i = sizes.size(); i-- > 0; number /= sizes[i]) {
+      at += number % sizes[i] * strides[i];
+    }
+    return at;
+  }
+};
+
+template <class T>
+void add_row(const T* g, std::int64_t count, std::int64_t stride, T* out) {
+  const auto plus = [](T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a + b;
+    } else {  // wraps around
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+    }
+  };
+  if (stride == 1) {
+    for (std::int64_t j = 0; j < count; ++j) out[j] = plus(out[j], g[j]);
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) out[j * stride] = plus(out[j * stride], g[j]);
+  }
+}
+
+template <class T>
+Phase add_phase(const OperandSpec& g, PlacesOf places) {
+  const std::int64_t n = g.numel();
+  Phase phase;
+  phase.chunks = chunk_count(n, 16384);
+  phase.cost_ns = 0.4 * static_cast<double>(n);
+  phase.body = [places = std::make_shared<const PlacesOf>(std::move(places)), n,
+                chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    auto [begin, end] = chunk_range(n, chunks, chunk, 64);
+    while (begin < end) {
+      const std::int64_t column = begin % places->length;
+      const std::int64_t count = std::min(places->length - column, end - begin);
+      add_row(run.in<T>(1) + begin, count, places->stride,
+              run.out<T>(0) + places->row(begin / places->length) + column * places->stride);
+      begin += count;
+    }
+  };
+  return phase;
+}
+
+Phase add_phase(const OperandSpec& g, PlacesOf places) {
+  switch (g.dtype) {
+    case DType::f32: return add_phase<float>(g, std::move(places));
+    case DType::f64: return add_phase<double>(g, std::move(places));
+    case DType::i64: return add_phase<std::int64_t>(g, std::move(places));
+    case DType::i32: return add_phase<std::int32_t>(g, std::move(places));
+    case DType::i8: return add_phase<std::int8_t>(g, std::move(places));
+    default: return add_phase<std::uint8_t>(g, std::move(places));
+  }
+}
+
+Kernel slice_add_kernel(const KernelRequest& r) {
+  const OperandSpec &x = r.inputs[0], &g = r.inputs[1];
+  const Shape& starts = r.attributes.shape("starts");
+  const auto& steps = r.attributes.integers("steps");
+  check_slice(starts, Shape(g.sizes), steps, Shape(x.sizes));
+  Kernel kernel;
+  kernel.phases.push_back(clone_phase(x, 0));
+  if (g.numel() == 0) return kernel;
+  kernel.phases.push_back(
+      add_phase(g, PlacesOf(g.sizes, strided_view(x.sizes, starts.constant(), steps))));
+  return kernel;
+}
+
+// In place, only the slice is touched.
+Cost slice_add_cost(const KernelRequest& r) {
+  const auto n = static_cast<double>(r.inputs[1].numel());
+  return {n, 3 * n * static_cast<double>(dtype_size(r.inputs[1].dtype))};
+}
+
 Attributes slice_of(Shape starts, Shape sizes, std::vector<std::int64_t> steps) {
   return {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}};
 }
@@ -138,6 +253,37 @@ std::vector<OpErrorSample> unslice_errors() {
   return {
       {{g}, unslice_of({6}, {3}, {1}), "reads from 3 to 6 with step 1, outside of [0, 6)"},
       {{g}, unslice_of({6, 2}, {0, 0}, {1, 1}), "g must have 2 axes"},
+  };
+}
+
+Attributes added_at(Shape starts, std::vector<std::int64_t> steps) {
+  return {{"starts", std::move(starts)}, {"steps", std::move(steps)}};
+}
+
+std::vector<OpSample> slice_add_samples() {
+  return {
+      {{sample_uniform({7}, 1), sample_uniform({4}, 2)}, added_at({2}, {1})},
+      {{sample_uniform({4, 7}, 3), sample_uniform({3, 3}, 4)}, added_at({1, 6}, {1, -3})},
+      {{sample_uniform({5, 3}, 5), sample_uniform({3, 2}, 6)}, added_at({0, 1}, {2, 1})},
+      {{sample_uniform({3, 4, 5}, 7), sample_uniform({3, 1, 5}, 8)},
+       added_at({0, 2, 0}, {1, 1, 1})},
+      {{sample_uniform({3, 4, 5}, 9), sample_uniform({2, 4, 5}, 10)},
+       added_at({1, 0, 0}, {1, 1, 1})},
+      {{sample_uniform({3}, 11), sample_uniform({0}, 12)}, added_at({3}, {1})},
+      {{sample_uniform({}, 13), sample_uniform({}, 14)}, added_at({}, {})},
+      {{sample_indices({6}, 15, 9), sample_indices({6}, 16, 9)}, added_at({5}, {-1})},
+  };
+}
+std::vector<OpErrorSample> slice_add_errors() {
+  const ValueType x{DType::f32, {7}}, g{DType::f32, {4}};
+  return {
+      {{x, g}, added_at({4}, {1}), "reads from 4 to 7 with step 1, outside of [0, 7)"},
+      {{x, g}, added_at({0, 0}, {1, 1}), "one entry for each of the 1 axes"},
+      {{x, {DType::f32, {2, 2}}}, added_at({0}, {1}), "g must have 1 axes"},
+      {{x, {DType::f64, {4}}}, added_at({0}, {1}), "operands have different dtypes, f32 and f64"},
+      {{{DType::boolean, {7}}, {DType::boolean, {4}}},
+       added_at({0}, {1}),
+       "x must be f32, f64 or of an integer dtype, but is bool"},
   };
 }
 
@@ -239,6 +385,22 @@ void add_slice_ops(OpSet& ops) {
   unslice.samples = unslice_samples;
   unslice.error_samples = unslice_errors;
   ops.add(std::move(unslice));
+
+  OpRecord add;
+  add.name = "slice_add";
+  add.doc =
+      "x with g added to the slice of g's sizes: out[starts + i * steps] = x[...] + g[i]. What "
+      "many "
+      "slices of one tensor send back to it adds up in one buffer.";
+  add.inputs = {{"x"}, {"g"}};
+  add.attributes = {{"starts", Shape(), true}, {"steps", std::vector<std::int64_t>{}, true}};
+  add.inplace = {{0, 0}};
+  add.infer = infer_slice_add;
+  add.kernel = slice_add_kernel;
+  add.cost = slice_add_cost;
+  add.samples = slice_add_samples;
+  add.error_samples = slice_add_errors;
+  ops.add(std::move(add));
 
   OpRecord pad;
   pad.name = "pad";

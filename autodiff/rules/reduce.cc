@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/recurrence.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -48,43 +49,32 @@ std::vector<Value> extreme_rule(const GradientContext& c) {
   return {apply_binary("mul", mask, apply_binary("div", keep(c, c.cotangent()), ties))};
 }
 
-/// out[..., i] = x[..., i - by], 1 where that is before the first, along the last axis; by < 0:
-/// mirrored.
-Value shifted(const Value& x, std::int64_t by, std::int64_t n) {
-  const int last = x.rank() - 1;
+/// x moved along the last axis by one place towards the end (`by` = 1) or the front (-1); `value`
+/// comes in. Also where the axis is empty.
+Value moved(const Value& x, int by, double value) {
   std::vector<std::pair<Dim, Dim>> pads(static_cast<std::size_t>(x.rank()), {0, 0});
-  if (by > 0) {
-    pads.back() = {by, 0};
-    return pad(slice(x, last, {0, n - by}), pads, {.value = 1});
-  }
-  pads.back() = {0, -by};
-  return pad(slice(x, last, {-by, n}), pads, {.value = 1});
+  pads.back() = by > 0 ? std::pair<Dim, Dim>{1, 0} : std::pair<Dim, Dim>{0, 1};
+  const Dim first = by > 0 ? 0 : 1;
+  const Dim end = x.size(-1) + first;
+  return slice(pad(x, pads, {.value = value}), x.rank() - 1, {first, end});
 }
 
-/// Products of all elements before (direction 1) or after (-1) each, along the last axis of n:
-/// doubling the reach in every step (Hillis and Steele 1986), so that no division meets a zero.
-Value exclusive_products(const Value& x, std::int64_t n, int direction) {
-  Value out = shifted(x, direction, n);
-  for (std::int64_t reach = 1; reach < n; reach *= 2) {
-    out = apply_binary("mul", out, shifted(out, direction * reach, n));
-  }
-  return out;
-}
-
-/// Products of all other elements along the last axis.
+/// Products of all other elements along the last axis: of those before times those behind, so that
+/// no division meets a zero.
 Value products_of_others(const Value& x) {
-  Graph& graph = x.graph();
   const Dim n = x.size(-1);
-  if (n.is_constant()) {
-    const std::int64_t count = n.constant();
-    if (count <= 1) return ones_like(x);
-    return apply_binary("mul", exclusive_products(x, count, 1), exclusive_products(x, count, -1));
-  }
-  // The number of doubling steps is unknown: each row of a square multiplies all but one.
-  const Value itself = apply_binary("equal", iota(graph, {n, 1}, 0), iota(graph, {1, n}, 1));
-  const Value others =
-      graph.apply("where", {itself, graph.scalar(x.dtype(), 1), unsqueeze(x, -2)}).output(0);
-  return prod(others, -1);
+  if (n.is_constant() && n.constant() <= 1) return ones_like(x);
+  const int last = x.rank() - 1;
+  const auto running = [&](bool reverse) {
+    // out[0] = b[0] = 1; out[i] = x[i - 1] * out[i - 1].
+    const Value places = iota(x.graph(), Shape{n}, 0);
+    const Value first = reverse ? apply_binary("equal", places, dim_value(x.graph(), n - 1))
+                                : apply_binary("equal", places, 0);
+    const Value b =
+        broadcast_to(x.graph().apply("cast", {first}, {{"dtype", x.dtype()}}).output(0), x.shape());
+    return linear_recurrence(moved(x, reverse ? -1 : 1, 1), b, last, {.reverse = reverse});
+  };
+  return apply_binary("mul", running(false), running(true));
 }
 
 std::vector<Value> prod_rule(const GradientContext& c) {
@@ -132,6 +122,20 @@ std::vector<Value> cumsum_rule(const GradientContext& c) {
       {.exclusive = c.attributes().flag("exclusive"), .reverse = !c.attributes().flag("reverse")})};
 }
 
+// h[i] = a[i] h[i-1] + b[i]: what comes back to h[i] is d[i] = g[i] + a[i+1] d[i+1], a recurrence
+// in the other direction; b gets d and a gets d[i] h[i-1].
+std::vector<Value> linear_recurrence_rule(const GradientContext& c) {
+  const int axis = static_cast<int>(c.attributes().integer("axis"));
+  const bool reverse = c.attributes().flag("reverse");
+  const auto along_last = [&](const Value& v) { return transpose(v, axis, -1); };
+  const Value a = along_last(c.input(0)), g = along_last(c.cotangent());
+  const int last = a.rank() - 1, towards_end = reverse ? -1 : 1;
+  const Value d = linear_recurrence(moved(a, -towards_end, 0), g, last, {.reverse = !reverse});
+  const Value before = moved(along_last(c.output()), towards_end, 0);
+  return {c.needs(0) ? along_last(apply_binary("mul", d, before)) : Value(),
+          c.needs(1) ? along_last(d) : Value()};
+}
+
 }  // namespace
 
 void add_reduce_rules(RuleSet& rules) {
@@ -142,6 +146,7 @@ void add_reduce_rules(RuleSet& rules) {
   rules.add("prod", prod_rule);
   rules.add("logsumexp", logsumexp_rule);
   rules.add("cumsum", cumsum_rule);
+  rules.add("linear_recurrence", linear_recurrence_rule);
 }
 
 }  // namespace weft

@@ -48,6 +48,17 @@ std::vector<Value> unslice_rule(const GradientContext& c) {
               .output(0)};
 }
 
+std::vector<Value> slice_add_rule(const GradientContext& c) {
+  const Value g = c.cotangent();
+  if (!c.needs(1)) return {g, Value()};
+  return {c.needs(0) ? g : Value(), c.graph()
+                                        .apply("slice", {g},
+                                               {{"starts", c.attributes().shape("starts")},
+                                                {"sizes", c.input(1).shape()},
+                                                {"steps", c.attributes().integers("steps")}})
+                                        .output(0)};
+}
+
 Value slice_of(const Value& x, const Shape& starts, const Shape& sizes) {
   const std::vector<std::int64_t> steps(static_cast<std::size_t>(x.rank()), 1);
   return x.graph()
@@ -84,6 +95,7 @@ void add_shape_rules(RuleSet& rules) {
   rules.add("broadcast_to", broadcast_to_rule);
   rules.add("slice", slice_rule);
   rules.add("unslice", unslice_rule);
+  rules.add("slice_add", slice_add_rule);
   rules.add("concat", concat_rule);
   rules.add("pad", pad_rule);
   rules.add("flip", flip_rule);

@@ -10,11 +10,10 @@
 namespace weft::einsum_detail {
 
 /// One label per axis: a letter, or ellipsis_label(i) for the axis that is i-th from the right
-/// among those that
-/// "..." stands for.
+/// (from 0) among those that "..." stands for.
 using Labels = std::vector<int>;
 constexpr int ellipsis_label(int from_right) { return 1000 + from_right; }
-/// "i", or "axis 0 (from the right) of ...".
+/// "i", or "axis -1 of ..." for the last axis that "..." stands for.
 std::string label_name(int label);
 
 struct Subscripts {

@@ -72,7 +72,7 @@ void check_output(std::string_view equation, const Labels& output,
 
 std::string label_name(int label) {
   if (label < ellipsis_label(0)) return std::string(1, static_cast<char>(label));
-  return fmt::format("axis {} (from the right) of ...", label - ellipsis_label(0));
+  return fmt::format("axis {} of ...", ellipsis_label(0) - label - 1);
 }
 
 Subscripts parse_equation(std::string_view equation, const std::vector<Shape>& shapes) {
