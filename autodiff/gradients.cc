@@ -1,10 +1,13 @@
-#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/gradient_advice.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "weft/graph/control/call.h"
+#include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
@@ -17,36 +20,38 @@ bool differentiable(const Value& v) { return v.defined() && is_floating(v.dtype(
 // One backward sweep: from outputs with cotangents to `wrt`.
 class Sweep {
  public:
-  Sweep(Graph& graph, const RuleSet& rules, const DecompositionSet& decompositions)
-      : graph_(graph), rules_(rules), decompositions_(decompositions) {}
+  Sweep(Graph& graph, const RuleSet& rules, const DecompositionSet& decompositions,
+        const GradientAdvice& advice)
+      : graph_(graph), rules_(rules), decompositions_(decompositions), advice_(advice) {}
 
-  // Gradients by `wrt`; undefined where the outputs do not depend on it. With `boundary`, the
-  // values of wrt count as independent of each other: nothing flows through them (the operands of
-  // one node).
+  // Gradients by `wrt`; undefined where the outputs do not depend on it. With a `boundary`, the
+  // operands of the one node that the outputs stand for, those of wrt count as independent of each
+  // other: nothing flows through them.
   std::vector<Value> run(const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
-                         const std::vector<Value>& wrt, bool boundary) {
-    const auto nodes = reachable_nodes(outputs);
+                         const std::vector<Value>& wrt, const std::vector<Value>* boundary) {
+    const std::vector<Node*> nodes = nodes_of(outputs, boundary);
+    count(nodes.size());
     std::unordered_map<Value, bool, ValueHash> wanted;
     for (const Value& v : wrt) wanted[v] = true;
 
     // Which values depend on wrt through floating operands.
-    std::vector<bool> active(graph_.node_count());
+    std::unordered_set<const Node*> active;
     const auto depends = [&](const Value& v) {
-      return differentiable(v) && (active[v.node().id()] || wanted.count(v) != 0);
+      return differentiable(v) && (active.contains(v.node_pointer()) || wanted.count(v) != 0);
     };
     for (Node* n : nodes) {
       if (n->op().gradient == Gradient::none) continue;
       bool any = false;
       for (const Value& v : n->inputs()) any = any || depends(v);
       // A node behind the boundary is a leaf here even if its operands are wanted, too.
-      if (boundary && any) {
+      if (boundary != nullptr && any) {
         bool all_cut = n->output_count() > 0;
         for (int i = 0; i < n->output_count(); ++i) {
           all_cut = all_cut && wanted.count(n->output(i)) != 0;
         }
         any = !all_cut;
       }
-      active[n->id()] = any;
+      if (any) active.insert(n);
     }
 
     std::unordered_map<Value, std::vector<Value>, ValueHash> contributions;
@@ -55,11 +60,11 @@ class Sweep {
     }
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node& node = **it;
-      if (!active[node.id()]) continue;
+      if (!active.contains(&node)) continue;
       std::vector<Value> of_outputs;
       bool any = false;
       for (int i = 0; i < node.output_count(); ++i) {
-        const bool cut = boundary && wanted.count(node.output(i)) != 0;
+        const bool cut = boundary != nullptr && wanted.count(node.output(i)) != 0;
         of_outputs.push_back(cut ? Value() : total(contributions, node.output(i)));
         any = any || of_outputs.back().defined();
       }
@@ -82,17 +87,44 @@ class Sweep {
  private:
   using Contributions = std::unordered_map<Value, std::vector<Value>, ValueHash>;
 
+  void count(std::size_t steps) {
+    if (advice_.steps != nullptr) *advice_.steps += static_cast<std::int64_t>(steps);
+  }
+
+  // What outputs are computed from, in order of the graph: all of it, or what lies between them and
+  // the operands of the one node that they stand for.
+  static std::vector<Node*> nodes_of(const std::vector<Value>& outputs,
+                                     const std::vector<Value>* operands) {
+    if (operands == nullptr) return reachable_nodes(outputs);
+    const std::unordered_set<Value, ValueHash> ends(operands->begin(), operands->end());
+    std::unordered_set<Node*> seen;
+    std::vector<Node*> stack;
+    const auto visit = [&](const Value& v) {
+      if (v.defined() && !ends.contains(v) && seen.insert(&v.node()).second) {
+        stack.push_back(&v.node());
+      }
+    };
+    for (const Value& v : outputs) visit(v);
+    while (!stack.empty()) {
+      const Node* n = stack.back();
+      stack.pop_back();
+      for (const Value& v : n->inputs()) visit(v);
+    }
+    std::vector<Node*> nodes(seen.begin(), seen.end());
+    std::sort(nodes.begin(), nodes.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
+    return nodes;
+  }
+
   // The sum of what flowed into `v`, in order of arrival; kept, so that it is built once.
   Value total(Contributions& contributions, Value v) {
     const auto it = contributions.find(v);
     if (it == contributions.end()) return {};
     std::vector<Value>& parts = it->second;
-    while (parts.size() > 1) {
-      const Value sum = graph_.apply("add", {parts[0], parts[1]}, {}, {}).output(0);
-      parts.erase(parts.begin());
-      parts[0] = sum;
-    }
-    return parts[0];
+    Value sum = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = add_into(sum, parts[i]);
+    count(parts.size());
+    parts = {sum};
+    return sum;
   }
 
   std::vector<Value> differentiate(Node& node, const std::vector<Value>& cotangents,
@@ -109,9 +141,8 @@ class Sweep {
     }
     throw GradientError(
         fmt::format("op {} has no gradient rule, neither its own nor a definition in primitives; "
-                    "add one to the "
-                    "RuleSet, or cut the path with stop_gradient\n  {}",
-                    node.op().name, graph_.where(node)));
+                    "{}\n  {}",
+                    node.op().name, advice_.no_rule, graph_.where(node)));
   }
 
   // Differentiates `outputs`, built from the node's operands, in the node's place.
@@ -134,7 +165,8 @@ class Sweep {
       wrt.push_back(node.input(i));
       index.push_back(i);
     }
-    const auto grads = Sweep(graph_, rules_, decompositions_).run(from, with, wrt, true);
+    const auto grads =
+        Sweep(graph_, rules_, decompositions_, advice_).run(from, with, wrt, &node.inputs());
     std::vector<Value> result(node.inputs().size());
     for (std::size_t i = 0; i < index.size(); ++i) result[index[i]] = grads[i];
     return result;
@@ -143,6 +175,7 @@ class Sweep {
   std::vector<Value> differentiate_call(Node& node, const std::vector<Value>& cotangents,
                                         const std::vector<bool>& needed) {
     const Function& function = graph_.function(node.attributes().text("body"));
+    const std::int64_t stream = node.attributes().integer("stream");
     if (!function.gradient.empty()) {
       std::vector<Value> operands = node.inputs();
       for (int i = 0; i < node.output_count(); ++i) operands.push_back(node.output(i));
@@ -150,7 +183,8 @@ class Sweep {
         const Value& c = cotangents[static_cast<std::size_t>(i)];
         operands.push_back(c.defined() ? c : zeros(node.output(i).type()));
       }
-      Node& call = graph_.apply("call", std::move(operands), {{"body", function.gradient}}, {});
+      Node& call = graph_.apply("call", std::move(operands),
+                                {{"body", function.gradient}, {"stream", stream}}, {});
       std::vector<Value> result;
       for (int i = 0; i < call.output_count(); ++i) result.push_back(call.output(i));
       return result;
@@ -160,6 +194,7 @@ class Sweep {
     const SymbolMap symbols = bind_symbols(function, node.inputs());
     CloneOptions options;
     options.map_symbol = symbols.lookup();
+    options.first_stream = stream;
     Cloner cloner(graph_, std::move(options));
     for (std::size_t i = 0; i < function.inputs.size(); ++i) {
       cloner.set(function.inputs[i], node.input(i));
@@ -199,6 +234,7 @@ class Sweep {
   Graph& graph_;
   const RuleSet& rules_;
   const DecompositionSet& decompositions_;
+  const GradientAdvice& advice_;
 };
 
 std::string describe(const Value& v) {
@@ -213,21 +249,24 @@ std::string describe(const Value& v) {
 
 }  // namespace
 
-std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
-                             const GradientOptions& options, SourceLocation loc) {
+std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
+                                 const std::vector<Value>& wrt, const GradientOptions& options,
+                                 SourceLocation loc) {
   if (!output.defined()) {
-    throw GradientError(
-        fmt::format("gradients: the differentiated Value is undefined\n  at {}", loc.str()));
+    throw GradientError(fmt::format("{}: the differentiated Value is undefined\n  at {}",
+                                    advice.function, loc.str()));
   }
   Graph& graph = output.graph();
+  Graph::Undo undo(graph);
   const auto fail = [&](const std::string& what) {
-    throw GradientError(fmt::format("gradients: {}\n  {}", what, graph.describe_place(loc)));
+    throw GradientError(
+        fmt::format("{}: {}\n  {}", advice.function, what, graph.describe_place(loc)));
   };
   if (!is_floating(output.dtype())) {
     fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));
   }
   for (const Value& v : wrt) {
-    graph.check_owned(v, "gradients", loc);
+    graph.check_owned(v, advice.function, loc);
     if (!is_floating(v.dtype())) fail(fmt::format("{} is not floating point", describe(v)));
   }
   Value cotangent = options.cotangent;
@@ -247,7 +286,8 @@ std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
   const RuleSet& rules = options.rules != nullptr ? *options.rules : builtin_rules();
   const DecompositionSet& decompositions =
       options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
-  auto result = Sweep(graph, rules, decompositions).run({output}, {cotangent}, wrt, false);
+  auto result =
+      Sweep(graph, rules, decompositions, advice).run({output}, {cotangent}, wrt, nullptr);
   std::string missing;
   for (std::size_t i = 0; i < wrt.size(); ++i) {
     if (result[i].defined()) continue;
@@ -261,12 +301,16 @@ std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
     }
   }
   if (!missing.empty()) {
-    fail(fmt::format(
-        "{} does not depend on {} through differentiable ops; leave it out, or ask for zeros "
-        "(Unreachable::zeros)",
-        describe(output), missing));
+    fail(fmt::format("{} does not depend on {} through differentiable ops; {}", describe(output),
+                     missing, advice.unreachable));
   }
+  undo.keep();
   return result;
+}
+
+std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,
+                             const GradientOptions& options, SourceLocation loc) {
+  return gradients_for({}, output, wrt, options, loc);
 }
 
 std::vector<Value> gradients(Value output, const std::vector<Variable>& wrt,

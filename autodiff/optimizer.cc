@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <optional>
 
+#include "weft/autodiff/gradient_advice.h"
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -33,7 +35,7 @@ class StepBuilder {
   StepBuilder(std::string_view name, const std::vector<Value>& gradients,
               const std::vector<ParameterGroup>& groups, double weight_decay, Decay decay,
               const Schedule& lr, const StepOptions& options, SourceLocation loc)
-      : options_(options), loc_(loc) {
+      : name_(name), options_(options), loc_(loc) {
     for (const ParameterGroup& g : groups) {
       for (const Variable& p : g.parameters) {
         const bool shrinks = decay == Decay::everything || p.shape().rank() >= 2;
@@ -57,6 +59,7 @@ class StepBuilder {
         }
       }
     }
+    undo_.emplace(g);
     result_.step = state("step", {DType::i64, Shape{}});
     result_.learning_rate = lr(cast(result_.step.value(), DType::f64));
     result_.gradient_norm = global_norm(gradients);
@@ -85,10 +88,15 @@ class StepBuilder {
     const double scale = settings_[i].learning_rate_scale;
     return scale == 1 ? result_.learning_rate : result_.learning_rate * scale;
   }
-  // A zero-initialised optimizer variable; a second optimizer in one graph needs a scope of its
-  // own.
+  // A zero-initialised optimizer variable.
   Variable state(const std::string& name, const ValueType& type) {
     const std::string full = fmt::format("{}.{}", options_.scope, name);
+    if (graph().has_variable(full)) {
+      throw GraphError(fmt::format(
+          "{}: variable '{}' exists already; a second optimizer of one graph needs a scope "
+          "of its own: set StepOptions::scope (options.step.scope), which is '{}'\n  {}",
+          name_, full, options_.scope, graph().describe_place(loc_)));
+    }
     return graph().variable(full, type, {.kind = VariableKind::optimizer, .trainable = false},
                             loc_);
   }
@@ -100,14 +108,19 @@ class StepBuilder {
     result_.updates.add(
         variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
   }
-  TrainingStep finish() { return std::move(result_); }
+  TrainingStep finish() {
+    undo_->keep();
+    return std::move(result_);
+  }
 
  private:
+  std::string name_;
   const StepOptions& options_;
   SourceLocation loc_;
   std::vector<Settings> settings_;
   TrainingStep result_;
   Value t_;
+  std::optional<Graph::Undo> undo_;  // what was built, until it is finished
 };
 
 Value in_dtype_of(Value scalar, const Value& like) { return cast(scalar, like.dtype()); }
@@ -142,6 +155,35 @@ TrainingStep adam_like(std::string_view name, bool decoupled, const std::vector<
     b.update(s.parameter, new_p);
   }
   return b.finish();
+}
+
+// What to do about `function` (an optimizer) failing to find gradients: it takes no
+// GradientOptions.
+GradientAdvice advice(std::string_view function, std::string_view on_gradients) {
+  return {.function = std::string(function),
+          .no_rule = fmt::format("cut the path with stop_gradient, or find the gradients with a "
+                                 "rule of your own and hand them to {}",
+                                 on_gradients),
+          .unreachable = "leave it out of the parameters"};
+}
+
+// The gradients of the loss and a step on them; what fails leaves the graph as it was.
+template <class Options>
+TrainingStep optimize(std::string_view name,
+                      TrainingStep (*step)(const std::vector<Value>&,
+                                           const std::vector<ParameterGroup>&, const Options&,
+                                           SourceLocation),
+                      Value loss, const std::vector<ParameterGroup>& groups, const Options& options,
+                      SourceLocation loc) {
+  std::optional<Graph::Undo> undo;
+  if (loss.defined()) undo.emplace(loss.graph());
+  std::vector<Value> parameters;
+  for (const Variable& p : all_parameters(groups)) parameters.push_back(p.value());
+  TrainingStep result =
+      step(gradients_for(advice(name, fmt::format("{}_step", name)), loss, parameters, {}, loc),
+           groups, options, loc);
+  if (undo) undo->keep();
+  return result;
 }
 
 }  // namespace
@@ -188,14 +230,15 @@ TrainingStep adam_step(const std::vector<Value>& gradients,
 }
 
 TrainingStep adamw_step(const std::vector<Value>& gradients,
-                        const std::vector<ParameterGroup>& groups, const AdamOptions& options,
+                        const std::vector<ParameterGroup>& groups, const AdamWOptions& o,
                         SourceLocation loc) {
-  return adam_like("adamw", true, gradients, groups, options, loc);
+  return adam_like("adamw", true, gradients, groups,
+                   {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.decay, o.step}, loc);
 }
 
 TrainingStep sgd(Value loss, const std::vector<ParameterGroup>& groups, const SgdOptions& options,
                  SourceLocation loc) {
-  return sgd_step(gradients(loss, all_parameters(groups), {}, loc), groups, options, loc);
+  return optimize("sgd", sgd_step, loss, groups, options, loc);
 }
 TrainingStep sgd(Value loss, const std::vector<Variable>& parameters, const SgdOptions& options,
                  SourceLocation loc) {
@@ -203,17 +246,17 @@ TrainingStep sgd(Value loss, const std::vector<Variable>& parameters, const SgdO
 }
 TrainingStep adam(Value loss, const std::vector<ParameterGroup>& groups, const AdamOptions& options,
                   SourceLocation loc) {
-  return adam_step(gradients(loss, all_parameters(groups), {}, loc), groups, options, loc);
+  return optimize("adam", adam_step, loss, groups, options, loc);
 }
 TrainingStep adam(Value loss, const std::vector<Variable>& parameters, const AdamOptions& options,
                   SourceLocation loc) {
   return adam(loss, {ParameterGroup{parameters}}, options, loc);
 }
 TrainingStep adamw(Value loss, const std::vector<ParameterGroup>& groups,
-                   const AdamOptions& options, SourceLocation loc) {
-  return adamw_step(gradients(loss, all_parameters(groups), {}, loc), groups, options, loc);
+                   const AdamWOptions& options, SourceLocation loc) {
+  return optimize("adamw", adamw_step, loss, groups, options, loc);
 }
-TrainingStep adamw(Value loss, const std::vector<Variable>& parameters, const AdamOptions& options,
+TrainingStep adamw(Value loss, const std::vector<Variable>& parameters, const AdamWOptions& options,
                    SourceLocation loc) {
   return adamw(loss, {ParameterGroup{parameters}}, options, loc);
 }
@@ -221,12 +264,25 @@ TrainingStep adamw(Value loss, const std::vector<Variable>& parameters, const Ad
 Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& parameters,
                                   const std::string& scope, SourceLocation loc) {
   if (parameters.empty()) throw ArgumentError("accumulate_gradients: there is no parameter");
-  const std::vector<Value> grads = gradients(loss, parameters, {}, loc);
+  std::optional<Graph::Undo> undo;
+  if (loss.defined()) undo.emplace(loss.graph());
+  std::vector<Value> values;
+  for (const Variable& p : parameters) values.push_back(p.value());
+  const std::vector<Value> grads = gradients_for({.function = "accumulate_gradients",
+                                                  .no_rule = "cut the path with stop_gradient",
+                                                  .unreachable = "leave it out of the parameters"},
+                                                 loss, values, {}, loc);
   Graph& graph = loss.graph();
   const Graph::Frame frame(graph, "accumulate_gradients", loc);
   const auto state = [&](const std::string& name, const ValueType& type) {
-    return graph.variable(fmt::format("{}.{}", scope, name), type,
-                          {.kind = VariableKind::optimizer, .trainable = false}, loc);
+    const std::string full = fmt::format("{}.{}", scope, name);
+    if (graph.has_variable(full)) {
+      throw GraphError(
+          fmt::format("accumulate_gradients: variable '{}' exists already; a second accumulation "
+                      "of one graph needs a scope of its own, which is '{}'\n  {}",
+                      full, scope, graph.describe_place(loc)));
+    }
+    return graph.variable(full, type, {.kind = VariableKind::optimizer, .trainable = false}, loc);
   };
   Accumulation result;
   const Variable count = state("count", {DType::i64, Shape{}});
@@ -241,6 +297,7 @@ Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& param
                               .output(0));
     result.gradients.push_back(sum.value() / cast(count.value(), sum.dtype()));
   }
+  undo->keep();
   return result;
 }
 

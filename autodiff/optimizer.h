@@ -45,7 +45,8 @@ struct StepOptions {
   bool skip_nonfinite = false;
   /// A scalar (the loss, say) that skip_nonfinite looks at, too; may be undefined.
   Value also_finite = {};
-  /// Prefix of the names of the variables that the optimizer adds.
+  /// Prefix of the names of the variables that the optimizer adds: every optimizer of a graph needs
+  /// another one.
   std::string scope = "optimizer";
 };
 
@@ -63,10 +64,23 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.01;
+  double weight_decay = 0;  // L2: added to the gradient
   Decay decay = Decay::matrices;
   StepOptions step = {};
 };
+
+struct AdamWOptions {
+  Schedule lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  // of the parameter itself, times the learning rate
+  Decay decay = Decay::matrices;
+  StepOptions step = {};
+};
+
+// An optimizer that throws (GradientError, ArgumentError, GraphError where its scope is taken)
+// leaves the graph as it was.
 
 /// Stochastic gradient descent: v = momentum * v + g; p -= lr * v, or with Nesterov
 /// p -= lr * (g + momentum * v) (Sutskever et al. 2013, as PyTorch has it).
@@ -77,18 +91,18 @@ TrainingStep sgd(Value loss, const std::vector<Variable>& parameters,
 
 /// Adam (Kingma and Ba 2015): weight decay is L2, added to the gradient.
 TrainingStep adam(Value loss, const std::vector<ParameterGroup>& groups,
-                  const AdamOptions& options = {.weight_decay = 0},
-                  SourceLocation loc = SourceLocation::current());
+                  const AdamOptions& options = {}, SourceLocation loc = SourceLocation::current());
 TrainingStep adam(Value loss, const std::vector<Variable>& parameters,
-                  const AdamOptions& options = {.weight_decay = 0},
-                  SourceLocation loc = SourceLocation::current());
+                  const AdamOptions& options = {}, SourceLocation loc = SourceLocation::current());
 
 /// AdamW (Loshchilov and Hutter 2019): p *= 1 - lr*wd; m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g;
 /// p -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps), t from 1.
 TrainingStep adamw(Value loss, const std::vector<ParameterGroup>& groups,
-                   const AdamOptions& options = {}, SourceLocation loc = SourceLocation::current());
+                   const AdamWOptions& options = {},
+                   SourceLocation loc = SourceLocation::current());
 TrainingStep adamw(Value loss, const std::vector<Variable>& parameters,
-                   const AdamOptions& options = {}, SourceLocation loc = SourceLocation::current());
+                   const AdamWOptions& options = {},
+                   SourceLocation loc = SourceLocation::current());
 
 /// Gradient accumulation: run `accumulate` for each micro-batch, then a program with `apply`, which
 /// steps on the mean of the accumulated gradients and clears them.
@@ -109,11 +123,10 @@ TrainingStep sgd_step(const std::vector<Value>& gradients,
                       const std::vector<ParameterGroup>& groups, const SgdOptions& options = {},
                       SourceLocation loc = SourceLocation::current());
 TrainingStep adam_step(const std::vector<Value>& gradients,
-                       const std::vector<ParameterGroup>& groups,
-                       const AdamOptions& options = {.weight_decay = 0},
+                       const std::vector<ParameterGroup>& groups, const AdamOptions& options = {},
                        SourceLocation loc = SourceLocation::current());
 TrainingStep adamw_step(const std::vector<Value>& gradients,
-                        const std::vector<ParameterGroup>& groups, const AdamOptions& options = {},
+                        const std::vector<ParameterGroup>& groups, const AdamWOptions& options = {},
                         SourceLocation loc = SourceLocation::current());
 
 /// L2 norm over all elements of all values, as an f64 scalar: sums of squares are combined in

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/graph/ir/draws.h"
 #include "weft/serialization/checked_size.h"
 #include "weft/serialization/graph_proto.h"
 
@@ -183,8 +184,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
   Attributes attributes;
   for (const v1::Attribute& a : n.attributes()) {
     attributes.set(a.name(), attribute(graph, a));
-    if (op->has(Trait::random) && a.name() == "stream" &&
-        (a.integer() < 0 || a.integer() > std::numeric_limits<std::uint32_t>::max())) {
+    if (is_stream(*op, a.name()) && (a.integer() < 0 || a.integer() > kMaxStream)) {
       throw FormatError(fmt::format("random stream {} is out of range", a.integer()));
     }
   }

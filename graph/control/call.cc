@@ -7,6 +7,7 @@
 #include <set>
 
 #include "weft/core/error.h"
+#include "weft/graph/ir/draws.h"
 #include "weft/graph/text/text.h"
 
 namespace weft {
@@ -149,7 +150,11 @@ std::vector<Value> call(Graph& graph, std::string_view function,
   } catch (const Error& e) {
     graph.fail(e, "call", arguments, loc);
   }
-  Node& node = graph.apply("call", arguments, {{"body", std::string(function)}}, loc);
+  Attributes attributes{{"body", std::string(function)}};
+  if (const std::int64_t count = stream_count(graph, *f); count > 0) {
+    attributes.set("stream", graph.reserve_streams(count));
+  }
+  Node& node = graph.apply("call", arguments, std::move(attributes), loc);
   const SymbolMap bound = bind_symbols(*f, arguments);
   for (const DimEquation& e : f->body->requirements()) {
     try {

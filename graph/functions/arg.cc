@@ -3,42 +3,40 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
 
 namespace weft {
 namespace {
 
 std::string at_place(SourceLocation loc) { return loc.known() ? " (" + loc.str() + ")" : ""; }
 
-/// Smallest and largest value of an integer dtype, as doubles.
-std::pair<double, double> integer_limits(DType dtype) {
+/// Whether an integer dtype (or bool) holds `value`.
+bool fits(std::int64_t value, DType dtype) {
   switch (dtype) {
-    case DType::i64: return {-0x1p63, 0x1p63};
-    case DType::i32: return {-0x1p31, 0x1p31 - 1};
-    case DType::i8: return {-128, 127};
-    case DType::u8: return {0, 255};
-    default: return {0, 1};
+    case DType::i64: return true;
+    case DType::i32: return value >= -0x80000000LL && value <= 0x7FFFFFFF;
+    case DType::i8: return value >= -128 && value <= 127;
+    case DType::u8: return value >= 0 && value <= 255;
+    default: return value == 0 || value == 1;
   }
 }
 
-/// Throws DTypeError where a literal would change its value on becoming `dtype`.
-void check_literal(double value, bool integral, DType dtype) {
-  if (is_floating(dtype)) return;
-  if (value != std::floor(value)) {
+/// The number as a tensor of an integer dtype; throws DTypeError where its value would change.
+Tensor whole(double value, std::optional<std::int64_t> integer, DType dtype) {
+  if (!integer && value != std::floor(value)) {
     throw DTypeError(
         fmt::format("the number {} would lose its fraction as {}; cast the tensor to a "
                     "floating dtype",
                     value, dtype_name(dtype)));
   }
-  const auto [low, high] = integer_limits(dtype);
-  if (value < low || value > high) {
-    throw DTypeError(fmt::format("the number {} does not fit {}", value, dtype_name(dtype)));
+  if (!integer && value >= -0x1p63 && value < 0x1p63) integer = static_cast<std::int64_t>(value);
+  if (!integer || !fits(*integer, dtype)) {
+    throw DTypeError(fmt::format("the number {} does not fit {}",
+                                 integer ? std::to_string(*integer) : fmt::format("{}", value),
+                                 dtype_name(dtype)));
   }
-  if (integral && std::abs(value) > 0x1p53) {
-    throw DTypeError(
-        fmt::format("the number {} is too large for a literal, which is exact up to 2^53; "
-                    "use Graph::constant()",
-                    value));
-  }
+  if (dtype == DType::i64) return Tensor::of<std::int64_t>({}, {*integer});
+  return Tensor::scalar(dtype, static_cast<double>(*integer));
 }
 
 }  // namespace
@@ -57,12 +55,14 @@ Value Arg::value(std::string_view function) const {
 
 Value Arg::value_as(Graph& graph, DType dtype, std::string_view function) const {
   if (!is_literal()) return value(function);
+  if (is_floating(dtype)) return graph.scalar(dtype, *literal_, loc_);
+  Tensor value;
   try {
-    check_literal(*literal_, integral_, dtype);
+    value = whole(*literal_, integer_, dtype);
   } catch (const Error& error) {
     graph.fail(error, function, {}, loc_);
   }
-  return graph.scalar(dtype, *literal_, loc_);
+  return graph.constant(std::move(value), loc_);
 }
 
 ArgPair resolve_pair(const Arg& a, const Arg& b, std::string_view function) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,8 @@
 namespace weft {
 
 /// A Value or a number, with the line where it was written: converting at the call site captures
-/// it, for operators too. A literal takes the dtype of the tensor it meets.
+/// it, for operators too. A literal takes the dtype of the tensor it meets; whole numbers are exact
+/// for integer tensors.
 class Arg {
  public:
   Arg(Value value, SourceLocation loc = SourceLocation::current())  // NOLINT
@@ -23,7 +26,14 @@ class Arg {
   template <class T>
   requires(std::floating_point<T> || std::integral<T>)
       Arg(T literal, SourceLocation loc = SourceLocation::current())  // NOLINT
-      : literal_(static_cast<double>(literal)), integral_(std::integral<T>), loc_(loc) {}
+      : literal_(static_cast<double>(literal)), loc_(loc) {
+    // An unsigned number that no i64 holds fits no integer dtype: the double says enough.
+    if constexpr (std::integral<T>) {
+      if (std::signed_integral<T> || static_cast<std::uint64_t>(literal) <= kLargest) {
+        integer_ = static_cast<std::int64_t>(literal);
+      }
+    }
+  }
 
   bool is_literal() const { return literal_.has_value(); }
   double literal() const { return *literal_; }
@@ -32,13 +42,15 @@ class Arg {
   /// GraphError if it is undefined.
   Value value(std::string_view function) const;
   /// The Value, a literal becoming a scalar constant of `dtype` in `graph`. Throws DTypeError for a
-  /// fractional literal with an integer dtype.
+  /// literal that an integer dtype does not hold: a fraction, or one out of range.
   Value value_as(Graph& graph, DType dtype, std::string_view function) const;
 
  private:
+  static constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+
   Value value_;
   std::optional<double> literal_;
-  bool integral_ = false;
+  std::optional<std::int64_t> integer_;  // beside literal_, where it was written as an integer
   SourceLocation loc_;
 };
 

@@ -52,8 +52,9 @@ Value l1(Arg x, Arg target, Reduction reduction) {
 Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
   const ArgPair p = resolve_pair(x, target, "bce_with_logits");
   const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
-  // softplus(x) = max(x, 0) + ln(1 + exp(-|x|)), with a smooth gradient at 0.
-  return reduced(softplus(p.a) - p.a * p.b, reduction);
+  // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). softplus(x) - t x is the same number, but loses
+  // the small loss of a confident right answer in the difference of two large ones.
+  return reduced(p.b * softplus(-p.a) + (1 - p.b) * softplus(p.a), reduction);
 }
 
 Value kl_div(Arg x, Arg target, Reduction reduction) {

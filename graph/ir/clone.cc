@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/graph/ir/draws.h"
+
 namespace weft {
 namespace {
 
@@ -41,7 +43,9 @@ void copy_function(const Graph& source, const std::string& name, Graph& target,
   to.body = std::make_unique<Graph>(source.shared_ops());
   to.body->share_symbols(*from.body);
   for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
-  Cloner cloner(*to.body, options);
+  CloneOptions inside = options;
+  inside.first_stream = 0;  // a body numbers its own
+  Cloner cloner(*to.body, std::move(inside));
   for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
   for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
   target.add_function(std::move(to), {});
@@ -72,6 +76,8 @@ Value Cloner::copy(Value value) {
       continue;
     }
     bool ready = true;
+    if (options_.steps != nullptr)
+      *options_.steps += 1 + static_cast<std::int64_t>(n->inputs().size());
     for (const Value& v : n->inputs()) {
       if (v.defined() && !find(v).defined()) {
         stack.push_back(&v.node());
@@ -131,9 +137,10 @@ void Cloner::copy_node(const Node& node) {
   }
   const OpRecord* op = target_.ops().find(node.op().name, node.op().version);
   const std::size_t before = target_.node_count();
-  Node& copied = target_.apply(op != nullptr ? *op : node.op(), std::move(inputs),
-                               map_attributes(node.attributes(), options_), graph.location(node),
-                               node.instance());
+  Node& copied = target_.apply(
+      op != nullptr ? *op : node.op(), std::move(inputs),
+      with_streams_from(options_.first_stream, node, map_attributes(node.attributes(), options_)),
+      graph.location(node), node.instance());
   if (target_.node_count() != before) target_.copy_place(node, copied);
   for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
 }

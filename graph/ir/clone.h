@@ -29,6 +29,10 @@ struct CloneOptions {
   /// What a symbol of the source becomes (the caller's dims, when a function body is put in place
   /// of a call); nullopt keeps it. May be empty.
   std::function<std::optional<Dim>(const SymbolPtr&)> map_symbol = {};
+  /// The number that stream 0 of the source becomes (see draws.h).
+  std::int64_t first_stream = 0;
+  /// Counts nodes copied and operands looked at, if given.
+  std::int64_t* steps = nullptr;
   /// Called when a program's inputs and variables are copied and nothing else is: may copy nodes in
   /// an order of its own and say what values become (Cloner::set). May be empty.
   std::function<void(Cloner&)> copy_first = {};

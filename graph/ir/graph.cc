@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
 
@@ -35,12 +36,13 @@ Dim Graph::dim(std::string_view name) {
   }
   if (name.empty()) throw ArgumentError("a dim needs a name");
   symbols_.push_back(std::make_shared<const Symbol>(Symbol{std::string(name)}));
+  known_symbols_.insert(symbols_.back().get());
   return Dim(symbols_.back());
 }
 
 void Graph::share_symbols(const Graph& other) {
   for (const SymbolPtr& s : other.symbols_) {
-    if (std::find(symbols_.begin(), symbols_.end(), s) == symbols_.end()) symbols_.push_back(s);
+    if (known_symbols_.insert(s.get()).second) symbols_.push_back(s);
   }
 }
 
@@ -69,6 +71,7 @@ Value Graph::input(std::string_view name, const ValueType& type, SourceLocation 
   }
   check_type(type, fmt::format("input '{}'", name), loc);
   const Value v = add_leaf("input", name, type, loc);
+  input_index_.emplace(std::string(name), inputs_.size());
   inputs_.push_back(v);
   return v;
 }
@@ -163,6 +166,8 @@ void Graph::require(const DimEquation& equation, SourceLocation loc) {
     throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
                                  equation.right.str(), describe_place(loc)));
   }
+  // Calls repeat what their functions require.
+  if (facts_->equal(equation.left, equation.right)) return;
   requirements_.push_back(equation);
   facts_->add(equation);
 }
@@ -212,8 +217,10 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   }
 
   auto node = std::make_unique<Node>();
+  std::int64_t streams = 0;
   try {
     node->types_ = infer(op, inputs, attributes);
+    streams = streams_of(op, inputs, attributes);
   } catch (const Error& e) {
     fail(e, op.name, inputs, loc);
   }
@@ -223,8 +230,9 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   node->id_ = static_cast<std::uint32_t>(nodes_.size());
   node->instance_ = instance;
   node->graph_ = this;
-  if (op.has(Trait::random)) {
-    next_stream_ = std::max(next_stream_, node->attributes_.integer("stream") + 1);
+  if (streams > 0) {
+    draws_ = true;
+    next_stream_ = std::max(next_stream_, node->attributes_.integer("stream") + streams);
   }
   next_instance_ = std::max(next_instance_, instance + 1);
   Node& result = *node;
@@ -257,6 +265,29 @@ std::vector<ValueType> Graph::infer(const OpRecord& op, const std::vector<Value>
   return op.infer(InferContext(op.name, std::move(types), attributes, *facts_));
 }
 
+std::int64_t Graph::streams_of(const OpRecord& op, const std::vector<Value>& inputs,
+                               const Attributes& attributes) const {
+  std::int64_t count = 0;
+  if (op.has(Trait::random)) {
+    const auto key = static_cast<std::size_t>(op.input_index("key"));
+    if (key < inputs.size() && inputs[key].defined()) count = 1;
+  } else if (op.has(Trait::call)) {
+    count = stream_count(*this, function(attributes.text("body")));
+  }
+  if (count == 0) return 0;
+  const std::int64_t first = attributes.integer("stream"), last = kMaxStream + 1 - count;
+  if (first < 0 || first > last) {
+    throw ArgumentError(fmt::format("stream must be from 0 to {}, but is {}", last, first));
+  }
+  return count;
+}
+
+std::int64_t Graph::reserve_streams(std::int64_t count) {
+  const std::int64_t first = next_stream_;
+  next_stream_ += count;
+  return first;
+}
+
 const Function& Graph::add_function(Function function, SourceLocation loc) {
   if (function.name.empty() || has_function(function.name)) {
     throw GraphError(fmt::format("function '{}': {}\n  {}", function.name,
@@ -286,6 +317,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
         "\n  {}",
         function.name, function.body->variables()[0].name(), describe_place(loc)));
   }
+  function_index_.emplace(function.name, functions_.size());
   functions_.push_back(std::move(function));
   return functions_.back();
 }
@@ -293,7 +325,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
 void Graph::check_symbols(const Dim& dim) const {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
-    if (std::find(symbols_.begin(), symbols_.end(), s) == symbols_.end()) {
+    if (!known_symbols_.contains(s.get())) {
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
           dim.str(), s->name));
@@ -332,10 +364,8 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
 // -- Looking --------------------------------------------------------------------------------------
 
 Value Graph::find_input(std::string_view name) const {
-  for (const Value& v : inputs_) {
-    if (v.node().attributes().text("name") == name) return v;
-  }
-  return {};
+  const auto it = input_index_.find(std::string(name));
+  return it == input_index_.end() ? Value() : inputs_[it->second];
 }
 
 std::vector<Variable> Graph::variables() const {
@@ -381,15 +411,13 @@ void Graph::set_trainable(Variable variable, bool trainable) {
 }
 
 const Function& Graph::function(std::string_view name) const {
-  for (const Function& f : functions_) {
-    if (f.name == name) return f;
-  }
+  const auto it = function_index_.find(std::string(name));
+  if (it != function_index_.end()) return functions_[it->second];
   throw GraphError(fmt::format("the graph has no function '{}'", name));
 }
 
 bool Graph::has_function(std::string_view name) const {
-  return std::any_of(functions_.begin(), functions_.end(),
-                     [name](const Function& f) { return f.name == name; });
+  return function_index_.contains(std::string(name));
 }
 
 }  // namespace weft

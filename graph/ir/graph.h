@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -104,7 +105,13 @@ class Graph {
   Node& apply(std::string_view op, std::vector<Value> inputs, Attributes attributes = {},
               SourceLocation loc = SourceLocation::current());
   /// A fresh stream number for a random op.
-  std::int64_t next_stream() { return next_stream_++; }
+  std::int64_t next_stream() { return reserve_streams(1); }
+  /// The first of `count` stream numbers that nobody else has (see draws.h).
+  std::int64_t reserve_streams(std::int64_t count);
+  /// Every stream number in use is below this one.
+  std::int64_t stream_end() const { return next_stream_; }
+  /// Whether some node draws random numbers, itself or in a function that it calls.
+  bool draws() const { return draws_; }
   /// A fresh instance number for a recomputed clone.
   std::uint32_t next_instance() { return next_instance_++; }
   /// Adds a closed sub-graph; its name must be new.
@@ -186,6 +193,22 @@ class Graph {
     SourceLocation previous_location_;
   };
 
+  /// Takes back the nodes, inputs, variables and functions that were added while it lived, unless
+  /// keep() was called: for builders of several nodes that may fail half way.
+  class Undo {
+   public:
+    explicit Undo(Graph& graph);
+    ~Undo();
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    void keep() { kept_ = true; }
+
+   private:
+    Graph& graph_;
+    std::size_t nodes_, inputs_, variables_, functions_;
+    bool kept_ = false;
+  };
+
   /// Throws an error of the dynamic type of `error`, with op, operand types and place added.
   [[noreturn]] void fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
                          SourceLocation loc) const;
@@ -198,6 +221,7 @@ class Graph {
 
  private:
   friend class Frame;
+  friend class Undo;
   friend class PlaceOf;
   class Facts;
   struct FrameRecord {
@@ -221,6 +245,9 @@ class Graph {
   void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
   std::vector<ValueType> infer(const OpRecord& op, const std::vector<Value>& inputs,
                                const Attributes& attributes) const;
+  // How many stream numbers a node takes, from its attribute `stream` on.
+  std::int64_t streams_of(const OpRecord& op, const std::vector<Value>& inputs,
+                          const Attributes& attributes) const;
   std::string operands_text(std::string_view op, const std::vector<Value>& inputs) const;
   std::string frames_text(int frame) const;
   const char* keep_file_name(const char* file);
@@ -230,15 +257,19 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_multimap<std::size_t, Node*> interned_;
   std::vector<Value> inputs_;
+  std::unordered_map<std::string, std::size_t> input_index_;
   std::deque<VariableInfo> variables_;
   std::vector<Node*> variable_reads_;
   std::unordered_map<std::string, std::size_t> variable_index_;  // names and aliases
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;
+  std::unordered_set<const Symbol*> known_symbols_;
   std::vector<DimEquation> requirements_;
   std::unique_ptr<Facts> facts_;
   std::deque<Function> functions_;
+  std::unordered_map<std::string, std::size_t> function_index_;
   std::int64_t next_stream_ = 1;
+  bool draws_ = false;
   std::uint32_t next_instance_ = 1;
 
   std::map<std::string, Value, std::less<>> names_;

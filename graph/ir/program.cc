@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "weft/graph/ir/draws.h"
+
 namespace weft {
 
 void Program::adopt(Value value, std::string_view what, SourceLocation loc) {
@@ -70,19 +72,17 @@ Updates Program::updates() const {
   std::vector<Value> roots;
   for (const auto& o : outputs_) roots.push_back(o.second);
   for (const auto& u : updates_) roots.push_back(u.second);
-  std::vector<Node*> keys;
+  std::vector<Value> drawn;
   for (Node* n : reachable_nodes(roots)) {
-    if (!n->op().has(Trait::random)) continue;
-    const Value key = n->input(static_cast<std::size_t>(n->op().input_index("key")));
-    // A key may be derived (key_fold); the variables it comes from advance.
-    for (Node* leaf : reachable_nodes({key})) {
-      if (leaf->op().name == "variable" && graph_->variable_info(*leaf).kind == VariableKind::key) {
-        keys.push_back(leaf);
-      }
+    for (const Value& key : drawn_keys(*n)) drawn.push_back(key);
+  }
+  // A key may be derived (key_fold); the variables it comes from advance.
+  std::vector<Node*> keys;
+  for (Node* leaf : reachable_nodes(drawn)) {
+    if (leaf->op().name == "variable" && graph_->variable_info(*leaf).kind == VariableKind::key) {
+      keys.push_back(leaf);
     }
   }
-  std::sort(keys.begin(), keys.end(), [](Node* a, Node* b) { return a->id() < b->id(); });
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   for (Node* read : keys) {
     const Variable variable(read->output(0));
     const bool given = std::any_of(updates_.begin(), updates_.end(),

@@ -68,6 +68,8 @@ class Epilogues {
     for (Index i = 0; i < nodes_.size(); ++i) find(i);
   }
 
+  /// Nodes and operands that were looked at.
+  std::size_t steps() const { return steps_ + nodes_.size(); }
   void copy(Cloner& cloner) const {
     for (Index i = 0; i < nodes_.size(); ++i) {
       const auto moved = moved_.find(i);
@@ -112,8 +114,9 @@ class Epilogues {
     if (builtin_ops()->find(p.op().name) != &p.op()) return false;
     if (p.instance() != 0 || products_.contains(index_.at(&p))) return false;
     if (!(v.shape() == user.type(0).shape)) return false;
-    const std::vector<Index>& readers = readers_.at(v);
-    return std::all_of(readers.begin(), readers.end(), [&](Index r) { return r >= at; });
+    // Readers are listed in the order of the program.
+    ++steps_;
+    return readers_.at(v).front() >= at;
   }
 
   bool fits(const TileProgram& steps, const Node& node, int product) const {
@@ -154,18 +157,24 @@ class Epilogues {
   std::unordered_map<const Node*, Index> index_;
   std::unordered_map<Value, std::vector<Index>, ValueHash> readers_;
   std::unordered_set<const Node*> updates_;
+  mutable std::size_t steps_ = 0;
   std::unordered_set<Index> products_;      // that are moved to their steps
   std::unordered_map<Index, Moved> moved_;  // by the steps' node
 };
 
 }  // namespace
 
-Module move_epilogues(Module module, const PassOptions&) {
+Module move_epilogues(Module module, const PassOptions& pass) {
   for (const char* op : {"matmul_fused", "quantized_matmul_fused"}) {
     if (module.graph->ops().find(op) == nullptr) return module;
   }
   CloneOptions options;
-  options.copy_first = [&](Cloner& cloner) { Epilogues(module.program).copy(cloner); };
+  options.steps = pass.steps;
+  options.copy_first = [&](Cloner& cloner) {
+    const Epilogues epilogues(module.program);
+    pass.count(epilogues.steps());
+    epilogues.copy(cloner);
+  };
   return clone_program(module.program, options);
 }
 

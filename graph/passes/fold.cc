@@ -16,14 +16,31 @@ bool is_symbolic(const Attribute& value) {
   return false;
 }
 
+// -1 for a shape of more elements than can be counted.
+std::int64_t elements_or_none(const Sizes& sizes) {
+  try {
+    return num_elements(sizes);
+  } catch (const ShapeError&) {
+    return -1;
+  }
+}
+
+// Products at another precision than that at which constants are evaluated.
+bool is_narrow_product(const Node& node, Precision precision) {
+  const Attribute* own = node.attributes().find("precision");
+  if (own == nullptr) return false;
+  const auto& text = std::get<std::string>(*own);
+  return (text.empty() ? precision : parse_precision(text)) != Precision::highest;
+}
+
 bool foldable(const OpRecord& op) {
   return !op.has(Trait::leaf) && !op.has(Trait::random) && !op.has(Trait::opaque) &&
          !op.has(Trait::call) && (op.kernel != nullptr || op.has(Trait::alias));
 }
 
 std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Graph& target,
-                        std::int64_t limit) {
-  if (!foldable(node.op())) return {};
+                        std::int64_t limit, Precision precision) {
+  if (!foldable(node.op()) || is_narrow_product(node, precision)) return {};
   std::vector<Tensor> operands;
   std::int64_t given = 0;
   for (const Value& v : inputs) {
@@ -43,7 +60,9 @@ std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Grap
   std::int64_t made = 0;
   for (int i = 0; i < node.output_count(); ++i) {
     if (!node.type(i).shape.is_constant()) return {};
-    made += num_elements(node.type(i).shape.constant());
+    const std::int64_t elements = elements_or_none(node.type(i).shape.constant());
+    if (elements < 0 || elements > limit) return {};
+    made += elements;
   }
   // A broadcast or an iota is cheaper to make at run time than to keep and to read.
   if (made > std::max(kSmall, given)) return {};
@@ -61,9 +80,11 @@ std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Grap
 }  // namespace
 
 Module fold_constants(Module module, const PassOptions& options) {
+  const Precision precision = module.program.precision().value_or(options.precision);
   CloneOptions clone;
+  clone.steps = options.steps;
   clone.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
-    return fold(node, inputs, target, options.fold_elements);
+    return fold(node, inputs, target, std::max(options.fold_elements, kSmall), precision);
   };
   return clone_program(module.program, clone);
 }

@@ -2,12 +2,15 @@
 //
 // Groups grow over edges between a producer and its user: a merge saves reading what lies between,
 // and writing it too where nobody else wants it; what others want becomes a result of the group.
-// Groups keep a topological order of their own. Merging a producer's group into a user's would
-// close a cycle exactly if another way leads from the one to the other; the search for such a way
-// ends at the user's place in the order, so that it stays short. After a merge, groups in between
-// that depend on the producer move behind the merged one.
+// Merging a producer's group into a user's would close a cycle exactly if another way leads from
+// the one to the other over other groups. The search for such a way ends at the user's last member,
+// and after a number of steps: values with many users, or whose users are far apart (an activation
+// and the backward pass, where there nearly always is another way), stay apart, so that the time of
+// the pass grows with the program and not with its square.
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <unordered_map>
 
 #include "weft/core/error.h"
@@ -18,6 +21,9 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
+
+// Of uses per merge. Merges of transformers' training steps need a few dozen.
+constexpr int kMaxSearch = 512;
 
 bool fusable(const Node& node) {
   // Recomputed clones are there for memory's sake.
@@ -65,14 +71,16 @@ class Groups {
     }
     group_of_.resize(n);
     std::iota(group_of_.begin(), group_of_.end(), 0);
-    order_ = position_ = group_of_;
     members_.resize(n);
     for (Index i = 0; i < n; ++i) members_[i] = {static_cast<int>(i)};
     seen_.assign(n, 0);
     grow();
     end_in_reductions();
+    put_in_order();
   }
 
+  /// What finding the groups took: nodes, uses and groups that were looked at.
+  std::int64_t steps() const { return steps_; }
   /// Groups in topological order: fn(members in the order of the program, the reduction in which
   /// they end or -1).
   template <class Fn>
@@ -151,58 +159,84 @@ class Groups {
     if (from.size() + to.size() > TileProgram::kMaxSteps) return;
     std::vector<int> both(from.size() + to.size());
     std::merge(from.begin(), from.end(), to.begin(), to.end(), both.begin());
+    steps_ += static_cast<std::int64_t>(both.size());
     if (inputs(both).size() > TileProgram::kMaxInputs) return;
     if (results(both).size() > TileProgram::kMaxResults) return;
-    std::vector<int> followers;
-    if (!find_followers(producer, user, followers)) return;
-
-    // In order: what does not depend on the producer, the merged group, what does.
-    const Index begin = static_cast<Index>(position_[static_cast<Index>(producer)]);
-    const Index end = static_cast<Index>(position_[static_cast<Index>(user)]);
-    std::vector<int> window;
-    for (Index k = begin + 1; k < end; ++k) {
-      if (seen_[static_cast<Index>(order_[k])] != stamp_) window.push_back(order_[k]);
-    }
-    window.push_back(producer);  // an empty group from now on
-    window.push_back(user);
-    for (Index k = begin + 1; k < end; ++k) {
-      if (seen_[static_cast<Index>(order_[k])] == stamp_) window.push_back(order_[k]);
-    }
-    for (Index k = begin; k <= end; ++k) {
-      order_[k] = window[k - begin];
-      position_[static_cast<Index>(order_[k])] = static_cast<int>(k);
-    }
+    if (another_way(producer, user)) return;
     for (const int m : from) group_of_[static_cast<Index>(m)] = user;
     members_[static_cast<Index>(user)] = std::move(both);
     members_[static_cast<Index>(producer)].clear();
   }
 
-  /// Marks (seen_ == stamp_) the groups between the two that depend on `producer`; false if one of
-  /// them leads to `user`.
-  bool find_followers(int producer, int user, std::vector<int>& stack) {
+  /// Whether a way leads from `producer` over other groups to `user`, as far as a search of
+  /// kMaxSearch steps can tell: a longer one counts as having found it.
+  bool another_way(int producer, int user) {
     ++stamp_;
-    const int limit = position_[static_cast<Index>(user)];
-    bool cycle = false;
-    const auto visit = [&](int group, bool direct) {
+    int left = kMaxSearch;
+    bool found = false;
+    const int end = members_[static_cast<Index>(user)].back();
+    std::vector<int> stack;
+    const auto visit = [&](int group) {
       for (const int m : members_[static_cast<Index>(group)]) {
         for (const int u : users_[static_cast<Index>(m)]) {
+          if (--left < 0) return;
           const int next = group_of_[static_cast<Index>(u)];
-          if (next == user) cycle = cycle || !direct;
-          if (next == user || next == group) continue;
-          if (position_[static_cast<Index>(next)] > limit) continue;
+          if (next == user) found = found || group != producer;
+          if (next == user || next == group || next == producer) continue;
+          // What begins behind the last member of the user cannot lead to it.
+          if (members_[static_cast<Index>(next)].front() > end) continue;
           if (seen_[static_cast<Index>(next)] == stamp_) continue;
           seen_[static_cast<Index>(next)] = stamp_;
           stack.push_back(next);
         }
       }
     };
-    visit(producer, true);
-    while (!stack.empty() && !cycle) {
+    visit(producer);
+    while (!stack.empty() && !found && left >= 0) {
       const int group = stack.back();
       stack.pop_back();
-      visit(group, false);
+      visit(group);
     }
-    return !cycle;
+    steps_ += kMaxSearch - left;
+    return found || left < 0;
+  }
+
+  /// Groups in an order in which none comes before what it reads: as early as the program has their
+  /// last members.
+  void put_in_order() {
+    const Index n = nodes_.size();
+    std::vector<int> waits_for(n);  // by group: reads of other groups
+    const auto for_each_reader = [&](int group, auto&& fn) {
+      for (const int m : members_[static_cast<Index>(group)]) {
+        for (const int u : users_[static_cast<Index>(m)]) {
+          const int reader = group_of_[static_cast<Index>(u)];
+          if (reader != group) fn(reader);
+          ++steps_;
+        }
+      }
+    };
+    using Entry = std::pair<int, int>;  // last member, group
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    for (Index g = 0; g < n; ++g) {
+      for_each_reader(static_cast<int>(g),
+                      [&](int reader) { ++waits_for[static_cast<Index>(reader)]; });
+    }
+    const auto add = [&](int group) {
+      const auto& members = members_[static_cast<Index>(group)];
+      if (!members.empty()) ready.emplace(members.back(), group);
+    };
+    for (Index g = 0; g < n; ++g) {
+      if (waits_for[g] == 0) add(static_cast<int>(g));
+    }
+    order_.clear();
+    while (!ready.empty()) {
+      const int group = ready.top().second;
+      ready.pop();
+      order_.push_back(group);
+      for_each_reader(group, [&](int reader) {
+        if (--waits_for[static_cast<Index>(reader)] == 0) add(reader);
+      });
+    }
   }
 
   std::vector<Node*> nodes_;
@@ -210,12 +244,13 @@ class Groups {
   std::vector<std::vector<int>> users_;  // by node
   std::vector<char> fusable_, is_root_;
   std::vector<int> group_of_;                   // by node
-  std::vector<int> order_, position_;           // groups in order, and its inverse
+  std::vector<int> order_;                      // of groups
   std::vector<std::vector<int>> members_;       // by group, increasing
   std::vector<char> ends_in_reduction_;         // by group
   std::unordered_map<int, int> reduced_group_;  // by reduction: the group that ends in it
-  std::vector<int> seen_;
+  std::vector<int> seen_;                       // by group: the last search that came by
   int stamp_ = 0;
+  std::int64_t steps_ = 0;
 };
 
 /// The group as a tile program on `inputs`.
@@ -285,11 +320,13 @@ bool copy_fused(const Groups& groups, const std::vector<int>& members, int reduc
 
 }  // namespace
 
-Module fuse(Module module, const PassOptions&) {
+Module fuse(Module module, const PassOptions& pass) {
   if (module.graph->ops().find("fused") == nullptr) return module;
   CloneOptions options;
+  options.steps = pass.steps;
   options.copy_first = [&](Cloner& cloner) {
     const Groups groups(module.program);
+    pass.count(static_cast<std::size_t>(groups.steps()));
     groups.for_each([&](const std::vector<int>& members, int reduction) {
       const bool several = members.size() > 1 || reduction >= 0;
       if (several && copy_fused(groups, members, reduction, cloner)) return;

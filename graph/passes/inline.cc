@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/ir/draws.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
@@ -13,16 +14,19 @@ namespace {
 
 class Inliner {
  public:
-  explicit Inliner(std::uint32_t next_instance) : next_instance_(next_instance) {}
+  Inliner(std::uint32_t next_instance, std::int64_t* steps)
+      : next_instance_(next_instance), steps_(steps) {}
 
   // Nested calls recurse: a body owns the functions that it calls, so that the depth is that of the
-  // definitions, never that of the graph.
-  std::vector<Value> expand(const Node& call, const std::vector<Value>& inputs, Graph& target) {
+  // definitions, never that of the graph. `first` is what stream 0 of the call's graph becomes.
+  std::vector<Value> expand(const Node& call, const std::vector<Value>& inputs, Graph& target,
+                            std::int64_t first) {
     const Function& function = call.graph().function(call.attributes().text("body"));
     const SymbolMap bound = bind_symbols(function, inputs);
     for (const DimEquation& e : function.body->requirements()) {
       target.require(bound.apply(e.left) == bound.apply(e.right), call.graph().location(call));
     }
+    const std::int64_t inside = first + call.attributes().integer("stream");
     // Clones that a recomputation made must stay apart: they get numbers that nobody else has.
     std::map<std::uint32_t, std::uint32_t> instances;
     const auto instance = [&](std::uint32_t own) {
@@ -32,11 +36,14 @@ class Inliner {
       return it->second;
     };
     CloneOptions options;
+    options.steps = steps_;
     options.rewrite = [&](const Node& node, const std::vector<Value>& operands, Graph& graph) {
-      if (node.op().has(Trait::call)) return expand(node, operands, graph);
+      if (node.op().has(Trait::call)) return expand(node, operands, graph, inside);
       const std::size_t before = graph.node_count();
-      Node& copy = graph.apply(node.op(), operands, node.attributes().substitute(bound.lookup()),
-                               node.graph().location(node), instance(node.instance()));
+      Node& copy =
+          graph.apply(node.op(), operands,
+                      with_streams_from(inside, node, node.attributes().substitute(bound.lookup())),
+                      node.graph().location(node), instance(node.instance()));
       if (graph.node_count() != before) graph.copy_place(node, copy);
       std::vector<Value> outputs;
       for (int i = 0; i < copy.output_count(); ++i) outputs.push_back(copy.output(i));
@@ -53,11 +60,12 @@ class Inliner {
 
  private:
   std::uint32_t next_instance_;
+  std::int64_t* steps_;
 };
 
 }  // namespace
 
-Module inline_calls(Module module, const PassOptions&) {
+Module inline_calls(Module module, const PassOptions& pass) {
   std::uint32_t last = 0;
   bool calls = false;
   for (const Node* n : module.program.nodes()) {
@@ -65,10 +73,12 @@ Module inline_calls(Module module, const PassOptions&) {
     calls = calls || n->op().has(Trait::call);
   }
   if (!calls) return module;
-  Inliner inliner(last + 1);
+  Inliner inliner(last + 1, pass.steps);
   CloneOptions options;
+  options.steps = pass.steps;
   options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
-    return node.op().has(Trait::call) ? inliner.expand(node, inputs, target) : std::vector<Value>();
+    return node.op().has(Trait::call) ? inliner.expand(node, inputs, target, 0)
+                                      : std::vector<Value>();
   };
   return clone_program(module.program, options);
 }

@@ -82,7 +82,8 @@ Value without_reshape(Value v) { return is(v, "reshape") ? v.node().input(0) : v
 /// One head of the program.
 class Head {
  public:
-  Head(Node& loss, const Readers& readers) : loss_(loss), readers_(readers) {}
+  Head(Node& loss, const Readers& readers, const PassOptions& pass)
+      : loss_(loss), readers_(readers), pass_(pass) {}
 
   // Fills in everything; false if the pattern is not there.
   bool match() {
@@ -209,6 +210,7 @@ class Head {
     while (!stack.empty()) {
       Node* n = stack.back();
       stack.pop_back();
+      pass_.count(1);
       if (n == &loss_) return true;
       if (n->id() < loss_.id() || !seen.insert(n).second) continue;
       for (const Value& v : n->inputs()) {
@@ -220,6 +222,7 @@ class Head {
 
   Node& loss_;
   const Readers& readers_;
+  const PassOptions& pass_;
   Linear linear_;
   Node* grad_ = nullptr;
   std::vector<std::pair<Value, int>> gradients_;  // value, and which output it is
@@ -253,16 +256,17 @@ Module copy_with(const Program& program, const std::vector<std::pair<Value, Valu
 
 }  // namespace
 
-Module join_head(Module module, const PassOptions&) {
+Module join_head(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   const bool has_loss = std::any_of(nodes.begin(), nodes.end(),
                                     [](const Node* n) { return is(*n, "cross_entropy"); });
   if (!has_loss) return module;
   const Readers readers(module.program);
+  pass.count(nodes.size());
   std::vector<std::pair<Value, Value>> replaced;
   for (Node* n : nodes) {
     if (!is(*n, "cross_entropy")) continue;
-    Head head(*n, readers);
+    Head head(*n, readers, pass);
     if (!head.match()) continue;
     for (const auto& pair : head.replacements()) replaced.push_back(pair);
   }

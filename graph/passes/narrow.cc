@@ -76,6 +76,7 @@ class Narrowing {
 Module narrow_activations(Module module, const PassOptions& options) {
   const Narrowing narrowing(module.program, options.precision);
   CloneOptions clone;
+  clone.steps = options.steps;
   clone.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
                       Graph& target) -> std::vector<Value> {
     if (!narrowing.rounds(node)) return {};

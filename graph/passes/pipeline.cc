@@ -54,7 +54,13 @@ Module run_passes(Module module, const std::vector<Pass>& passes, const PassOpti
         options.disabled.end()) {
       continue;
     }
-    module = pass.run(std::move(module), options);
+    std::int64_t steps = 0;
+    PassOptions own = options;
+    own.steps = &steps;
+    module = pass.run(std::move(module), own);
+    if (options.report) {
+      options.report({.pass = pass.name, .nodes = module.program.nodes().size(), .steps = steps});
+    }
     finish(pass.name);
   }
   return module;

@@ -2,6 +2,7 @@
 // the machine.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,14 @@
 #include "weft/ops/precision.h"
 
 namespace weft {
+
+/// What a pass did.
+struct PassReport {
+  std::string_view pass;
+  std::size_t nodes = 0;  // of the program that it gives
+  /// Nodes, operands, uses and groups that it looked at: its time is proportional to it.
+  std::int64_t steps = 0;
+};
 
 struct PassOptions {
   /// Names of passes to leave out.
@@ -24,6 +33,15 @@ struct PassOptions {
   /// Called with the program before the first pass ("start") and after every pass: to print it,
   /// say.
   std::function<void(std::string_view pass, const Program& program)> observe = {};
+  /// Called after every pass with what it did.
+  std::function<void(const PassReport& report)> report = {};
+  /// Where a pass counts its steps, if given: run_passes gives each a counter of its own.
+  std::int64_t* steps = nullptr;
+
+  /// Counts steps.
+  void count(std::size_t more) const {
+    if (steps != nullptr) *steps += static_cast<std::int64_t>(more);
+  }
 };
 
 /// A named rewrite. `run` takes a module and gives a new one.
@@ -40,8 +58,9 @@ const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
 /// the same bits as the original, except that sign and payload of a NaN may differ, and that
-/// products with quantised weights, join_head and accumulate add the same terms in another order,
-/// and that narrow rounds operands of products at `medium`. Throws ArgumentError for an unknown
+/// products with quantised weights, join_head, accumulate, and products into which simplify moves
+/// transposes and widening casts add the same terms in another order, and that narrow rounds
+/// operands of products at `medium`. Throws ArgumentError for an unknown
 /// name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);

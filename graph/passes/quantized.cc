@@ -73,8 +73,9 @@ Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target)
 
 }  // namespace
 
-Module fold_quantized(Module module, const PassOptions&) {
+Module fold_quantized(Module module, const PassOptions& pass) {
   CloneOptions options;
+  options.steps = pass.steps;
   options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {
     if (node.op().name == "attention" && node.instance() == 0)
       return attend_narrow(node, inputs, target);

@@ -4,11 +4,13 @@
 // differ):
 // - x + (-0.0) is x, but x + 0.0 is not (-0.0 + 0.0 = 0.0); x - 0.0 is x, but x - (-0.0) is not;
 // - x * 1 and x / 1 are x; x * 0 stays, since inf * 0 is NaN;
-// - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic;
+// - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic, and
+//   integers wrap around; abs(neg(x)) where the dtype has a sign;
 // - casts that lose nothing and come back; reshapes, permutations and broadcasts that compose or do
 //   nothing; slices, pads, flips and concats of everything; a broadcast that the op does by itself;
 // - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
-//   before it goes, since matmul widens narrow operands while it reads them.
+//   before it goes, since matmul widens narrow operands while it reads them (the kernels for these
+//   may add the same terms in another order, where there are few rows say).
 // A rule applies only where the replacement has exactly the type of the node.
 #include <algorithm>
 #include <cmath>
@@ -31,10 +33,16 @@ struct Match {
 
   std::string_view op() const { return node.op().name; }
   Value input(std::size_t i) const { return i < inputs.size() ? inputs[i] : Value(); }
+  // Undefined, so that the rule does not apply, where the op does not take the operands: shapes
+  // that are equal step by step need not be provably so at once.
   Value apply(std::string_view name, std::vector<Value> operands,
               Attributes attributes = {}) const {
-    return target.apply(name, std::move(operands), std::move(attributes), SourceLocation{})
-        .output(0);
+    try {
+      return target.apply(name, std::move(operands), std::move(attributes), SourceLocation{})
+          .output(0);
+    } catch (const Error&) {
+      return {};
+    }
   }
 };
 
@@ -97,7 +105,10 @@ Value simplify_arithmetic(const Match& m) {
 Value simplify_idempotent(const Match& m) {
   const Value a = m.input(0), b = m.input(1);
   if (is_any(m.op(), {"abs", "relu", "floor", "ceil", "round", "sign"}) && is(a, m.op())) return a;
-  if (m.op() == "abs" && is(a, "neg")) return m.apply("abs", {a.node().input(0)});
+  // Of an unsigned integer, -x is 2^8 - x, and no absolute value takes that back.
+  if (m.op() == "abs" && is(a, "neg") && a.dtype() != DType::u8) {
+    return m.apply("abs", {a.node().input(0)});
+  }
   if (m.op() == "logical_not" && is(a, "logical_not")) return a.node().input(0);
   if (is_any(m.op(), {"maximum", "minimum", "logical_and", "logical_or"}) && a == b) return a;
   if (m.op() == "where") {
@@ -274,9 +285,10 @@ Value simplify_once(const Match& m) {
 
 }  // namespace
 
-Module simplify(Module module, const PassOptions&) {
+Module simplify(Module module, const PassOptions& pass) {
   CloneOptions options;
-  options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {
+  options.steps = pass.steps;
+  options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
     Value value = simplify_once({node, inputs, target});
     if (!value.defined()) return std::vector<Value>();
     // A rule may make another one possible. Every rule shortens the expression or moves a sign or a
@@ -287,6 +299,7 @@ Module simplify(Module module, const PassOptions&) {
           value.output() == 0 ? simplify_once({value.node(), operands, target}) : Value();
       if (!next.defined() || next == value) break;
       value = next;
+      pass.count(1);
     }
     return std::vector<Value>{value};
   };

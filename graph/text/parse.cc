@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
+#include "weft/graph/ir/draws.h"
 #include "weft/graph/text/literal.h"
 #include "weft/graph/text/scanner.h"
 #include "weft/graph/text/text.h"
@@ -311,10 +312,9 @@ class Parser {
     }
     if (std::holds_alternative<std::int64_t>(like)) {
       // Streams are 32-bit counters; a larger one would be cut silently when drawing.
-      const bool stream = op.has(Trait::random) && name == "stream";
-      return stream ? whole(0, std::numeric_limits<std::uint32_t>::max())
-                    : whole(std::numeric_limits<std::int64_t>::min(),
-                            std::numeric_limits<std::int64_t>::max());
+      return is_stream(op, name) ? whole(0, kMaxStream)
+                                 : whole(std::numeric_limits<std::int64_t>::min(),
+                                         std::numeric_limits<std::int64_t>::max());
     }
     if (std::holds_alternative<double>(like)) return real();
     if (std::holds_alternative<std::string>(like)) return scan_.quoted("a string in quotes");

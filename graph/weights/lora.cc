@@ -44,17 +44,6 @@ void check_no_updates(const std::vector<Program>& programs) {
   }
 }
 
-/// New draws must not have the numbers of those that are copied later.
-void reserve_streams(const Graph& source, Graph& target) {
-  std::int64_t last = 0;
-  for (std::size_t id = 0; id < source.node_count(); ++id) {
-    const Attributes& attributes = source.node(id).attributes();
-    if (attributes.find("stream") != nullptr) last = std::max(last, attributes.integer("stream"));
-  }
-  while (target.next_stream() < last) {
-  }
-}
-
 Pair declare(Graph& graph, const WeightMatrix& matrix, std::int64_t rank) {
   const VariableInfo& info = matrix.variable.info();
   const std::int64_t first = info.type.shape[0].constant(), second = info.type.shape[1].constant();
@@ -107,7 +96,8 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   Graph& target = *result.graph;
   target.share_symbols(source);
   for (const DimEquation& e : source.requirements()) target.require(e, {});
-  reserve_streams(source, target);
+  // New draws must not have the numbers of those that are copied later.
+  target.reserve_streams(std::max<std::int64_t>(source.stream_end() - target.stream_end(), 0));
   Pairs pairs;
   for (const WeightMatrix& matrix : chosen) {
     pairs.emplace(matrix.variable.value().node_pointer(), declare(target, matrix, options.rank));

@@ -73,10 +73,11 @@ BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
 BOOST_AUTO_TEST_CASE(adam_and_adamw) {
   for (const bool decoupled : {false, true}) {
     Problem problem;
-    const AdamOptions options{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+    const AdamOptions l2{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
+    const AdamWOptions w{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
     Program train("train");
-    train.update(decoupled ? adamw(problem.loss, problem.g.parameters(), options)
-                           : adam(problem.loss, problem.g.parameters(), options));
+    train.update(decoupled ? adamw(problem.loss, problem.g.parameters(), w)
+                           : adam(problem.loss, problem.g.parameters(), l2));
     std::vector<double> p = kStart, m(5), v(5);
     for (int t = 1; t <= 5; ++t) {
       auto g = Problem::gradient(p);
@@ -216,6 +217,68 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   sgd(problem.loss, all);
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all), GraphError,
                         message_contains({"variable 'optimizer.step'", "exists already"}));
+}
+
+BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
+  const auto after = [](const AdamOptions& options) {
+    Problem problem;
+    Program train("train");
+    train.update(adam(problem.loss, problem.g.parameters(), options));
+    return run_steps(problem, train, 3);
+  };
+  BOOST_TEST(after({.lr = 1e-3}) == after({}), tt::per_element());
+  BOOST_TEST(AdamOptions{}.weight_decay == 0);
+  BOOST_TEST(AdamWOptions{}.weight_decay == 0.01);
+}
+
+BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
+  Problem problem;
+  Graph& g = problem.g;
+  const auto all = g.parameters();
+  // Taken in the middle: the moments of w are there by then.
+  g.variable("optimizer.b.v", DType::f64, {1});
+  const Schedule broken([](Value) -> Value { throw ArgumentError("no such rate"); });
+  const Value rounded = sum(round(problem.w)), part = sum(problem.w);
+  const std::size_t nodes = g.node_count(), variables = g.variables().size();
+  const auto unchanged = [&] {
+    BOOST_TEST(g.node_count() == nodes);
+    BOOST_TEST(g.variables().size() == variables);
+    BOOST_TEST(!g.has_variable("optimizer.step"));
+    BOOST_TEST(!g.has_variable("accumulated.count"));
+  };
+  BOOST_CHECK_THROW(adam(problem.loss, all), GraphError);
+  unchanged();
+  BOOST_CHECK_THROW(adamw(problem.loss, all, {.lr = broken}), ArgumentError);
+  unchanged();
+  BOOST_CHECK_THROW(sgd(problem.loss, all, {.lr = broken}), ArgumentError);
+  unchanged();
+  BOOST_CHECK_THROW(adamw(rounded, all), GradientError);
+  unchanged();
+  BOOST_CHECK_THROW(accumulate_gradients(part, all), GradientError);
+  unchanged();
+  // What failed under one scope works under another, and the graph is whole.
+  Program train("train");
+  train.update(adam(problem.loss, all, {.step = {.scope = "second"}}));
+  run_steps(problem, train, 1);
+}
+
+BOOST_AUTO_TEST_CASE(messages_say_what_an_optimizer_can_be_given) {
+  Problem problem;
+  Graph& g = problem.g;
+  const auto all = g.parameters();
+  sgd(problem.loss, all);
+  BOOST_CHECK_EXCEPTION(adamw(problem.loss, all), GraphError,
+                        message_contains({"adamw", "'optimizer.step'", "StepOptions::scope"}));
+  accumulate_gradients(problem.loss, all);
+  BOOST_CHECK_EXCEPTION(accumulate_gradients(problem.loss, all), GraphError,
+                        message_contains({"'accumulated.count'", "scope"}));
+  const auto free_of_options = [](const Error& e) {
+    const std::string text = e.what();
+    BOOST_TEST(text.find("adamw: ") == 0u, text);
+    return text.find("RuleSet") == std::string::npos &&
+           text.find("Unreachable") == std::string::npos;
+  };
+  BOOST_CHECK_EXCEPTION(adamw(sum(problem.w.value()), all), GradientError, free_of_options);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

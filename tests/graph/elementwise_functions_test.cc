@@ -113,8 +113,15 @@ BOOST_AUTO_TEST_CASE(literals_take_the_tensors_dtype) {
   const Value bytes = g.input("bytes", DType::u8, {});
   BOOST_CHECK_EXCEPTION(bytes + 256, DTypeError, says({"256 does not fit u8", here()}));
   const Value longs = g.input("longs", DType::i64, {});
-  BOOST_CHECK_EXCEPTION(longs + ((std::int64_t{1} << 53) + 2), DTypeError,
-                        says({"exact up to 2^53", "Graph::constant()", here()}));
+  for (const std::int64_t n :
+       {(std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::max(),
+        std::numeric_limits<std::int64_t>::min()}) {
+    const Node& constant = (longs + n).node().input(1).node();
+    BOOST_TEST(constant.attributes().tensor("value").item<std::int64_t>() == n);
+  }
+  BOOST_CHECK_EXCEPTION(longs + (std::uint64_t{1} << 63), DTypeError,
+                        says({"does not fit i64", here()}));
+  BOOST_CHECK_EXCEPTION(longs + 0x1p63, DTypeError, says({"does not fit i64", here()}));
   BOOST_CHECK_EXCEPTION(
       add(1, 2), ArgumentError,
       says({"add: one operand must be a tensor, but both are numbers, 1 and 2", here()}));

@@ -310,6 +310,30 @@ BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
 }
 
+BOOST_AUTO_TEST_CASE(an_extreme_over_nothing_is_the_same_error_fused_and_unfused) {
+  for (const char* name : {"max", "min"}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2, "n"});
+    const auto extreme = [&](const Value& v) {
+      return g.apply(name, {v}, {{"axes", std::vector<std::int64_t>{1}}}).output(0);
+    };
+    const Program alone = Program("alone").output("y", extreme(x));
+    const Program behind = Program("behind").output("y", extreme(exp(x) * 2.0));
+    BOOST_TEST(!programs_of(fused(behind).program).empty());
+    for (const bool passes : {true, false}) {
+      Session session(g, {.threads = 1, .passes = passes});
+      for (const Program& p : {alone, behind}) {
+        BOOST_CHECK_EXCEPTION(session.run(p, {{"x", Tensor::empty(DType::f32, {2, 0})}}),
+                              ShapeError, [&](const Error& e) {
+                                const std::string wanted =
+                                    std::string("axis 1 has size 0: an empty range has no ") + name;
+                                return std::string(e.what()).find(wanted) != std::string::npos;
+                              });
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -277,6 +278,25 @@ BOOST_AUTO_TEST_CASE(draws_dot) {
   BOOST_TEST(dot.find("digraph \"train net\"") == 0u);
   BOOST_TEST(dot.find("layer_norm\\nf32[batch, seq, 4]") != std::string::npos);
   BOOST_TEST(dot.find("update @step") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(op_sets_take_only_names_that_texts_read_back) {
+  const auto add = [](const std::function<void(OpRecord&)>& change) {
+    OpSet ops(*builtin_ops());
+    OpRecord record = ops.at("relu");
+    record.name = "my_relu6";
+    change(record);
+    ops.add(std::move(record));
+  };
+  add([](OpRecord&) {});
+  for (const char* name : {"user.bump", "my op", "a!2", "gr\xc3\xb6sse", "(", "%x"}) {
+    BOOST_CHECK_THROW(add([&](OpRecord& r) { r.name = name; }), ArgumentError);
+    BOOST_CHECK_THROW(add([&](OpRecord& r) {
+                        r.attributes.push_back({name, 0.0});
+                      }),
+                      ArgumentError);
+  }
+  BOOST_CHECK_THROW(add([](OpRecord& r) { r.version = 0; }), ArgumentError);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

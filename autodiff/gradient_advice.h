@@ -1,0 +1,28 @@
+// Gradients on behalf of another function, whose users cannot give GradientOptions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/autodiff/gradients.h"
+
+namespace weft {
+
+/// What messages call the function, and what they tell its users to do.
+struct GradientAdvice {
+  std::string function = "gradients";
+  /// Where an op has no rule.
+  std::string no_rule = "add one to the RuleSet, or cut the path with stop_gradient";
+  /// Where the output does not depend on a value.
+  std::string unreachable = "leave it out, or ask for zeros (Unreachable::zeros)";
+  /// Counts the nodes that were looked at and the gradients that were added up, if given.
+  std::int64_t* steps = nullptr;
+};
+
+/// gradients() with other words. What fails leaves the graph as it was.
+std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
+                                 const std::vector<Value>& wrt, const GradientOptions& options,
+                                 SourceLocation loc);
+
+}  // namespace weft

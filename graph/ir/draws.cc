@@ -1,0 +1,63 @@
+#include "weft/graph/ir/draws.h"
+
+#include <algorithm>
+
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+
+bool is_stream(const OpRecord& op, std::string_view name) {
+  return name == "stream" && (op.has(Trait::random) || op.has(Trait::call));
+}
+
+std::int64_t stream_count(const Graph& graph, const Function& function) {
+  std::int64_t count = 0;
+  const Function* f = &function;
+  // Gradients may name one another in a circle (in a hand-written text).
+  for (std::size_t i = 0; i <= graph.functions().size(); ++i) {
+    if (f->body->draws()) count = std::max(count, f->body->stream_end());
+    if (f->gradient.empty() || !graph.has_function(f->gradient)) break;
+    f = &graph.function(f->gradient);
+  }
+  return count;
+}
+
+std::vector<Value> drawn_keys(const Node& node) {
+  if (node.op().has(Trait::random)) {
+    const auto i = static_cast<std::size_t>(node.op().input_index("key"));
+    if (i >= node.inputs().size() || !node.inputs()[i].defined()) return {};
+    return {node.inputs()[i]};
+  }
+  if (!node.op().has(Trait::call)) return {};
+  const Function& function = node.graph().function(node.attributes().text("body"));
+  if (!function.body->draws()) return {};
+  // A body has functions of its own, so that this recursion is as deep as definitions nest.
+  std::vector<Value> inside;
+  for (const Node* n : reachable_nodes(function.outputs)) {
+    for (const Value& key : drawn_keys(*n)) inside.push_back(key);
+  }
+  std::vector<Value> result;
+  for (Node* n : reachable_nodes(inside)) {
+    const auto formal = std::find(function.inputs.begin(), function.inputs.end(), n->output(0));
+    if (formal == function.inputs.end()) continue;
+    result.push_back(node.inputs()[static_cast<std::size_t>(formal - function.inputs.begin())]);
+  }
+  return result;
+}
+
+bool draws(const Node& node) {
+  if (node.op().has(Trait::call)) {
+    const Graph& graph = node.graph();
+    return stream_count(graph, graph.function(node.attributes().text("body"))) > 0;
+  }
+  return !drawn_keys(node).empty();
+}
+
+Attributes with_streams_from(std::int64_t first, const Node& node, Attributes attributes) {
+  if (first != 0 && draws(node)) {
+    attributes.set("stream", first + attributes.integer("stream"));
+  }
+  return attributes;
+}
+
+}  // namespace weft

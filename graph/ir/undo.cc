@@ -1,0 +1,37 @@
+// Graph::Undo: a graph as it was before a builder failed.
+#include "weft/graph/ir/graph.h"
+
+namespace weft {
+
+Graph::Undo::Undo(Graph& graph)
+    : graph_(graph),
+      nodes_(graph.nodes_.size()),
+      inputs_(graph.inputs_.size()),
+      variables_(graph.variables_.size()),
+      functions_(graph.functions_.size()) {}
+
+Graph::Undo::~Undo() {
+  if (kept_) return;
+  Graph& g = graph_;
+  const auto gone = [this](const Node& n) { return n.id() >= nodes_; };
+  const auto behind = [](std::size_t mark) {
+    return [mark](const auto& entry) { return entry.second >= mark; };
+  };
+  std::erase_if(g.names_, [&](const auto& entry) { return gone(entry.second.node()); });
+  std::erase_if(g.name_of_, [&](const auto& entry) { return gone(entry.first.node()); });
+  std::erase_if(g.interned_, [&](const auto& entry) { return gone(*entry.second); });
+  std::erase_if(g.variable_of_read_, behind(variables_));
+  std::erase_if(g.variable_index_, behind(variables_));
+  std::erase_if(g.input_index_, behind(inputs_));
+  std::erase_if(g.function_index_, behind(functions_));
+  g.variable_reads_.resize(variables_);
+  g.variables_.erase(g.variables_.begin() + static_cast<std::ptrdiff_t>(variables_),
+                     g.variables_.end());
+  g.inputs_.resize(inputs_);
+  g.functions_.erase(g.functions_.begin() + static_cast<std::ptrdiff_t>(functions_),
+                     g.functions_.end());
+  g.places_.resize(nodes_);
+  g.nodes_.resize(nodes_);
+}
+
+}  // namespace weft
