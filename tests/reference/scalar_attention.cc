@@ -61,7 +61,9 @@ Real probability_error(const std::vector<Tensor>& in, const Attributes& attribut
 void fill(NumberTensor& out, const std::vector<double>& values, Real error) {
   for (std::size_t i = 0; i < out.elements.size() && i < values.size(); ++i) {
     out.elements[i] = number_of(values[i]);
-    out.elements[i].error = std::isfinite(values[i]) ? error : 0;
+    // A query that sees nothing has lse -inf; of numbers out of reach nothing is known.
+    const bool known = std::isfinite(error) && error < 1e15L && !std::isnan(values[i]);
+    out.elements[i].error = !known ? kAnyValue : std::isfinite(values[i]) ? error : 0;
   }
 }
 

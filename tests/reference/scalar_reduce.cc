@@ -25,8 +25,11 @@ Number sum_of(const std::vector<Number>& list, DType dtype) {
     magnitude += std::fabs(n.value);
     carried += n.error;
   }
+  if (!std::isfinite(sum)) return number_of(sum);
   Number result = approximate(sum, sum_units(list.size()), magnitude, dtype);
   result.error += carried;
+  // A partial sum may overflow though the whole does not, and the sum where the mean does not.
+  if (dtype == DType::f32 && magnitude > 3e38L) result.error = kAnyValue;
   return result;
 }
 

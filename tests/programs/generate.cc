@@ -1,0 +1,301 @@
+#include "weft/tests/programs/generate.h"
+
+#include <algorithm>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/core/error.h"
+#include "weft/graph/control/call.h"
+#include "weft/tests/programs/builder.h"
+
+namespace weft::testing {
+namespace {
+
+/// A function of some values' types, and one call or two of it.
+class FunctionMaker {
+ public:
+  FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number)
+      : b_(builder), temper_(temper), coverage_(coverage), name_("f" + std::to_string(number)) {}
+
+  void make() {
+    RandomSource& random = b_.random();
+    std::vector<Value> arguments;
+    for (std::int64_t i = random.from(1, 3); i > 0; --i) {
+      const Value v = random.pick(b_.pool()).value;
+      const auto plain = [](const Dim& d) { return d.is_constant() || d.as_symbol() != nullptr; };
+      if (std::all_of(v.shape().begin(), v.shape().end(), plain)) arguments.push_back(v);
+    }
+    if (random.chance(0.5)) {
+      if (const Value key = b_.key(); key.defined()) {
+        arguments.push_back(key);
+        key_ = static_cast<int>(arguments.size()) - 1;
+      }
+    }
+    if (arguments.empty()) return;
+    Function function;
+    function.name = name_;
+    function.body = std::make_unique<Graph>(b_.graph().shared_ops());
+    if (!fill(function, arguments)) return;
+    b_.graph().add_function(std::move(function));
+    call_it(arguments);
+    // Again, with one of the arguments replaced.
+    if (random.chance(0.7)) {
+      const auto i =
+          static_cast<std::size_t>(random.below(static_cast<std::int64_t>(arguments.size())));
+      std::vector<Value> same;
+      for (const Builder::Entry& e : b_.pool()) {
+        if (e.value.type() == arguments[i].type() && static_cast<int>(i) != key_)
+          same.push_back(e.value);
+      }
+      if (!same.empty()) {
+        arguments[i] = random.pick(same);
+        call_it(arguments);
+      }
+    }
+  }
+
+ private:
+  bool fill(Function& function, const std::vector<Value>& arguments) {
+    RandomSource& random = b_.random();
+    Graph& body = *function.body;
+    Builder inside(body, random, temper_, coverage_, b_.runs());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      Shape shape;
+      for (const Dim& d : arguments[i].shape())
+        shape.push_back(d.is_constant() ? d : body.dim("f" + d.as_symbol()->name));
+      const Value formal = body.input("a" + std::to_string(i), {arguments[i].dtype(), shape});
+      function.inputs.push_back(formal);
+      const std::vector<Tensor>& tensors = *b_.find(arguments[i]);
+      for (std::size_t run = 0; run < b_.runs(); ++run) {
+        for (int a = 0; a < formal.rank(); ++a) {
+          if (const SymbolPtr s = shape[a].as_symbol()) inside.bind(s, run, tensors[run].size(a));
+        }
+      }
+      inside.add(formal, tensors);
+    }
+    const std::size_t formals = inside.pool().size();
+    if (key_ >= 0) inside.own_key = function.inputs[static_cast<std::size_t>(key_)];
+    if (key_ >= 0) {  // something is drawn
+      Node* draw = inside.apply("random_uniform", {function.inputs[static_cast<std::size_t>(key_)]},
+                                {{"shape", Shape{random.from(1, 5)}},
+                                 {"dtype", DType::f32},
+                                 {"stream", body.next_stream()}});
+      if (draw != nullptr && random.chance(0.5)) function.outputs.push_back(draw->output(0));
+      for (const Value& v : function.inputs) {
+        if (v.dtype() != DType::f32) continue;
+        Node* n = inside.apply("dropout", {v, function.inputs[static_cast<std::size_t>(key_)]},
+                               {{"rate", 0.5}, {"stream", body.next_stream()}});
+        if (n != nullptr) function.outputs.push_back(n->output(0));
+      }
+    }
+    for (std::int64_t i = random.from(1, 5); i > 0; --i) inside.grow();
+    for (std::int64_t i = random.from(1, 2); i > 0; --i) {
+      const auto last = static_cast<std::int64_t>(inside.pool().size()) - 1;
+      if (last < static_cast<std::int64_t>(formals)) break;
+      function.outputs.push_back(inside
+                                     .pool()[static_cast<std::size_t>(
+                                         random.from(static_cast<std::int64_t>(formals), last))]
+                                     .value);
+    }
+    return !function.outputs.empty();
+  }
+
+  void call_it(const std::vector<Value>& arguments) {
+    try {
+      call(b_.graph(), name_, arguments);
+    } catch (const Error&) {
+      return;
+    }
+    b_.evaluate_new(true);
+  }
+
+  Builder& b_;
+  const Temper& temper_;
+  Coverage& coverage_;
+  std::string name_;
+  int key_ = -1;
+};
+
+class Generator {
+ public:
+  Generator(std::uint64_t seed, Coverage& coverage) : random_(seed), coverage_(coverage) {
+    const auto dice = random_.below(20);
+    temper_.grid = dice < 5;
+    temper_.wild = dice == 5 || dice == 6;
+    temper_.smooth = dice >= 14;
+    if (random_.chance(0.03)) temper_.most = 40000;
+  }
+
+  Case make() {
+    Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
+    Graph& g = *c.module.graph;
+    Builder b(g, random_, temper_, coverage_, kRuns);
+    b.declares = true;
+    b.feeds.resize(kRuns);
+    c.runs.resize(kRuns);
+    declare_symbols(g, b, c);
+    declare_leaves(g, b);
+    const auto ops = random_.from(3, random_.chance(0.3) ? 30 : 12);
+    int functions = 0;
+    for (std::int64_t i = 0; i < ops; ++i) {
+      if (random_.chance(0.06)) {
+        FunctionMaker(b, temper_, coverage_, functions++).make();
+      } else {
+        b.grow();
+      }
+    }
+    Program& p = c.module.program;
+    if (temper_.smooth || random_.chance(0.1)) differentiate(b, p);
+    choose_updates(b, p);
+    choose_outputs(b, p);
+    if (random_.chance(0.15)) p.precision(Precision::high);
+    c.variables = b.variables;
+    for (std::size_t run = 0; run < kRuns; ++run) c.runs[run].feeds = b.feeds[run];
+    name_values(b, g);
+    Case whole = c.clone();
+    whole.tidy();
+    return whole;
+  }
+
+ private:
+  static constexpr std::size_t kRuns = 2;
+
+  void declare_symbols(Graph& g, Builder& b, Case& c) {
+    for (const char* name : {"n", "m"}) {
+      if (random_.chance(0.4)) continue;
+      const Dim dim = g.dim(name);
+      for (std::size_t run = 0; run < kRuns; ++run) {
+        const std::int64_t size = run == 0 ? random_.pick({2, 3, 4, 5, 7, 8, 16, 17})
+                                           : random_.pick({0, 0, 1, 1, 2, 3, 6, 9, 33});
+        b.bind(dim.as_symbol(), run, size);
+        c.runs[run].dims.emplace_back(name, size);
+      }
+    }
+  }
+
+  void declare_leaves(Graph& g, Builder& b) {
+    for (std::int64_t i = random_.from(2, 5); i > 0; --i) {
+      Shape shape;
+      for (std::int64_t rank = random_.below(5); rank > 0; --rank) {
+        const bool symbol = !g.symbols().empty() && random_.chance(0.3);
+        shape.push_back(symbol ? Dim(random_.pick(g.symbols()))
+                               : Dim(random_.pick({1, 2, 2, 3, 3, 4, 5, 8, 17})));
+      }
+      const DType dtype = i == 1 ? DType::f32 : b.any_dtype();
+      std::int64_t elements = 1;
+      for (const Dim& d : shape) elements *= d.is_constant() ? d.constant() : 8;
+      if (elements > temper_.most) shape = Shape{3, 4};
+      b.leaf(dtype, shape);
+    }
+  }
+
+  /// Gradients of the sum of a value, with the claim that they are that; some become updates.
+  void differentiate(Builder& b, Program& p) {
+    std::vector<Value> losses, wrt;
+    for (const Builder::Entry& e : b.pool()) {
+      const std::string& op = e.value.node().op().name;
+      if (e.value.dtype() != DType::f32) continue;
+      if (op == "input" || op == "variable") {
+        wrt.push_back(e.value);
+      } else if (!e.value.node().op().has(Trait::leaf)) {
+        losses.push_back(e.value);
+      }
+    }
+    if (losses.empty() || wrt.empty()) return;
+    const Value loss = losses[losses.size() - 1 -
+                              static_cast<std::size_t>(random_.below(std::min<std::int64_t>(
+                                  4, static_cast<std::int64_t>(losses.size()))))];
+    random_.shuffle(wrt);
+    wrt.resize(std::min<std::size_t>(wrt.size(), 3));
+    std::vector<std::int64_t> axes;
+    for (int a = 0; a < loss.rank(); ++a) axes.push_back(a);
+    Node* total = b.apply("sum", {loss}, {{"axes", axes}, {"keepdims", false}});
+    if (total == nullptr) return;
+    std::vector<Value> gradient;
+    try {
+      gradient = gradients(total->output(0), wrt, {.unreachable = Unreachable::zeros});
+    } catch (const GradientError&) {
+      return;
+    }
+    if (!b.evaluate_new(true)) return;
+    p.output("loss", loss);
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      const auto name = wrt[i].node().attributes().text("name");
+      p.output("grad loss " + name, gradient[i]);
+    }
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      if (wrt[i].node().op().name != "variable" || random_.chance(0.4)) continue;
+      Node* step = b.apply("mul", {gradient[i], b.graph().scalar(DType::f32, 0.05)});
+      if (step == nullptr) continue;
+      if (Node* next = b.apply("sub", {wrt[i], step->output(0)}))
+        p.update(Variable(wrt[i]), next->output(0));
+    }
+  }
+
+  void choose_updates(Builder& b, Program& p) {
+    std::vector<Value> reads;
+    for (const Builder::Entry& e : b.pool()) {
+      if (e.value.node().op().name == "variable" &&
+          b.graph().variable_info(e.value.node()).kind != VariableKind::key) {
+        reads.push_back(e.value);
+      }
+    }
+    for (const Value& read : reads) {
+      if (random_.chance(0.4)) continue;
+      std::vector<Value> fitting;
+      for (const Builder::Entry& e : b.pool()) {
+        if (e.value.type() == read.type() && !(e.value == read)) fitting.push_back(e.value);
+      }
+      if (fitting.empty()) {
+        for (const char* op : {"neg", "square", "logical_not"}) {
+          if (Node* n = b.apply(op, {read})) fitting.push_back(n->output(0));
+        }
+      }
+      if (fitting.empty()) continue;
+      try {
+        p.update(Variable(read), random_.pick(fitting));
+      } catch (const GraphError&) {  // updated by its gradient
+      }
+    }
+  }
+
+  void choose_outputs(Builder& b, Program& p) {
+    std::vector<Value> values;
+    std::map<const Node*, int> uses;
+    for (const Builder::Entry& e : b.pool()) {
+      for (const Value& v : e.value.node().inputs()) {
+        if (v.defined()) ++uses[v.node_pointer()];
+      }
+    }
+    for (const Builder::Entry& e : b.pool()) {
+      const bool last = uses[e.value.node_pointer()] == 0;
+      if (last ? random_.chance(0.7) : random_.chance(0.08)) values.push_back(e.value);
+    }
+    if (values.empty()) values.push_back(b.pool().back().value);
+    random_.shuffle(values);
+    values.resize(std::min<std::size_t>(values.size(), 12));
+    int number = 0;
+    for (const Value& v : values) p.output("y" + std::to_string(number++), v);
+    if (random_.chance(0.1)) p.output("again", values[0]);
+  }
+
+  /// Some names, to fetch by.
+  void name_values(Builder& b, Graph& g) {
+    int number = 0;
+    for (const Builder::Entry& e : b.pool()) {
+      if (random_.chance(0.1) && g.name_of(e.value).empty())
+        g.set_name("hidden." + std::to_string(number++), e.value);
+    }
+  }
+
+  RandomSource random_;
+  Coverage& coverage_;
+  Temper temper_;
+};
+
+}  // namespace
+
+Case generate_case(std::uint64_t seed, Coverage& coverage) {
+  return Generator(seed, coverage).make();
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,21 @@
+// Random programs: graphs of ops drawn from the records, with everything a run needs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "weft/tests/programs/case.h"
+
+namespace weft::testing {
+
+/// How often each record was used, over all programs: those used least are drawn more.
+using Coverage = std::map<std::string, int>;
+
+/// The program of a seed. Ops come from builtin_ops(): operands and attributes are tried until the
+/// record's shape rule takes them, or a sample of the record is grown into the graph. Every op is
+/// evaluated by its scalar model while the graph is made, so that data stay legal and tame.
+/// `coverage` steers and is added to: a program is a function of both.
+Case generate_case(std::uint64_t seed, Coverage& coverage);
+
+}  // namespace weft::testing

@@ -1,0 +1,111 @@
+// Random programs, and the ones that failed once.
+//   WEFT_PROGRAMS=N        how many random programs (./run check programs takes 10,000)
+//   WEFT_PROGRAMS_SEED=S   the seed of the first
+//   WEFT_PROGRAMS_SHRINK=T seconds to make a failing program small
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#ifndef WEFT_STD_THREADS
+#include <tbb/global_control.h>
+#endif
+
+#include "weft/tests/programs/examine.h"
+#include "weft/tests/programs/generate.h"
+#include "weft/tests/programs/shrink.h"
+#include "weft/tests/serialization/temporary_folder.h"
+
+namespace weft {
+namespace {
+
+using testing::Case;
+using testing::Examined;
+using testing::Failure;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+constexpr std::size_t kMostPrinted = 4000;  // characters of a program; the file has all
+
+/// Prints a failing program, as small as it gets, and keeps it as a file.
+void report(const Case& c, const Failure& failure, std::uint64_t seed) {
+  const Case small = testing::shrink(c, failure.check,
+                                     static_cast<double>(number_from("WEFT_PROGRAMS_SHRINK", 30)));
+  Examined ignored;
+  const auto again = testing::examine(small, 0, ignored, failure.check);
+  const std::string message = again ? again->message : failure.message;
+  const std::string text =
+      testing::case_text(small, fmt::format("seed {}\n{}: {}", seed, failure.check, message));
+  const std::string path = fmt::format("failed-program-{}.txt", seed);
+  testing::write_file(path, text);
+  BOOST_ERROR("program of seed " << seed << ": " << failure.check << ": " << message << "\nkept as "
+                                 << std::filesystem::absolute(path).string() << ":\n"
+                                 << text.substr(0, kMostPrinted));
+}
+
+BOOST_AUTO_TEST_SUITE(programs)
+
+BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/tests/programs/cases")) {
+    if (entry.path().extension() == ".txt") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    BOOST_TEST_CONTEXT(file) {
+      const Case c = testing::parse_case(testing::read_file(file), file);
+      Examined examined;
+      const auto failure = testing::examine(c, 0, examined);
+      if (failure) BOOST_ERROR(failure->check << ": " << failure->message);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_way_of_running) {
+  const std::uint64_t count = number_from("WEFT_PROGRAMS", 300);
+  const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
+#ifndef WEFT_STD_THREADS
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  testing::Coverage coverage;
+  Examined examined;
+  const std::uint64_t most = number_from("WEFT_PROGRAMS_FAILURES", 10);  // then it ends
+  std::uint64_t failures = 0;
+  for (std::uint64_t seed = first; seed < first + count && failures < most; ++seed) {
+    Case c = testing::generate_case(seed, coverage);
+    if (const auto failure = testing::examine(c, seed, examined)) {
+      ++failures;
+      report(c, *failure, seed);
+    }
+  }
+  std::size_t drawn = 0, records = 0;
+  std::string missing;
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (op->name == "input" || op->name == "variable") continue;
+    ++records;
+    if (examined.records[op->name] > 0 || (op->has(Trait::call) && coverage[op->name] > 0)) {
+      ++drawn;
+    } else {
+      missing += " " + op->name;
+    }
+  }
+  BOOST_TEST_MESSAGE(fmt::format(
+      "{} programs: {} nodes and {} after the passes checked, {} gradients, {} with data refused, "
+      "{} under a memory budget; {} of {} records, without:{}",
+      count, examined.nodes, examined.optimised_nodes, examined.gradients, examined.refused,
+      examined.budgets, drawn, records, missing));
+  if (count < 200) return;
+  BOOST_TEST(drawn + 3 >= records, "records that no program had:" << missing);
+  BOOST_TEST(examined.gradients > static_cast<int>(count) / 10);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

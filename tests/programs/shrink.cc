@@ -1,0 +1,263 @@
+#include "weft/tests/programs/shrink.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/core/error.h"
+#include "weft/graph/passes/pipeline.h"
+#include "weft/graph/run/session.h"
+
+namespace weft::testing {
+namespace {
+
+using Rewritten = std::vector<Value>;
+
+class Shrinker {
+ public:
+  Shrinker(const Case& c, std::string check, double seconds)
+      : best_(c.clone()),
+        check_(std::move(check)),
+        end_(Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {
+    if (check_ == "gradient") forget_gradients();
+  }
+
+  Case run() {
+    bool smaller = true;
+    while (smaller && Clock::now() < end_) {
+      smaller = fewer_runs();
+      smaller = fewer_roots() || smaller;
+      smaller = inlined() || smaller;
+      smaller = fixed_sizes() || smaller;
+      smaller = fewer_nodes() || smaller;
+    }
+    return with_gradients(best_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Where gradients are wrong, the function is made smaller and differentiated anew.
+  void forget_gradients() {
+    Program p(best_.module.program.name());
+    p.precision(best_.module.program.precision());
+    for (const GradientClaim& claim : gradient_claims(best_.module.program)) {
+      loss_ = claim.loss;
+      wrt_.push_back(claim.wrt);
+    }
+    for (const auto& [name, value] : best_.module.program.outputs()) {
+      if (name == loss_) p.output(name, value);
+    }
+    best_.module = clone_program(p);
+  }
+
+  Case with_gradients(const Case& forward) const {
+    Case c = forward.clone();
+    if (loss_.empty()) return c;
+    Value loss;
+    for (const auto& [name, value] : c.module.program.outputs()) {
+      if (name == loss_) loss = value;
+    }
+    std::vector<Value> wrt;
+    for (const std::string& name : wrt_) {
+      const Value input = c.module.graph->find_input(name);
+      if (input.defined()) wrt.push_back(input);
+      if (c.module.graph->has_variable(name)) wrt.push_back(c.module.graph->find_variable(name));
+    }
+    std::vector<std::int64_t> axes;
+    for (int a = 0; a < loss.rank(); ++a) axes.push_back(a);
+    const Value total =
+        c.module.graph->apply("sum", {loss}, {{"axes", axes}, {"keepdims", false}}).output(0);
+    const auto made = gradients(total, wrt, {.unreachable = Unreachable::zeros});
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      c.module.program.output("grad " + loss_ + " " + wrt[i].node().attributes().text("name"),
+                              made[i]);
+    }
+    return c;
+  }
+
+  /// Takes the candidate if it fails in the same way.
+  bool take(Case candidate) {
+    if (Clock::now() > end_) return false;
+    try {
+      candidate.tidy();
+      Examined ignored;
+      const auto failure = examine(with_gradients(candidate), 0, ignored, check_);
+      if (!failure || failure->check != check_) return false;
+    } catch (const std::exception&) {
+      return false;
+    }
+    best_ = std::move(candidate);
+    return true;
+  }
+
+  bool fewer_runs() {
+    bool any = false;
+    for (std::size_t r = 0; r < best_.runs.size() && best_.runs.size() > 1;) {
+      Case candidate = best_.clone();
+      candidate.runs.erase(candidate.runs.begin() + static_cast<std::ptrdiff_t>(r));
+      if (take(std::move(candidate))) {
+        any = true;
+      } else {
+        ++r;
+      }
+    }
+    return any;
+  }
+
+  /// The program with only those outputs and updates for which `keep` holds, by number.
+  static Case with_roots(const Case& c, const std::function<bool(std::size_t)>& keep) {
+    Program p(c.module.program.name());
+    p.precision(c.module.program.precision());
+    std::size_t n = 0;
+    for (const auto& [name, value] : c.module.program.outputs()) {
+      if (keep(n++)) p.output(name, value);
+    }
+    for (const auto& [variable, value] : c.module.program.given_updates()) {
+      if (keep(n++)) p.update(variable, value);
+    }
+    return {clone_program(p), c.variables, c.runs};
+  }
+
+  bool fewer_roots() {
+    bool any = false;
+    const auto count = [&] {
+      return best_.module.program.outputs().size() + best_.module.program.given_updates().size();
+    };
+    for (std::size_t size = count() / 2; size >= 1; size /= 2) {
+      for (std::size_t begin = 0; begin < count() && count() > 1;) {
+        const bool gone =
+            count() > size &&
+            take(with_roots(best_, [&](std::size_t i) { return i < begin || i >= begin + size; }));
+        any = any || gone;
+        if (!gone) begin += size;
+      }
+    }
+    return any;
+  }
+
+  bool inlined() {
+    Case candidate = best_.clone();
+    if (candidate.module.graph->functions().empty()) return false;
+    candidate.module = inline_calls(std::move(candidate.module));
+    return take(std::move(candidate));
+  }
+
+  bool fixed_sizes() {
+    if (best_.runs.size() != 1 || best_.runs[0].dims.empty()) return false;
+    CloneOptions options;
+    options.map_symbol = [&](const SymbolPtr& s) -> std::optional<Dim> {
+      for (const auto& [name, size] : best_.runs[0].dims) {
+        if (name == s->name) return Dim(size);
+      }
+      return std::nullopt;
+    };
+    try {
+      Case candidate = {clone_program(best_.module.program, options), best_.variables, best_.runs};
+      candidate.runs[0].dims.clear();
+      return take(std::move(candidate));
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  /// What every value is in every run, as a Session without passes has it; empty if it cannot run.
+  std::vector<Results> all_values() {
+    Program all = best_.module.program;
+    for (Node* node : best_.module.program.nodes()) {
+      for (int o = 0; o < node->output_count(); ++o)
+        all.output(fmt::format("value {} {}", node->id(), o), node->output(o));
+    }
+    std::vector<Results> results;
+    try {
+      Session session(*best_.module.graph, {.threads = 1, .passes = false});
+      for (const auto& [name, tensor] : best_.variables) session.set_value(name, tensor);
+      for (const CaseRun& run : best_.runs)
+        results.push_back(session.run(all, run.feeds, {.dims = run.dims}));
+    } catch (const std::exception&) {
+      return {};
+    }
+    return results;
+  }
+
+  bool fewer_nodes() {
+    bool any = false;
+    for (std::size_t back = 0;; ++back) {
+      const auto nodes = best_.module.program.nodes();
+      if (back >= nodes.size() || Clock::now() > end_) return any;
+      const Node* node = nodes[nodes.size() - 1 - back];
+      if (node->op().has(Trait::leaf) && node->op().kernel == nullptr) continue;
+      if (bypass(*node) || feed(*node)) {
+        any = true;
+        if (back > 0) --back;
+      }
+    }
+  }
+
+  /// The node's result is one of its operands.
+  bool bypass(const Node& node) {
+    if (node.output_count() != 1) return false;
+    for (const Value& v : node.inputs()) {
+      if (!v.defined() || !(v.type() == node.type(0))) continue;
+      CloneOptions options;
+      options.rewrite = [&](const Node& n, const std::vector<Value>& inputs, Graph&) {
+        if (&n != &node) return Rewritten{};
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+          if (n.inputs()[i] == v) return Rewritten{inputs[i]};
+        }
+        return Rewritten{};
+      };
+      try {
+        if (take({clone_program(best_.module.program, options), best_.variables, best_.runs}))
+          return true;
+      } catch (const Error&) {
+      }
+    }
+    return false;
+  }
+
+  /// The node's results are inputs, fed with what they are.
+  bool feed(const Node& node) {
+    const std::vector<Results> values = all_values();
+    if (values.empty()) return false;
+    const std::string prefix = fmt::format("r{}", ++fed_);
+    CloneOptions options;
+    options.rewrite = [&](const Node& n, const std::vector<Value>&, Graph& target) {
+      Rewritten made;
+      if (&n != &node) return made;
+      for (int o = 0; o < n.output_count(); ++o)
+        made.push_back(target.input(fmt::format("{}.{}", prefix, o), n.type(o)));
+      return made;
+    };
+    try {
+      Case candidate = {clone_program(best_.module.program, options), best_.variables, best_.runs};
+      for (std::size_t r = 0; r < values.size(); ++r) {
+        for (int o = 0; o < node.output_count(); ++o) {
+          candidate.runs[r].feeds.emplace_back(
+              fmt::format("{}.{}", prefix, o),
+              values[r][fmt::format("value {} {}", node.id(), o)].clone());
+        }
+      }
+      return take(std::move(candidate));
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  Case best_;
+  std::string check_;
+  Clock::time_point end_;
+  int fed_ = 0;
+  std::string loss_;              // of a wrong gradient
+  std::vector<std::string> wrt_;  // with respect to these
+};
+
+}  // namespace
+
+Case shrink(const Case& c, const std::string& check, double seconds) {
+  return Shrinker(c, check, seconds).run();
+}
+
+}  // namespace weft::testing
