@@ -34,16 +34,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 256;  // quadratic time; no name that somebody typed is longer
   if (name.size() > kLongest) return {};
+  constexpr std::size_t kSlip = 2;  // a slip of the finger is likelier than a forgotten scope
   const std::string* best = nullptr;
+  const std::string* scoped = nullptr;
   std::size_t best_distance = name.size() / 2 + 1;
   for (const std::string& candidate : known) {
-    if (same_without_scope(name, candidate)) return candidate;
+    if (scoped == nullptr && same_without_scope(name, candidate)) scoped = &candidate;
     const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t shorter = std::min(name.size(), candidate.size());
     if (longer - shorter >= best_distance) continue;  // a lower bound of the distance
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best_distance = distance, best = &candidate;
   }
+  if (scoped != nullptr && best_distance > kSlip) best = scoped;
   return best == nullptr ? std::string() : *best;
 }
 

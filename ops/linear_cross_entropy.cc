@@ -146,16 +146,17 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   if (chunks > 1) l.chunk_rows = (l.chunk_rows + kMinRows - 1) / kMinRows * kMinRows;
 
   std::size_t end = 0;
-  const auto reserve = [&](std::int64_t elements, std::int64_t element_size) {
+  const auto reserve = [&](DType dtype, const Sizes& sizes) {
     const std::size_t begin = end;
-    end += (static_cast<std::size_t>(elements * element_size) + 63) / 64 * 64;
+    end += (tensor_bytes(dtype, sizes) + 63) / 64 * 64;
     return begin;
   };
-  reserve(l.chunk_rows * l.classes, size);  // the logits begin at 0
-  l.lse = reserve(l.chunk_rows, size);
-  l.sum = reserve(l.chunk_rows, size);
-  l.counted = reserve(l.chunk_rows, size);
-  if (l.dbias) l.bias_sums = reserve(l.classes, sizeof(double));
+  const DType dtype = input(o.x).dtype;
+  reserve(dtype, {l.chunk_rows, l.classes});  // the logits begin at 0
+  l.lse = reserve(dtype, {l.chunk_rows});
+  l.sum = reserve(dtype, {l.chunk_rows});
+  l.counted = reserve(dtype, {l.chunk_rows});
+  if (l.dbias) l.bias_sums = reserve(DType::f64, {l.classes});
   l.bytes = end;
   return l;
 }
