@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/graph_proto.h"
@@ -38,15 +39,29 @@ Graph& common_graph(const std::vector<Program>& programs) {
   return *graph;
 }
 
-// What is saved of a graph: all that programs and names need, and every declaration.
+// What is saved of a graph: all inputs, what the programs need, and named values that read no other
+// variables than the programs do. A file with a program that only infers holds no optimizer.
 std::vector<Node*> needed_nodes(const Graph& graph, const std::vector<Program>& programs) {
   std::vector<Value> roots = graph.inputs();
   for (const Program& p : programs) {
     const std::vector<Value> more = p.roots();
     roots.insert(roots.end(), more.begin(), more.end());
   }
-  for (const Variable& v : graph.variables()) roots.push_back(v.value());
-  for (const auto& [name, value] : graph.names()) roots.push_back(value);
+  for (const Program& p : programs) {
+    for (const Variable& v : p.variables()) roots.push_back(v.value());
+  }
+  std::vector<char> needed(graph.node_count(), 0);
+  for (const Node* n : reachable_nodes(roots)) needed[n->id()] = 1;
+  std::vector<char> other(graph.node_count(), 0);  // reads a variable that no program does
+  for (std::size_t id = 0; id < other.size(); ++id) {
+    const Node& n = graph.node(id);
+    bool reads = n.op().name == "variable" && needed[id] == 0;
+    for (const Value& v : n.inputs()) reads = reads || (v.defined() && other[v.node().id()] != 0);
+    other[id] = reads ? 1 : 0;
+  }
+  for (const auto& [name, value] : graph.names()) {
+    if (other[value.node().id()] == 0) roots.push_back(value);
+  }
   return reachable_nodes(roots);
 }
 
@@ -98,7 +113,9 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
   writer.add(RecordType::programs, message_bytes(program_list));
 
   v1::Variables manifest;
-  for (const Variable& v : graph.variables()) {
+  for (const Node* n : nodes) {
+    if (n->op().name != "variable") continue;
+    const Variable v(const_cast<Node*>(n)->output(0));
     std::uint64_t number = 0;
     if (v.info().kind != VariableKind::cache) {
       Tensor t = value(v.info());
@@ -152,7 +169,8 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     if (info.kind == VariableKind::cache) continue;
     Tensor t = file.tensor(info.type.dtype, info.type.shape.constant(), v.data(),
                            fmt::format("variable '{}'", v.name()), variables->offset);
-    if (options.mode == LoadOptions::Mode::copy) t = t.clone();
+    // Read-only as a mapping is, so that stores share it.
+    if (options.mode == LoadOptions::Mode::copy) t = t.clone().read_only();
     result.tensors_.emplace(v.name(), std::move(t));
   }
   if (const Record* record = find(file, RecordType::attachments)) {
@@ -174,8 +192,8 @@ const Program& Checkpoint::program(std::string_view name) const {
     if (p.name() == name) return p;
     names.push_back(p.name());
   }
-  throw ArgumentError(
-      fmt::format("the checkpoint has no program '{}'; there are: {}", name, list(names)));
+  throw ArgumentError(fmt::format("the checkpoint has no program '{}'{}; there are: {}", name,
+                                  did_you_mean(name, names), list(names)));
 }
 
 bool Checkpoint::has_program(std::string_view name) const {
@@ -194,8 +212,8 @@ const Attachment& Checkpoint::attachment(std::string_view name) const {
   if (const Attachment* a = find_attachment(name)) return *a;
   std::vector<std::string> names;
   for (const Attachment& a : attachments_) names.push_back(a.name);
-  throw ArgumentError(
-      fmt::format("the checkpoint has no attachment '{}'; there are: {}", name, list(names)));
+  throw ArgumentError(fmt::format("the checkpoint has no attachment '{}'{}; there are: {}", name,
+                                  did_you_mean(name, names), list(names)));
 }
 
 void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops) {

@@ -28,13 +28,14 @@ struct SaveOptions {
   std::vector<Attachment> attachments = {};
 };
 
-/// Writes a checkpoint of `programs` (all over one graph, before passes) and of the variables of
-/// that graph: `value` gives the tensor of each (except caches, which are not saved). Everything
-/// that a training needs to go on with the same bits is a variable. The file takes its name only
-/// when it is complete and synced; a failure leaves an old file as it was, and the file that
-/// `value` maps may be overwritten. Throws GraphError (no programs, or several graphs, or two
-/// programs of one name), DTypeError and ShapeError (a tensor that does not fit its variable),
-/// IoError.
+/// Writes a checkpoint of `programs` (all over one graph, before passes) and of the variables that
+/// they read or update: `value` gives the tensor of each (except caches, which are not saved).
+/// Everything that a training needs to go on with the same bits is a variable of its program; a
+/// file with a program that only infers holds no optimizer's moments. All inputs of the graph are
+/// in the file, and named values that read no other variables. The file takes its name only when it
+/// is complete and synced; a failure leaves an old file as it was, and the file that `value` maps
+/// may be overwritten. Throws GraphError (no programs, or several graphs, or two programs of one
+/// name), DTypeError and ShapeError (a tensor that does not fit its variable), IoError.
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options = {});
@@ -42,8 +43,9 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
 /// The same with the values of a Session (variables that no run has used yet start now) ...
 void save_checkpoint(const std::string& path, Session& session,
                      const std::vector<Program>& programs, const SaveOptions& options = {});
-/// ... or of a store, which must have all variables of the graph (StateError that lists the
-/// missing). Throws StateError if the store is torn.
+/// ... or of a store, which must have all those variables (StateError that lists the missing). Both
+/// take all values at one moment, between two updates, also while another thread trains. Throws
+/// StateError if the store is torn.
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options = {});
 

@@ -1,10 +1,34 @@
 // Checkpoints of Sessions and stores.
 #include <fmt/format.h>
 
+#include <set>
+
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
+namespace {
+
+using Snapshot = std::map<std::string, Tensor, std::less<>>;
+
+// Variables that the programs read or update, caches left out, in order of creation.
+std::vector<std::string> needed_variables(const std::vector<Program>& programs) {
+  std::set<std::string> needed;
+  std::vector<std::string> names;
+  for (const Program& p : programs) {
+    if (p.graph() == nullptr) continue;
+    for (const Variable& v : p.variables()) needed.insert(v.name());
+  }
+  if (programs.empty() || programs[0].graph() == nullptr) return names;
+  for (const Variable& v : programs[0].graph()->variables()) {
+    if (v.info().kind != VariableKind::cache && needed.contains(v.name()))
+      names.push_back(v.name());
+  }
+  return names;
+}
+
+}  // namespace
 
 void save_checkpoint(const std::string& path, Session& session,
                      const std::vector<Program>& programs, const SaveOptions& options) {
@@ -15,11 +39,16 @@ void save_checkpoint(const std::string& path, Session& session,
     }
   }
   session.store()->check_whole("saved");
-  session.initialise();
-  const VariableStore& store = *session.store();
-  // A session may keep keys of its own, outside of the store.
+  // Variables that no run has needed yet start now, and what a session keeps for itself (keys) is
+  // not in the store. Both come first: all else is of one moment.
+  Snapshot own;
+  for (const std::string& name : needed_variables(programs)) {
+    if (!session.store()->contains(name)) own.emplace(name, session.value(name));
+  }
+  const Snapshot values = session.store()->snapshot();
   const auto value = [&](const VariableInfo& info) {
-    return store.contains(info.name) ? store.tensor(info.name) : session.value(info.name);
+    const auto shared = values.find(info.name);
+    return shared != values.end() ? shared->second : own.at(info.name);
   };
   write_checkpoint(path, programs, value, options);
 }
@@ -27,18 +56,18 @@ void save_checkpoint(const std::string& path, Session& session,
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options) {
   store.check_whole("saved");
-  std::string missing;
-  if (!programs.empty() && programs[0].graph() != nullptr) {
-    for (const Variable& v : programs[0].graph()->variables()) {
-      if (v.info().kind == VariableKind::cache || store.contains(v.name())) continue;
-      missing += fmt::format("{}'{}'", missing.empty() ? "" : ", ", v.name());
-    }
+  // Under one lock: another thread may be training.
+  const Snapshot values = store.snapshot();
+  std::vector<std::string> missing;
+  for (const std::string& name : needed_variables(programs)) {
+    if (!values.contains(name)) missing.push_back(fmt::format("'{}'", name));
   }
   if (!missing.empty()) {
-    throw StateError(fmt::format("save: the store lacks variables of the graph: {}", missing));
+    throw StateError(
+        fmt::format("save: the store lacks variables of the graph: {}", list_names(missing)));
   }
   write_checkpoint(
-      path, programs, [&](const VariableInfo& info) { return store.tensor(info.name); }, options);
+      path, programs, [&](const VariableInfo& info) { return values.at(info.name); }, options);
 }
 
 std::shared_ptr<VariableStore> Checkpoint::store() const {

@@ -60,8 +60,8 @@ class GraphWriter {
  public:
   GraphWriter(ContainerWriter& writer, DataList& data) : writer_(writer), data_(data) {}
 
-  /// Writes what the programs need, all inputs and variables, and whatever has a name. The number
-  /// of every value, counted from 1, is kept for program().
+  /// Writes `nodes` (by increasing id, all inputs among them) with their names. The number of every
+  /// value, counted from 1, is kept for program().
   void write(const Graph& graph, const std::vector<Node*>& nodes);
   v1::Program program(const Program& program) const;
   static v1::Variable variable(const VariableInfo& info, std::uint64_t data);

@@ -78,7 +78,9 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
     put(v.type(), *out.mutable_type());
     count(v);
   }
-  for (const Variable& v : g.variables()) count(v.value());
+  for (Node* n : nodes) {
+    if (n->op().name == "variable") count(n->output(0));
+  }
 
   std::map<std::pair<std::string, int>, std::uint32_t> ops;
   std::map<std::string, std::uint32_t> strings = {{"", 0}};
@@ -113,6 +115,7 @@ void GraphWriter::graph(const Graph& g, const std::vector<Node*>& nodes, const F
   for (const auto& [text, index] : strings) string_list[index] = &text;
   for (const std::string* text : string_list) message.add_strings(*text);
   for (const auto& [name, value] : g.names()) {
+    if (!numbers.contains(value)) continue;
     v1::ValueName& out = *message.add_names();
     out.set_name(name);
     out.set_value(numbers.at(value));
@@ -141,7 +144,8 @@ void GraphWriter::node(const Node& n, const Numbers& numbers,
   }
   out.set_instance(n.instance());
   out.set_outputs(static_cast<std::uint32_t>(n.output_count()));
-  const SourceLocation place = n.graph().location(n);
+  // The user's line: the frames of our own functions are not stored.
+  const SourceLocation place = n.graph().origin(n);
   if (place.known()) {
     out.set_file(number_of(strings, std::string(place.file)));
     out.set_line(static_cast<std::uint32_t>(place.line));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "weft/core/closest.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
@@ -125,6 +126,9 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
                         type,
                         options.initializer,
                         {}});
+  const bool advances = options.kind == VariableKind::key && type == ValueType{DType::i64, {2}} &&
+                        ops_->find("key_advance") != nullptr;
+  advanced_keys_.push_back(advances ? apply("key_advance", {read}, {}, loc).output(0) : Value());
   return Variable(read);
 }
 
@@ -221,6 +225,10 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   try {
     node->types_ = infer(op, inputs, attributes);
     streams = streams_of(op, inputs, attributes);
+    // Sizes that are known now fail at the user's line, others when they are.
+    for (const ValueType& type : node->types_) {
+      if (type.shape.is_constant()) tensor_bytes(type.dtype, type.shape.constant());
+    }
   } catch (const Error& e) {
     fail(e, op.name, inputs, loc);
   }
@@ -349,6 +357,12 @@ void Graph::check_type(const ValueType& type, std::string_view what, SourceLocat
                                    describe_place(loc)));
     }
   }
+  if (!type.shape.is_constant()) return;
+  try {
+    tensor_bytes(type.dtype, type.shape.constant());
+  } catch (const Error& e) {
+    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_place(loc)));
+  }
 }
 
 void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) const {
@@ -392,15 +406,24 @@ bool Graph::has_variable(std::string_view name) const {
 Variable Graph::find_variable(std::string_view name) const {
   const auto it = variable_index_.find(std::string(name));
   if (it == variable_index_.end()) {
-    throw GraphError(fmt::format(
-        "the graph has no variable '{}'; it has {} variables{}", name, variables_.size(),
-        variables_.empty() ? "" : ", the first is '" + variables_[0].name + "'"));
+    std::vector<std::string> names, every_name;
+    for (const VariableInfo& info : variables_) {
+      names.push_back(info.name);
+      every_name.push_back(info.name);
+      every_name.insert(every_name.end(), info.aliases.begin(), info.aliases.end());
+    }
+    throw GraphError(fmt::format("the graph has no variable '{}'{}; it has: {}", name,
+                                 did_you_mean(name, every_name), list_names(names)));
   }
   return Variable(variable_reads_[it->second]->output(0));
 }
 
 const VariableInfo& Graph::variable_info(const Node& read) const {
   return variables_[variable_of_read_.at(&read)];
+}
+
+Value Graph::advanced_key(Variable key) const {
+  return advanced_keys_[variable_of_read_.at(key.value().node_pointer())];
 }
 
 const VariableInfo& Variable::info() const { return graph().variable_info(read_.node()); }
@@ -413,7 +436,10 @@ void Graph::set_trainable(Variable variable, bool trainable) {
 const Function& Graph::function(std::string_view name) const {
   const auto it = function_index_.find(std::string(name));
   if (it != function_index_.end()) return functions_[it->second];
-  throw GraphError(fmt::format("the graph has no function '{}'", name));
+  std::vector<std::string> names;
+  for (const Function& f : functions_) names.push_back(f.name);
+  throw GraphError(fmt::format("the graph has no function '{}'{}; it has: {}", name,
+                               did_you_mean(name, names), list_names(names)));
 }
 
 bool Graph::has_function(std::string_view name) const {

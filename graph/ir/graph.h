@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,8 +56,9 @@ struct Function {
 };
 
 /// A computation graph. Building only infers dtypes and shapes and shares equal nodes;
-/// simplification happens in passes. Not thread-safe while it is being built; immovable, since
-/// Values point into it.
+/// simplification happens in passes. Not thread-safe while it is being built; a graph that nobody
+/// builds any more may be read (compiled, printed, saved) by any number of threads. Immovable,
+/// since Values point into it.
 class Graph {
  public:
   explicit Graph(std::shared_ptr<const OpSet> ops = builtin_ops());
@@ -141,9 +141,9 @@ class Graph {
   const std::vector<DimEquation>& requirements() const { return requirements_; }
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
   const DimFacts& facts() const;
-  /// Sessions hold it while they copy a program out of the graph, so that several threads may each
-  /// make a Session over one graph (which nobody builds any more).
-  std::mutex& copy_mutex() const { return copy_mutex_; }
+  /// What a random key is after a run that draws from it; undefined for other variables. Made with
+  /// the key, so that looking at a program never changes its graph.
+  Value advanced_key(Variable key) const;
 
   // -- Side tables: never part of identity -------------------------------------------------------
 
@@ -156,6 +156,8 @@ class Graph {
   /// "model.cc:31, in linear() called at main.cc:12": where the node was built, outermost last.
   std::string where(const Node& node) const;
   SourceLocation location(const Node& node) const;
+  /// The line outside of all frames, the user's: what stands in files.
+  SourceLocation origin(const Node& node) const;
   /// Scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
   /// Copies location, frames and scope of `from` (of any graph) to a node of this graph.
@@ -248,11 +250,11 @@ class Graph {
   // How many stream numbers a node takes, from its attribute `stream` on.
   std::int64_t streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                           const Attributes& attributes) const;
-  std::string operands_text(std::string_view op, const std::vector<Value>& inputs) const;
+  std::string operands_text(std::string_view op, const std::vector<Value>& inputs,
+                            bool declared_names = false) const;
   std::string frames_text(int frame) const;
   const char* keep_file_name(const char* file);
 
-  mutable std::mutex copy_mutex_;
   std::shared_ptr<const OpSet> ops_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_multimap<std::size_t, Node*> interned_;
@@ -260,6 +262,7 @@ class Graph {
   std::unordered_map<std::string, std::size_t> input_index_;
   std::deque<VariableInfo> variables_;
   std::vector<Node*> variable_reads_;
+  std::vector<Value> advanced_keys_;                             // by variable
   std::unordered_map<std::string, std::size_t> variable_index_;  // names and aliases
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;

@@ -6,6 +6,22 @@
 #include "weft/graph/ir/graph.h"
 
 namespace weft {
+namespace {
+
+// The name of an input or a variable.
+std::string declared_name(const Node& node) {
+  const bool declared = node.op().name == "input" || node.op().name == "variable";
+  return declared ? node.attributes().text("name") : std::string();
+}
+
+// The same, also through what only looks at it in another shape.
+std::string declared_name(Value value) {
+  const Node* node = value.node_pointer();
+  while (node->op().has(Trait::alias)) node = node->input(0).node_pointer();
+  return declared_name(*node);
+}
+
+}  // namespace
 
 void Graph::set_name(std::string_view name, Value value, SourceLocation loc) {
   check_owned(value, fmt::format("name '{}'", name), loc);
@@ -52,6 +68,15 @@ std::string Graph::where(const Node& node) const {
 }
 
 SourceLocation Graph::location(const Node& node) const { return places_[node.id()].location; }
+
+SourceLocation Graph::origin(const Node& node) const {
+  SourceLocation outermost = places_[node.id()].location;
+  for (int f = places_[node.id()].frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+    const FrameRecord& record = frames_[static_cast<std::size_t>(f)];
+    if (record.location.known()) outermost = record.location;
+  }
+  return outermost;
+}
 
 std::string_view Graph::scope_of(const Node& node) const {
   for (int f = places_[node.id()].frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
@@ -141,7 +166,8 @@ Graph::PlaceOf::~PlaceOf() {
   graph_.location_ = previous_location_;
 }
 
-std::string Graph::operands_text(std::string_view op, const std::vector<Value>& inputs) const {
+std::string Graph::operands_text(std::string_view op, const std::vector<Value>& inputs,
+                                 bool declared_names) const {
   std::string operands;
   const OpRecord* record = ops_->find(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -152,7 +178,8 @@ std::string Graph::operands_text(std::string_view op, const std::vector<Value>& 
       label = spec.arity == Arity::variadic ? fmt::format("{}[{}]", spec.name, i) : spec.name;
       label += ": ";
     }
-    const std::string name = inputs[i].graph().name_of(inputs[i]);
+    std::string name = inputs[i].graph().name_of(inputs[i]);
+    if (name.empty() && declared_names) name = declared_name(inputs[i]);
     operands += fmt::format("{}{}{}{}", operands.empty() ? "" : ", ", label, inputs[i].type().str(),
                             name.empty() ? "" : " '" + name + "'");
   }
@@ -160,8 +187,12 @@ std::string Graph::operands_text(std::string_view op, const std::vector<Value>& 
 }
 
 void Graph::fail(const Error& error, const Node& node) const {
-  error.rethrow_as(fmt::format("{}: {}\n  {}{}", node.op().name, error.what(),
-                               operands_text(node.op().name, node.inputs()), where(node)));
+  const std::string_view scope = scope_of(node);
+  const std::string name = declared_name(node);
+  error.rethrow_as(fmt::format(
+      "{}{}: {}\n  {}{}{}", node.op().name, name.empty() ? "" : fmt::format(" '{}'", name),
+      error.what(), operands_text(node.op().name, node.inputs(), true),
+      scope.empty() ? "" : fmt::format("in scope {}\n  ", scope), where(node)));
   std::abort();  // not reached: rethrow_as throws, which g++ 12 cannot see through devirtualisation
 }
 

@@ -87,9 +87,15 @@ Updates Program::updates() const {
     const Variable variable(read->output(0));
     const bool given = std::any_of(updates_.begin(), updates_.end(),
                                    [&](const auto& u) { return u.first == variable; });
-    if (!given) {
-      result.add(variable, graph_->apply("key_advance", {variable.value()}, {}, {}).output(0));
+    if (given) continue;
+    const Value advanced = graph_->advanced_key(variable);
+    if (!advanced.defined()) {
+      throw GraphError(fmt::format(
+          "program '{}' draws from the key '{}', which is {}; a random key is i64[2], and the "
+          "graph's ops must have key_advance",
+          name_, variable.name(), variable.value().type().str()));
     }
+    result.add(variable, advanced);
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 
 namespace weft {
@@ -30,8 +31,10 @@ VariableKind parse_variable_kind(std::string_view name) {
   for (const auto& [kind, n] : kKinds) {
     if (n == name) return kind;
   }
-  throw ArgumentError(fmt::format(
-      "unknown variable kind '{}'; there are parameter, optimizer, buffer, cache, key", name));
+  std::vector<std::string> names;
+  for (const auto& [kind, n] : kKinds) names.emplace_back(n);
+  throw ArgumentError(fmt::format("unknown variable kind '{}'{}; there are {}", name,
+                                  did_you_mean(name, names), list_names(names)));
 }
 
 Initializer Initializer::glorot_uniform(std::int64_t fan_in, std::int64_t fan_out) {

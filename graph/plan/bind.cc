@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 
 namespace weft {
@@ -40,6 +41,11 @@ void check_feed(const CompiledProgram& c, const CompiledProgram::Input& input, c
                     "sizes {} (rank {})",
                     input.name, c.name, input.type.str(), input.type.shape.rank(),
                     to_string(f.sizes), f.sizes.size()));
+  }
+  try {
+    tensor_bytes(input.type.dtype, f.sizes);
+  } catch (const ShapeError& e) {
+    throw ShapeError(fmt::format("input '{}' of program '{}': {}", input.name, c.name, e.what()));
   }
 }
 
@@ -90,10 +96,10 @@ void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindi
         std::find_if(symbols.begin(), symbols.end(),
                      [&, n = std::string_view(name)](const SymbolPtr& s) { return s->name == n; });
     if (it == symbols.end()) {
-      std::string known;
-      for (const SymbolPtr& s : symbols) known += (known.empty() ? "" : ", ") + s->name;
-      throw ArgumentError(fmt::format("program '{}' has no symbol '{}'; its symbols are: {}",
-                                      c.name, name, known.empty() ? "none" : known));
+      std::vector<std::string> known;
+      for (const SymbolPtr& s : symbols) known.push_back(s->name);
+      throw ArgumentError(fmt::format("program '{}' has no symbol '{}'{}; its symbols are: {}",
+                                      c.name, name, did_you_mean(name, known), list_names(known)));
     }
     if (value < 0) {
       throw ArgumentError(
@@ -114,8 +120,10 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
   for (const FeedType& f : feeds) {
     const int index = c.input_index(f.name);
     if (index < 0) {
-      throw ArgumentError(fmt::format("program '{}' has no input '{}'; its inputs are: {}", c.name,
-                                      f.name, list_inputs(c)));
+      std::vector<std::string> known;
+      for (const CompiledProgram::Input& input : c.inputs) known.push_back(input.name);
+      throw ArgumentError(fmt::format("program '{}' has no input '{}'{}; its inputs are: {}",
+                                      c.name, f.name, did_you_mean(f.name, known), list_inputs(c)));
     }
     const CompiledProgram::Input& input = c.inputs[static_cast<std::size_t>(index)];
     if (fed[static_cast<std::size_t>(index)]++) {
@@ -155,12 +163,16 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
 
 Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings) {
   try {
-    return info.type.shape.evaluate(bindings);
+    Sizes sizes = info.type.shape.evaluate(bindings);
+    tensor_bytes(info.type.dtype, sizes);
+    return sizes;
   } catch (const ShapeError& e) {
-    throw ShapeError(
-        fmt::format("variable '{}' {}: {}; feed an input that shows the size, or give it "
-                    "in RunOptions::dims",
-                    info.name, info.type.str(), e.what()));
+    const bool known = std::all_of(info.type.shape.begin(), info.type.shape.end(),
+                                   [&](const Dim& dim) { return all_bound(dim, bindings); });
+    throw ShapeError(fmt::format("variable '{}' {}: {}{}", info.name, info.type.str(), e.what(),
+                                 known ? ""
+                                       : "; feed an input that shows the size, or give it in "
+                                         "RunOptions::dims"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/graph/passes/pipeline.h"
 
@@ -15,15 +16,15 @@ namespace {
 std::string close_names(const Graph& graph, std::string_view name) {
   // Names that end alike or share a part: the usual mistake is a forgotten scope.
   const std::string_view leaf = name.substr(name.rfind('.') + 1);
-  std::string text;
-  int shown = 0;
+  std::vector<std::string> names, close;
   for (const auto& [known, value] : graph.names()) {
-    if (shown < 8 && known.find(leaf) != std::string::npos) {
-      text += (shown++ > 0 ? ", " : "") + known;
-    }
+    names.push_back(known);
+    if (known.find(leaf) != std::string::npos) close.push_back(known);
   }
-  return shown > 0 ? "; close names: " + text
-                   : fmt::format("; the graph has {} named values", graph.names().size());
+  for (const Variable& v : graph.variables()) names.push_back(v.name());
+  return did_you_mean(name, names) +
+         (close.empty() ? fmt::format("; the graph has {} named values", graph.names().size())
+                        : "; close names: " + list_names(close, 8));
 }
 
 Program with_fetches(const Program& program, const std::vector<std::string>& fetch) {

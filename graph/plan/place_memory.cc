@@ -92,7 +92,7 @@ class Placer {
       if (group.update < 0) continue;
       PlanUpdate& update = plan_.updates[static_cast<Index>(group.update)];
       PlanBuffer& buffer = plan_.buffers[static_cast<Index>(buffer_of_group_[g])];
-      if (!update_fits(update, buffer, group.begin)) {
+      if (plan_.updates_last || !update_fits(update, buffer, group.begin)) {
         forget_overwrite(plan_.steps[static_cast<Index>(group.begin)], update.variable);
         continue;
       }

@@ -136,6 +136,7 @@ class Plan {
   std::size_t memory_budget = 0;  // arena_bytes is not larger; 0 = no limit
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
   std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
+  bool updates_last = false;      // no variable is written before the end
   /// The first wave that writes into a variable's memory; waves.size() where only the end does.
   int first_write = 0;
 

@@ -126,8 +126,7 @@ MemoryReport Plan::memory() const {
   report.live_peak = live_peak(blocks);
   for (const auto& use : program->variables) {
     const Sizes sizes = use.info.type.shape.evaluate(bindings);
-    report.variables +=
-        static_cast<std::size_t>(num_elements(sizes)) * dtype_size(use.info.type.dtype);
+    report.variables += tensor_bytes(use.info.type.dtype, sizes);
   }
   std::set<std::pair<int, std::string>> packed;
   for (const PlanStep& step : steps) {

@@ -27,6 +27,22 @@ ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bin
   return ShapeError(error.what());
 }
 
+// Sums of bytes stay far from overflow: of all values together, twice where steps run again, and of
+// the scratch of all steps.
+constexpr std::size_t kMostPlanBytes = std::size_t{1} << 60;
+
+void bound_total(const Plan& plan) {
+  std::size_t total = 0;
+  for (const PlanValue& v : plan.values) total = std::min(total + v.bytes, kMostPlanBytes + 1);
+  for (const PlanStep& s : plan.steps) {
+    total = std::min(total + s.kernel.shared_scratch, kMostPlanBytes + 1);
+  }
+  if (total <= kMostPlanBytes) return;
+  throw ShapeError(fmt::format(
+      "program '{}' with {}: its values have more than 2^60 bytes (1 EiB) together",
+      plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));
+}
+
 // The sizes of one value; a missing symbol is reported with the user's line.
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
@@ -41,11 +57,12 @@ void evaluate_values(Plan& plan) {
     v.source = static_cast<int>(i);
     try {
       v.sizes = type.shape.evaluate(plan.bindings);
-      v.bytes = static_cast<std::size_t>(num_elements(v.sizes)) * dtype_size(v.dtype);
+      v.bytes = tensor_bytes(v.dtype, v.sizes);
     } catch (const Error& e) {
       node.graph().fail(with_hint(e, type.shape, plan.bindings), node);
     }
   }
+  bound_total(plan);
 }
 
 double estimate_ns(const PlanStep& step) {
@@ -88,6 +105,16 @@ int kept(const CompiledProgram& c, int value) {
   return use.info.kind == VariableKind::parameter && !use.updated ? leaf.index : -1;
 }
 
+// Every operand fits a tensor; what a kernel needs besides must as well.
+void check_scratch(const Kernel& kernel) {
+  for (const std::size_t bytes : {kernel.shared_scratch, kernel.slot_scratch}) {
+    if (bytes <= kMostTensorBytes) continue;
+    throw ShapeError(
+        "the operands are so large that the kernel's own memory has more bytes than "
+        "can be addressed (2^47, 128 TiB)");
+  }
+}
+
 PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
   const CompiledProgram& c = *plan.program;
   const Node& node = *c.nodes[n];
@@ -119,6 +146,7 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
     request.attributes = node.attributes().evaluate(plan.bindings);
     request.precision = precision_of(plan, request.attributes, options.precision);
     step.kernel = make_kernel(op, request);
+    check_scratch(step.kernel);
     if (step.kernel.packed) step.packed_variable = kept(c, step.inputs[step.kernel.packed->input]);
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;
@@ -184,6 +212,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
   plan->program = std::move(program);
   plan->bindings = bindings;
   plan->guard = options.guard;
+  plan->updates_last = options.updates_last;
   evaluate_values(*plan);
   const CompiledProgram& c = *plan->program;
   plan->steps.reserve(c.nodes.size());
@@ -193,6 +222,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
     plan->steps.push_back(make_step(*plan, n, options));
   }
   collect_results(*plan);
+  bound_total(*plan);
   if (options.memory_budget > 0) return fit(std::move(*plan), options.memory_budget);
   lay_out(*plan);
   return plan;

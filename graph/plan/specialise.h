@@ -17,6 +17,8 @@ struct PlanOptions {
   std::size_t memory_budget = 0;
   /// Weights that the program does not update are kept (OperandSpec::kept).
   bool prepack = false;
+  /// Writes no variable before every step has run, so that a run can still be given up.
+  bool updates_last = false;
 };
 
 /// Evaluates shapes and attributes, makes kernels, orders the steps, forms waves and lays out

@@ -18,13 +18,16 @@ constexpr std::size_t kCopyChunk = 1 << 20;
 
 Executor::Executor(const ExecutorOptions& options)
     : options_(options),
-      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {}
+      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {
+  if (options.check_finite) finite_.emplace(workers_);
+}
 
 void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemory& memory,
                    const std::function<bool()>& cancel, Profile* profile, bool& writing) {
   const Plan& plan = *shared_plan;
   prepare(plan, memory);
   if (options_.poison) poison_all(plan, memory);
+  if (finite_) finite_->begin(plan);
   for (Index w = 0; w < plan.waves.size(); ++w) {
     const PlanWave& wave = plan.waves[w];
     const int number = static_cast<int>(w);
@@ -35,13 +38,15 @@ void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemo
     for (int s : wave.checks) run_check(plan, s);
     if (number >= plan.first_write) writing = true;
     if (options_.poison) set_guards(plan, number);
-    if (profile == nullptr) {
+    if (profile == nullptr && !finite_) {
       run_steps(plan, wave.steps.data(), wave.steps.size());
     } else {
       for (const int& s : wave.steps) {
+        if (finite_) finite_->before(plan, s, runs_[static_cast<Index>(s)]);
         const auto begin = Profile::Clock::now();
         run_steps(plan, &s, 1);
-        profile->record(shared_plan, s, begin, Profile::Clock::now());
+        if (profile != nullptr) profile->record(shared_plan, s, begin, Profile::Clock::now());
+        if (finite_) finite_->after(plan, s, runs_[static_cast<Index>(s)]);
       }
     }
     if (options_.poison) {
@@ -65,17 +70,27 @@ std::byte* Executor::address(const Plan& plan, const RunMemory& memory,
   return memory.outputs[index];
 }
 
+void Executor::allocate(const Plan& plan) {
+  try {
+    if (!arena_ || arena_->bytes() < plan.arena_bytes) {
+      arena_.reset();  // first give back, then take: both need not fit at once
+      arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
+    }
+    if (!slots_ || slot_stride_ < plan.slot_scratch) {
+      slots_.reset();
+      slots_ = Buffer::allocate(std::max<std::size_t>(
+          plan.slot_scratch * static_cast<std::size_t>(workers_.slots()), 64));
+      slot_stride_ = plan.slot_scratch;
+    }
+  } catch (const Error& e) {
+    const std::string sizes = plan.bindings.str();
+    e.rethrow_as(fmt::format("{} for the intermediate results of program '{}'{}", e.what(),
+                             plan.program->name, sizes.empty() ? "" : " with " + sizes));
+  }
+}
+
 void Executor::prepare(const Plan& plan, const RunMemory& memory) {
-  if (!arena_ || arena_->bytes() < plan.arena_bytes) {
-    arena_.reset();  // first give back, then take: both need not fit at once
-    arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
-  }
-  if (!slots_ || slot_stride_ < plan.slot_scratch) {
-    slot_stride_ = plan.slot_scratch;
-    slots_.reset();
-    slots_ = Buffer::allocate(
-        std::max<std::size_t>(slot_stride_ * static_cast<std::size_t>(workers_.slots()), 64));
-  }
+  allocate(plan);
   std::vector<std::byte*> addresses(plan.buffers.size());
   for (Index b = 0; b < plan.buffers.size(); ++b) {
     addresses[b] = address(plan, memory, plan.buffers[b]);

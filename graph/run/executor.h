@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "weft/core/parallel.h"
 #include "weft/graph/plan/plan.h"
+#include "weft/graph/run/finite_check.h"
 #include "weft/graph/run/profile.h"
 
 namespace weft {
@@ -27,6 +29,7 @@ struct ExecutorOptions {
   int threads = 0;
   std::uint64_t shuffle_seed = 0;
   bool poison = false;
+  bool check_finite = false;
 };
 
 class Executor {
@@ -48,6 +51,7 @@ class Executor {
     const Phase* phase;
   };
 
+  void allocate(const Plan& plan);
   void prepare(const Plan& plan, const RunMemory& memory);
   std::byte* address(const Plan& plan, const RunMemory& memory, const PlanBuffer& buffer) const;
   void run_check(const Plan& plan, int step);
@@ -65,6 +69,7 @@ class Executor {
 
   const ExecutorOptions options_;
   Workers workers_;
+  std::optional<FiniteCheck> finite_;
   std::shared_ptr<Buffer> arena_;
   std::shared_ptr<Buffer> slots_;  // scratch of the workers
   std::size_t slot_stride_ = 0;

@@ -6,19 +6,32 @@
 
 namespace weft {
 namespace {
-constexpr std::size_t kMostBuffers = 64;
-}
+
+// Every buffer is looked at for every output: this bounds the time, not the memory.
+constexpr std::size_t kMostBuffers = 256;
+
+}  // namespace
+
+void OutputPool::begin_run(std::size_t bytes) { most_ = std::max(most_, 2 * bytes); }
 
 std::shared_ptr<Buffer> OutputPool::take(std::size_t bytes) {
-  for (const auto& buffer : buffers_) {
-    if (buffer->bytes() == bytes && sole_owner(buffer)) return buffer;
+  for (auto it = buffers_.begin(); it != buffers_.end(); ++it) {
+    if ((*it)->bytes() != bytes || !sole_owner(*it)) continue;
+    std::rotate(it, it + 1, buffers_.end());
+    return buffers_.back();
   }
-  if (buffers_.size() >= kMostBuffers) {
-    // The oldest goes; if somebody still holds it, it merely is not used again.
-    buffers_.erase(buffers_.begin());
+  // First forget, then allocate: both need not fit at once.
+  std::size_t gone = 0;
+  while (gone < buffers_.size() &&
+         (bytes_ + bytes > most_ || buffers_.size() - gone >= kMostBuffers)) {
+    bytes_ -= buffers_[gone++]->bytes();
   }
-  buffers_.push_back(Buffer::allocate(bytes));
-  return buffers_.back();
+  buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(gone));
+  auto made = Buffer::allocate(bytes);
+  if (bytes_ + bytes > most_) return made;
+  buffers_.push_back(made);
+  bytes_ += bytes;
+  return made;
 }
 
 }  // namespace weft

@@ -53,6 +53,8 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
   // where they belong to a product.
   CompileOptions options{.passes = options_.passes, .precision = options_.precision};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
+  // A step is then one node of the user's.
+  if (options_.check_finite) options.disabled = {"join_head", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;
   programs_.push_front({std::move(key), made});
@@ -80,7 +82,8 @@ std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const Compiled
                          {.guard = options_.guard,
                           .precision = options_.precision,
                           .memory_budget = options_.memory_budget,
-                          .prepack = options_.prepack});
+                          .prepack = options_.prepack,
+                          .updates_last = options_.check_finite});
   if (options_.verify) verify(*made);
   ++specialise_count_;
   plans_.push_front({std::move(sizes), made});

@@ -23,6 +23,7 @@ class PlanCache {
     Precision precision = Precision::highest;
     std::size_t memory_budget = 0;
     bool prepack = false;
+    bool check_finite = false;
   };
   explicit PlanCache(Options options) : options_(options) {}
 

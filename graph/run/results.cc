@@ -4,18 +4,19 @@
 
 #include <algorithm>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 
 namespace weft {
 
 const Tensor& Results::operator[](std::string_view name) const {
-  std::string names;
   for (const auto& [known, tensor] : tensors_) {
     if (known == name) return tensor;
-    names += (names.empty() ? "" : ", ") + known;
   }
-  throw GraphError(fmt::format("the run has no result '{}'; its results are: {}", name,
-                               names.empty() ? "none" : names));
+  std::vector<std::string> names;
+  for (const auto& [known, tensor] : tensors_) names.push_back(known);
+  throw GraphError(fmt::format("the run has no result '{}'{}; its results are: {}", name,
+                               did_you_mean(name, names), list_names(names)));
 }
 
 bool Results::contains(std::string_view name) const {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
@@ -38,6 +40,17 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.raw() < a.raw() + a.bytes();
 }
 
+// Why a program needs the role of the writer.
+std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
+  if (written.kind == VariableKind::key) {
+    return fmt::format(
+        "program '{}' draws random numbers, which advances the key '{}' of the store; with "
+        "SessionOptions::own_keys this Session has keys of its own and only reads",
+        c.name, written.name);
+  }
+  return fmt::format("program '{}' updates '{}'", c.name, written.name);
+}
+
 }  // namespace
 
 struct Session::Impl {
@@ -51,8 +64,12 @@ struct Session::Impl {
                .guard = o.poison ? kGuardBytes : 0,
                .precision = o.precision,
                .memory_budget = o.memory_budget,
-               .prepack = o.prepack}),
-        executor({.threads = o.threads, .shuffle_seed = o.shuffle_seed, .poison = o.poison}),
+               .prepack = o.prepack,
+               .check_finite = o.check_finite}),
+        executor({.threads = o.threads,
+                  .shuffle_seed = o.shuffle_seed,
+                  .poison = o.poison,
+                  .check_finite = o.check_finite}),
         profiling(o.profile) {
     if (store == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
     if (o.plan_cache < 1) {
@@ -70,7 +87,8 @@ struct Session::Impl {
   Profile profile;
   bool profiling;
   std::atomic<bool> busy{false};
-  std::size_t initialised = 0;  // variables of the graph, in order of creation
+  // Programs whose variables have started.
+  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
 
   VariableStore& home(const VariableInfo& info) {
     const bool mine =
@@ -78,17 +96,37 @@ struct Session::Impl {
     return mine ? own : *store;
   }
 
-  void initialise() {
-    const std::vector<Variable> variables = graph.variables();
+  StoreAccess::Start start() {
+    return {.seed = options.seed,
+            .workers = &executor.workers(),
+            .missing = options.start_missing,
+            .graph = &graph};
+  }
+
+  // Gives those of `variables` that have no value their start values, except caches.
+  void start_variables(const std::vector<VariableInfo>& variables) {
     std::vector<StoreAccess::Wanted> shared, mine;
-    for (std::size_t v = initialised; v < variables.size(); ++v) {
-      const VariableInfo& info = variables[v].info();
+    for (const VariableInfo& info : variables) {
       if (info.kind == VariableKind::cache) continue;
       (&home(info) == &own ? mine : shared).push_back({info, variable_sizes(info, {})});
     }
-    StoreAccess(*store).ensure(shared, options.seed, executor.workers());
-    StoreAccess(own).ensure(mine, options.seed, executor.workers());
-    initialised = variables.size();
+    StoreAccess(*store).ensure(shared, start());
+    StoreAccess(own).ensure(mine, start());
+  }
+
+  void start_variables(const std::shared_ptr<const CompiledProgram>& program) {
+    if (started.contains(program)) return;
+    std::vector<VariableInfo> variables;
+    for (const auto& use : program->variables) variables.push_back(use.info);
+    start_variables(variables);
+    std::erase_if(started, [](const auto& p) { return p.expired(); });
+    started.insert(program);
+  }
+
+  void start_all() {
+    std::vector<VariableInfo> variables;
+    for (const Variable& v : graph.variables()) variables.push_back(v.info());
+    start_variables(variables);
   }
 
   std::shared_ptr<const CompiledProgram> compiled(const Program& program,
@@ -97,10 +135,7 @@ struct Session::Impl {
       throw GraphError(
           fmt::format("program '{}' is over another graph than this Session's", program.name()));
     }
-    const std::lock_guard lock(graph.copy_mutex());
-    auto result = cache.compiled(program, fetch);
-    initialise();
-    return result;
+    return cache.compiled(program, fetch);
   }
 
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
@@ -115,13 +150,14 @@ struct Session::Impl {
     return bind_symbols(c, feeds, dims, existing);
   }
 
-  void make_caches(const CompiledProgram& c, const Bindings& bindings) {
+  /// Returns the names of the caches that were not there before.
+  std::vector<std::string> make_caches(const CompiledProgram& c, const Bindings& bindings) {
     std::vector<StoreAccess::Wanted> caches;
     for (const auto& use : c.variables) {
       if (use.info.kind == VariableKind::cache && !own.contains(use.info.name))
         caches.push_back({use.info, variable_sizes(use.info, bindings)});
     }
-    StoreAccess(own).ensure(caches, options.seed, executor.workers());
+    return StoreAccess(own).ensure(caches, start());
   }
 
   // The tensors of the outputs: the caller's, or ours.
@@ -143,6 +179,12 @@ struct Session::Impl {
 Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const NamedTensors& feeds,
                                                    const NamedTensors& into) {
   Outputs result;
+  const std::size_t margin = options.poison ? kGuardBytes : 0;
+  std::size_t bytes = 0;
+  for (const PlanOutput& output : plan.outputs) {
+    bytes += plan.values[static_cast<Index>(output.value)].bytes + 2 * margin;
+  }
+  pool.begin_run(bytes);
   for (const PlanOutput& output : plan.outputs) {
     const PlanValue& v = plan.values[static_cast<Index>(output.value)];
     const auto given = std::find_if(into.begin(), into.end(),
@@ -157,7 +199,6 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
                         tensor.defined() ? tensor.type_str() : std::string("undefined")));
       }
     } else {
-      const std::size_t margin = options.poison ? kGuardBytes : 0;
       tensor = Tensor::view(v.dtype, v.sizes, pool.take(v.bytes + 2 * margin), margin);
     }
     result.guarded.push_back(options.poison && given == into.end());
@@ -168,8 +209,11 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
       return entry.first == n;
     };
     if (std::none_of(result.tensors.begin(), result.tensors.end(), is_name)) {
-      throw ArgumentError(
-          fmt::format("program '{}' has no output '{}' to write into", plan.program->name, name));
+      std::vector<std::string> names;
+      for (const auto& [known, output] : result.tensors) names.push_back(known);
+      throw ArgumentError(fmt::format("program '{}' has no output '{}' to write into{}; it has: {}",
+                                      plan.program->name, name, did_you_mean(name, names),
+                                      list_names(names)));
     }
     for (const auto& [feed, fed] : feeds) {
       if (overlap(tensor, fed)) {
@@ -198,9 +242,16 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   }
   const Bindings bindings = bind(*c, types, o.dims);
   const auto plan = cache.plan(c, bindings);
+  start_variables(c);
   Outputs outputs = make_outputs(*plan, feeds, o.into);
-  make_caches(*c, bindings);
-  execute(plan, feeds, outputs, o);
+  const std::vector<std::string> fresh_caches = make_caches(*c, bindings);
+  try {
+    execute(plan, feeds, outputs, o);
+  } catch (...) {
+    // Sizes of a run that failed bind nobody.
+    if (!own.torn()) StoreAccess(own).erase(fresh_caches);
+    throw;
+  }
   return Results(std::move(outputs.tensors));
 }
 
@@ -243,13 +294,16 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     return &home(info) == &own ? mine : shared;
   };
   std::vector<char> updated(c.variables.size(), 0);
-  bool writes_shared = false;
+  const VariableInfo* written = nullptr;  // in the shared store; rather no key
   for (const PlanUpdate& u : plan->updates) {
     const auto v = static_cast<Index>(u.variable);
+    const VariableInfo& info = c.variables[v].info;
     updated[v] = 1;
-    writes_shared = writes_shared || &access(c.variables[v].info) == &shared;
+    if (&access(info) != &shared) continue;
+    if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
-  if (writes_shared) shared.become_writer(this);
+  const bool writes_shared = written != nullptr;
+  if (writes_shared) shared.become_writer(this, why_writer(c, *written));
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
   // they are there, updates go to fresh memory.
@@ -324,9 +378,11 @@ std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSiz
 
 Tensor Session::value(std::string_view name) {
   const Busy busy(impl_->busy);
-  if (!impl_->graph.has_variable(name)) return impl_->store->tensor(name).clone();
+  if (!impl_->graph.has_variable(name) && impl_->store->contains(name)) {
+    return impl_->store->tensor(name).clone();
+  }
   const VariableInfo& info = impl_->graph.find_variable(name).info();
-  impl_->initialise();
+  impl_->start_variables({info});
   if (info.kind == VariableKind::cache && !impl_->own.contains(info.name)) {
     throw StateError(
         fmt::format("cache '{}' {} has no value before its first use", info.name, info.type.str()));
@@ -340,7 +396,7 @@ void Session::set_value(std::string_view name, const Tensor& value) {
   if (!value.defined()) {
     throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
   }
-  impl_->initialise();
+  impl_->start_variables({info});
   VariableStore& home = impl_->home(info);
   if (info.kind == VariableKind::cache && !home.contains(info.name)) {
     if (value.dtype() != info.type.dtype || value.rank() != info.type.shape.rank()) {
@@ -355,7 +411,7 @@ void Session::set_value(std::string_view name, const Tensor& value) {
 
 void Session::initialise() {
   const Busy busy(impl_->busy);
-  impl_->initialise();
+  impl_->start_all();
 }
 
 void Session::reset_caches() {

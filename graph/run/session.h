@@ -28,6 +28,11 @@ struct SessionOptions {
   /// Random keys live in this Session and not in the store, so that several Sessions may draw from
   /// one store's programs without being its writer.
   bool own_keys = false;
+  /// Parameters and buffers that a store lacks start from their initialisers, although others were
+  /// inserted into it (loaded). False: they are a StateError that lists them with the closest names
+  /// of the store, since a misnamed weight would else be a random one. See
+  /// VariableStore::start_anew() for single names.
+  bool start_missing = false;
   /// Accuracy of matrix products in programs that state none themselves.
   Precision precision = Precision::highest;
   /// Most bytes of the arena (intermediate results; variables, feeds and outputs are besides it);
@@ -40,6 +45,13 @@ struct SessionOptions {
   /// for inference, where that saves the packing in every run at the price of the weights' memory
   /// once more. The same bits.
   bool prepack = false;
+  /// Looks for the node that first made a NaN or an infinity: a run ends with a DataError that
+  /// names it, its line and scope, and the ranges of its operands, and leaves every variable as it
+  /// was. Looked at are nodes whose floating operands are all finite and whose output is not, and
+  /// nodes that make a NaN of operands without one; an infinite constant (a mask) is no fault, a
+  /// NaN that is fed or stored is. Elementwise nodes are not fused, updates are written at the end,
+  /// and every value is read once more: for debugging.
+  bool check_finite = false;
   /// Records times of nodes from the start; see Session::profile().
   bool profile = false;
   // Test modes.
@@ -60,9 +72,10 @@ struct SessionOptions {
 /// sizes and runs it in one arena. A Session is for one thread at a time: a second one that enters
 /// gets a StateError. The graph must outlive the Session and no longer change while several use it.
 ///
-/// Variables start when a program is first run. Caches belong to the Session, not to the store;
-/// their symbolic sizes are bound at first use. All updates of a run happen together or (on an
-/// error of the data, a missing feed, a cancelled run) not at all.
+/// Variables start when a program that needs them is first run: a Session that only infers holds no
+/// optimizer's moments. Caches belong to the Session, not to the store; their symbolic sizes are
+/// bound by the first run that succeeds. All updates of a run happen together or (on an error of
+/// the data, a missing feed, a cancelled run) not at all.
 class Session {
  public:
   explicit Session(Graph& graph, SessionOptions options = {});
@@ -88,7 +101,7 @@ class Session {
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
                                    const RunOptions& options = {});
 
-  /// A copy of the value of a variable, by name or alias.
+  /// A copy of the value of a variable, by name or alias; it starts now if no run has needed it.
   Tensor value(std::string_view name);
   /// Copies `value` into a variable; its dtype and sizes must fit.
   void set_value(std::string_view name, const Tensor& value);

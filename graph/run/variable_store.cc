@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/graph/ir/graph.h"
 
 namespace weft {
 namespace {
@@ -20,6 +22,18 @@ void check_same_type(std::string_view name, const Tensor& old, const Tensor& val
   }
 }
 
+// Memory that nobody else writes: what cannot be written, or belongs to `value` alone. Anything
+// else is copied, or the variable would change under packed copies and snapshots.
+Tensor take_over(Tensor value) {
+  if (!value.buffer()->writable()) return value;
+  if (value.buffer()->allocated() && sole_owner(value.buffer())) return value;
+  return value.clone();
+}
+
+bool is_given(VariableKind kind) {
+  return kind == VariableKind::parameter || kind == VariableKind::buffer;
+}
+
 }  // namespace
 
 bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
@@ -33,13 +47,16 @@ bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
 const VariableStore::Entry& VariableStore::at(std::string_view name) const {
   const auto it = index_.find(std::string(name));
   if (it != index_.end()) return entries_[it->second];
-  std::string known;
-  for (std::size_t i = 0; i < entries_.size() && i < 20; ++i) {
-    known += (i > 0 ? ", " : "") + entries_[i].name;
-  }
-  if (entries_.size() > 20) known += fmt::format(" and {} more", entries_.size() - 20);
-  throw GraphError(fmt::format("no variable '{}' in the store; it holds: {}", name,
-                               known.empty() ? "nothing" : known));
+  std::vector<std::string> known;
+  for (const Entry& e : entries_) known.push_back(e.name);
+  throw GraphError(fmt::format("no variable '{}' in the store{}; it holds: {}", name,
+                               did_you_mean(name, known),
+                               known.empty() ? "nothing" : list_names(known)));
+}
+
+bool VariableStore::given() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& e) { return e.inserted && is_given(e.kind); });
 }
 
 void VariableStore::check_whole_locked(std::string_view what) const {
@@ -75,7 +92,20 @@ std::uint64_t VariableStore::version(std::string_view name) const {
 Tensor VariableStore::tensor(std::string_view name) const {
   const std::shared_lock lock(mutex_);
   check_whole_locked("read");
-  return at(name).value;
+  return at(name).value.read_only();
+}
+
+std::map<std::string, Tensor, std::less<>> VariableStore::snapshot() const {
+  const std::shared_lock lock(mutex_);
+  check_whole_locked("read");
+  std::map<std::string, Tensor, std::less<>> values;
+  for (const Entry& e : entries_) values.emplace(e.name, e.value.read_only());
+  return values;
+}
+
+void VariableStore::start_anew(const std::vector<std::string>& names) {
+  const std::unique_lock lock(mutex_);
+  anew_.insert(names.begin(), names.end());
 }
 
 void VariableStore::insert(std::string_view name, VariableKind kind, Tensor value) {
@@ -86,7 +116,7 @@ void VariableStore::insert(std::string_view name, VariableKind kind, Tensor valu
   if (!index_.emplace(std::string(name), entries_.size()).second) {
     throw StateError(fmt::format("the store holds a variable '{}' already", name));
   }
-  entries_.push_back({std::string(name), kind, std::move(value), 0});
+  entries_.push_back({std::string(name), kind, take_over(std::move(value)), 0, true});
 }
 
 void VariableStore::set(std::string_view name, Tensor value) {
@@ -96,17 +126,21 @@ void VariableStore::set(std::string_view name, Tensor value) {
     throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
   }
   check_same_type(name, e.value, value);
-  e.value = std::move(value);
+  e.value = take_over(std::move(value));
   ++e.version;
   packed_.drop(name);
 }
 
 void VariableStore::erase(VariableKind kind) {
   const std::unique_lock lock(mutex_);
+  erase_if([kind](const Entry& e) { return e.kind == kind; });
+}
+
+void VariableStore::erase_if(const std::function<bool(const Entry&)>& gone) {
   for (const Entry& e : entries_) {
-    if (e.kind == kind) packed_.drop(e.name);
+    if (gone(e)) packed_.drop(e.name);
   }
-  std::erase_if(entries_, [&](const Entry& e) { return e.kind == kind; });
+  std::erase_if(entries_, gone);
   index_.clear();
   for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].name, i);
 }
@@ -137,8 +171,31 @@ std::size_t VariableStore::bytes() const {
   return total;
 }
 
-void StoreAccess::ensure(const std::vector<Wanted>& variables, std::uint64_t seed,
-                         Workers& workers) {
+void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {
+  if (start.missing || !store_.given()) return;
+  // A weight under another name is most likely one that the graph does not have.
+  std::vector<std::string> others;
+  for (const VariableStore::Entry& e : store_.entries_) {
+    if (start.graph == nullptr || !start.graph->has_variable(e.name)) others.push_back(e.name);
+  }
+  std::vector<std::string> missing;
+  for (const Wanted* wanted : absent) {
+    const VariableInfo& info = wanted->info;
+    if (!is_given(info.kind) || store_.anew_.contains(info.name)) continue;
+    missing.push_back(
+        fmt::format("'{}' {}{}", info.name, info.type.str(), did_you_mean(info.name, others)));
+  }
+  if (missing.empty()) return;
+  throw StateError(fmt::format(
+      "the store holds other variables, but lacks {} of the graph: {}; insert {} under the graph's "
+      "name, or let what is missing start from its initialiser (SessionOptions::start_missing, "
+      "VariableStore::start_anew)",
+      missing.size() == 1 ? "a parameter" : fmt::format("{} parameters", missing.size()),
+      list_names(missing), missing.size() == 1 ? "it" : "them"));
+}
+
+std::vector<std::string> StoreAccess::ensure(const std::vector<Wanted>& variables,
+                                             const Start& start) {
   const auto lock = write_lock();
   std::vector<const Wanted*> absent;
   std::vector<std::pair<DType, Sizes>> types;
@@ -158,22 +215,34 @@ void StoreAccess::ensure(const std::vector<Wanted>& variables, std::uint64_t see
                       to_string(sizes), variable_kind_name(e.kind), e.value.type_str()));
     }
   }
+  check_given(absent, start);
   std::vector<Tensor> values = Tensor::empty_together(types);
   for (std::size_t i = 0; i < absent.size(); ++i)
-    fill_initial_value(absent[i]->info, seed, workers, values[i]);
+    fill_initial_value(absent[i]->info, start.seed, *start.workers, values[i]);
+  std::vector<std::string> added;
   for (std::size_t i = 0; i < absent.size(); ++i) {
     const VariableInfo& info = absent[i]->info;
     store_.index_.emplace(info.name, store_.entries_.size());
-    store_.entries_.push_back({info.name, info.kind, std::move(values[i]), 0});
+    store_.entries_.push_back({info.name, info.kind, std::move(values[i]), 0, false});
+    added.push_back(info.name);
   }
+  return added;
 }
 
-void StoreAccess::become_writer(const void* session) {
+void StoreAccess::erase(const std::vector<std::string>& names) {
+  const auto lock = write_lock();
+  store_.erase_if([&](const VariableStore::Entry& e) {
+    return std::find(names.begin(), names.end(), e.name) != names.end();
+  });
+}
+
+void StoreAccess::become_writer(const void* session, std::string_view why) {
   const auto lock = write_lock();
   if (store_.writer_ != nullptr && store_.writer_ != session) {
-    throw StateError(
+    throw StateError(fmt::format(
         "another Session updates this VariableStore; only one may, the others can run programs "
-        "without updates (a Session gives the role back when it is destroyed)");
+        "without updates (a Session gives the role back when it is destroyed): {}",
+        why));
   }
   store_.writer_ = session;
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -18,6 +21,8 @@
 
 namespace weft {
 
+class Graph;
+
 /// Fills `value` with the start value of a variable: a function of its initialiser, dtype, sizes,
 /// name and `seed` only. Element i draws from word i of a Philox stream keyed by stable_hash(name,
 /// seed), in double, then rounds to the dtype. A key becomes {stable_hash(name, seed), 0}. Throws
@@ -25,9 +30,10 @@ namespace weft {
 void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& workers,
                         Tensor& value);
 
-/// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots:
-/// an update of a variable whose tensor somebody else holds (or whose memory is read-only, as that
-/// of a mapped file) writes to fresh memory.
+/// Named tensors with a kind and a version each. Thread-safe. Tensors handed out are snapshots that
+/// cannot be written: an update of a variable whose tensor somebody else holds (or whose memory is
+/// read-only, as that of a mapped file) writes to fresh memory. Values change through set() and
+/// through runs alone.
 class VariableStore {
  public:
   VariableStore() = default;
@@ -43,10 +49,17 @@ class VariableStore {
   std::uint64_t version(std::string_view name) const;
   /// A snapshot. Throws StateError if the store is torn.
   Tensor tensor(std::string_view name) const;
-  /// Adds a variable (a loaded one, say) without copying. Throws StateError if the name is taken.
+  /// All variables as they are between two updates: what a saver writes while others train.
+  std::map<std::string, Tensor, std::less<>> snapshot() const;
+  /// Adds a variable (a loaded one, say). Read-only memory and a tensor that nobody else holds
+  /// (moved in) are taken as they are, anything else is copied. Throws StateError if the name is
+  /// taken.
   void insert(std::string_view name, VariableKind kind, Tensor value);
-  /// Replaces the value without copying; dtype and sizes must stay (DTypeError, ShapeError).
+  /// Replaces the value, copied as by insert(); dtype and sizes must stay (DTypeError, ShapeError).
   void set(std::string_view name, Tensor value);
+  /// Parameters that start from their initialisers although others were inserted: a new head, say
+  /// (SessionOptions::start_missing allows it to all).
+  void start_anew(const std::vector<std::string>& names);
   /// Removes all variables of a kind: caches are made anew at their next use.
   void erase(VariableKind kind);
 
@@ -75,6 +88,7 @@ class VariableStore {
     VariableKind kind = VariableKind::parameter;
     Tensor value;
     std::uint64_t version = 0;
+    bool inserted = false;  // not started by a Session
   };
   const Entry& at(std::string_view name) const;
   Entry& at(std::string_view name) {
@@ -82,12 +96,17 @@ class VariableStore {
   }
   void check_whole_locked(std::string_view what) const;
 
+  // A parameter or buffer was inserted: one that is absent was forgotten, or has another name.
+  bool given() const;
+  void erase_if(const std::function<bool(const Entry&)>& gone);
+
   // Readers hold it while they take their handles; a run that updates holds it from its first look
   // at the tensors until all updates are written.
   mutable std::shared_mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
   PackedWeights packed_;
+  std::set<std::string, std::less<>> anew_;
   bool torn_ = false;
   const void* writer_ = nullptr;  // the Session that may update
 };
@@ -101,11 +120,20 @@ class StoreAccess {
     VariableInfo info;
     Sizes sizes;
   };
-  /// Adds those variables that are absent, with their start values; of the others it checks kind,
-  /// dtype and sizes (StateError naming both).
-  void ensure(const std::vector<Wanted>& variables, std::uint64_t seed, Workers& workers);
-  /// Makes `session` the writer; throws StateError if another one is.
-  void become_writer(const void* session);
+  struct Start {
+    std::uint64_t seed = 0;
+    Workers* workers = nullptr;
+    bool missing = false;          // also what a store that was given others lacks
+    const Graph* graph = nullptr;  // for the names in messages
+  };
+  /// Adds those variables that are absent, with their start values, and returns their names; of the
+  /// others it checks kind, dtype and sizes (StateError naming both). Throws StateError that lists
+  /// parameters and buffers which a store lacks that was given others.
+  std::vector<std::string> ensure(const std::vector<Wanted>& variables, const Start& start);
+  /// Removes variables by name.
+  void erase(const std::vector<std::string>& names);
+  /// Makes `session` the writer; throws StateError with `why` if another one is.
+  void become_writer(const void* session, std::string_view why);
   void release_writer(const void* session);
 
   std::shared_lock<std::shared_mutex> read_lock() { return std::shared_lock(store_.mutex_); }
@@ -126,6 +154,8 @@ class StoreAccess {
   void tear() { store_.torn_ = true; }
 
  private:
+  void check_given(const std::vector<const Wanted*>& absent, const Start& start) const;
+
   VariableStore& store_;
 };
 

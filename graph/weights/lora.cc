@@ -118,7 +118,10 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   }
   for (const Variable& variable : target.variables()) {
     const std::string& name = variable.name();
-    if (!source.has_variable(name)) continue;
+    if (!source.has_variable(name)) {
+      result.store->start_anew({name});  // an adapter
+      continue;
+    }
     if (variable.info().kind == VariableKind::parameter) target.set_trainable(variable, false);
     if (store.contains(name) && variable.info().kind != VariableKind::cache)
       result.store->insert(name, variable.info().kind, store.tensor(name));

@@ -105,7 +105,7 @@ Value declare_converted(Graph& graph, const WeightMatrix& c, const Tensors& tens
   const VariableInfo& info = c.variable.info();
   if (!tensors.scale.defined()) {
     const Variable v = declare(graph, info, "", tensors.value);
-    store.insert(v.name(), info.kind, tensors.value);
+    store.insert(v.name(), info.kind, tensors.value.read_only());
     const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
     if (c.out_in) return wide;
     const std::vector<std::int64_t> swapped = {1, 0};
@@ -113,8 +113,8 @@ Value declare_converted(Graph& graph, const WeightMatrix& c, const Tensors& tens
   }
   const Variable q = declare(graph, info, ".q", tensors.value);
   const Variable scale = declare(graph, info, ".scale", tensors.scale);
-  store.insert(q.name(), info.kind, tensors.value);
-  store.insert(scale.name(), info.kind, tensors.scale);
+  store.insert(q.name(), info.kind, tensors.value.read_only());
+  store.insert(scale.name(), info.kind, tensors.scale.read_only());
   const std::int64_t first = info.type.shape[0].constant(), second = info.type.shape[1].constant();
   return graph
       .apply("dequantize", {q, scale},

@@ -74,8 +74,8 @@ Folder read_folder(const std::string& path) {
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
                                             const Folder& folder) {
   auto store = std::make_shared<VariableStore>();
-  for (const auto& [variable, tensor] : match_weights(model, graph, folder.weights, folder.path))
-    store->insert(variable.name(), variable.info().kind, tensor);
+  for (auto& [variable, tensor] : match_weights(model, graph, folder.weights, folder.path))
+    store->insert(variable.name(), variable.info().kind, std::move(tensor));
   check_finite(*store, folder.path);
   return store;
 }

@@ -108,6 +108,7 @@ StartReport start_from(VariableStore& store, const Graph& graph, const TensorMap
     if (!used.contains(name)) report.unused.push_back(name);
   }
   for (const auto& [info, tensor] : found) store.insert(info.name, info.kind, tensor);
+  store.start_anew(report.fresh);
   return report;
 }
 

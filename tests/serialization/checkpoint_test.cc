@@ -44,7 +44,7 @@ std::vector<Program> sample(Graph& g) {
   const Variable empty = g.variable("empty", DType::f32, {0, 5});
   const Variable cache =
       g.variable("cache", DType::f32, {"batch", 2}, {.kind = VariableKind::cache});
-  g.key("dropout");
+  const Variable key = g.key("dropout");
   const Value norm =
       g.apply("layer_norm", {x, Value(), gain.value()}, {{"axes", std::int64_t{1}}, {"eps", 1e-5}})
           .output(0);
@@ -73,7 +73,8 @@ std::vector<Program> sample(Graph& g) {
               .output("hidden", norm)
               .output("cache", cache.value())
               .output("frozen", frozen.value())
-              .output("empty", empty.value())};
+              .output("empty", empty.value())
+              .output("key", key.value())};
 }
 
 Tensor value_of(const VariableInfo& info) {
