@@ -390,6 +390,7 @@ void add_index_ops(OpSet& ops) {
   index_add.inplace = {{0, 0}};
   index_add.infer = infer_index_add;
   index_add.kernel = index_add_kernel;
+  index_add.cost = part_cost<2>;
   index_add.samples = index_add_samples;
   index_add.error_samples = index_add_errors;
   ops.add(std::move(index_add));
@@ -417,6 +418,7 @@ void add_index_ops(OpSet& ops) {
   scatter_add.inplace = {{0, 0}};
   scatter_add.infer = infer_scatter_add;
   scatter_add.kernel = scatter_add_kernel;
+  scatter_add.cost = part_cost<2>;
   scatter_add.samples = scatter_add_samples;
   scatter_add.error_samples = scatter_add_errors;
   ops.add(std::move(scatter_add));

@@ -182,7 +182,7 @@ void add_dynamic_slice_ops(OpSet& ops) {
   update.inplace = {{0, 0}};
   update.infer = infer_dynamic_update;
   update.kernel = dynamic_update_kernel;
-  update.cost = movement_cost;
+  update.cost = part_cost<1>;
   update.samples = dynamic_update_samples;
   update.error_samples = dynamic_update_errors;
   ops.add(std::move(update));

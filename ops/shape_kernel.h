@@ -32,6 +32,14 @@ StridedView strided_view(const Sizes& sizes, const Sizes& starts,
 /// No FLOPs; every output element is read once and written once.
 Cost movement_cost(const KernelRequest& request);
 
+/// Of an op that changes a part of input 0, usually in place, and adds or writes input kPart there:
+/// one FLOP per element of the part, which is read, and read and written where it goes.
+template <std::size_t kPart>
+Cost part_cost(const KernelRequest& r) {
+  const auto n = static_cast<double>(r.inputs[kPart].numel());
+  return {n, 3 * n * static_cast<double>(dtype_size(r.inputs[kPart].dtype))};
+}
+
 /// The axis attribute, checked against the rank of input 0; throws ShapeError.
 int checked_axis(const InferContext& c);
 

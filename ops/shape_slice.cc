@@ -205,12 +205,6 @@ Kernel slice_add_kernel(const KernelRequest& r) {
   return kernel;
 }
 
-// In place, only the slice is touched.
-Cost slice_add_cost(const KernelRequest& r) {
-  const auto n = static_cast<double>(r.inputs[1].numel());
-  return {n, 3 * n * static_cast<double>(dtype_size(r.inputs[1].dtype))};
-}
-
 Attributes slice_of(Shape starts, Shape sizes, std::vector<std::int64_t> steps) {
   return {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}};
 }
@@ -397,7 +391,7 @@ void add_slice_ops(OpSet& ops) {
   add.inplace = {{0, 0}};
   add.infer = infer_slice_add;
   add.kernel = slice_add_kernel;
-  add.cost = slice_add_cost;
+  add.cost = part_cost<1>;
   add.samples = slice_add_samples;
   add.error_samples = slice_add_errors;
   ops.add(std::move(add));

@@ -5,6 +5,7 @@
 // in one buffer, instead of a second one of the table's size that is filled with zeros, added to
 // and added up. Gradients are built like that (see add_into.h); this is for what users write, and
 // for graphs of earlier files.
+#include <algorithm>
 #include <unordered_map>
 
 #include "weft/graph/functions/add_into.h"
@@ -13,8 +14,14 @@
 namespace weft {
 
 Module accumulate(Module module, const PassOptions& pass) {
+  const std::vector<Node*> nodes = module.program.nodes();
+  pass.count(nodes.size());
+  const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
+    return n->op().name == "add" && (puts_into_zeros(n->input(0)) || puts_into_zeros(n->input(1)));
+  });
+  if (!any) return module;
   std::unordered_map<Value, int, ValueHash> readers;
-  for (const Node* n : module.program.nodes()) {
+  for (const Node* n : nodes) {
     for (const Value& v : n->inputs()) {
       if (v.defined()) ++readers[v];
     }
@@ -24,7 +31,7 @@ Module accumulate(Module module, const PassOptions& pass) {
 
   // The operand of each sum that nobody else reads.
   std::unordered_map<const Node*, std::size_t> sums;
-  for (const Node* n : module.program.nodes()) {
+  for (const Node* n : nodes) {
     if (n->op().name != "add" || n->instance() != 0) continue;
     for (std::size_t i = 0; i < 2; ++i) {
       const Value part = n->input(i), other = n->input(1 - i);

@@ -45,7 +45,12 @@ class Narrowing {
       for (const Value& v : node->inputs()) {
         if (!v.defined() || is_view(*node)) continue;
         Uses& uses = uses_[base_of(v)];
-        rounds(*node) ? void(++uses.products) : void(uses.other = true);
+        if (rounds(*node)) {
+          ++uses.products;
+          any_ = true;
+        } else {
+          uses.other = true;
+        }
       }
     }
     for (const Value& v : program.roots()) uses_[base_of(v)].other = true;
@@ -57,6 +62,7 @@ class Narrowing {
     const std::string& own = node.attributes().text("precision");
     return (own.empty() ? precision_ : parse_precision(own)) == Precision::medium;
   }
+  bool any() const { return any_; }
   bool narrows(const Value& operand) const {
     const Value base = base_of(operand);
     if (base.dtype() != DType::f32 || base.node().op().has(Trait::leaf)) return false;
@@ -68,6 +74,7 @@ class Narrowing {
   static bool is_view(const Node& node) { return node.op().name == "reshape"; }
 
   Precision precision_;
+  bool any_ = false;  // product at medium
   std::unordered_map<Value, Uses, ValueHash> uses_;
 };
 
@@ -75,6 +82,7 @@ class Narrowing {
 
 Module narrow_activations(Module module, const PassOptions& options) {
   const Narrowing narrowing(module.program, options.precision);
+  if (!narrowing.any()) return module;
   CloneOptions clone;
   clone.steps = options.steps;
   clone.rewrite = [&](const Node& node, const std::vector<Value>& inputs,

@@ -5,6 +5,8 @@
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...) of bf16 k and v
 // The first sums in another order than matmul, so that the last bits may differ; the others keep
 // every bit.
+#include <algorithm>
+
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
@@ -74,6 +76,12 @@ Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target)
 }  // namespace
 
 Module fold_quantized(Module module, const PassOptions& pass) {
+  const std::vector<Node*> nodes = module.program.nodes();
+  pass.count(nodes.size());
+  const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
+    return n->op().name == "dequantize" || n->op().name == "cast";
+  });
+  if (!any) return module;
   CloneOptions options;
   options.steps = pass.steps;
   options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {

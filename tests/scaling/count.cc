@@ -8,10 +8,11 @@
 
 namespace {
 
-thread_local std::uint64_t allocated = 0;
+thread_local std::uint64_t allocated = 0, allocations = 0;
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   allocated += bytes;
+  ++allocations;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* p = alignment <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
                                                    : std::aligned_alloc(alignment, rounded);
@@ -39,6 +40,12 @@ double bytes_of(const std::function<void()>& work) {
   const std::uint64_t before = allocated_bytes();
   work();
   return static_cast<double>(allocated_bytes() - before);
+}
+
+double allocations_of(const std::function<void()>& work) {
+  const std::uint64_t before = allocations;
+  work();
+  return static_cast<double>(allocations - before);
 }
 
 Counts pass_counts(const Program& program) {

@@ -21,6 +21,8 @@ std::uint64_t allocated_bytes();
 
 /// The bytes that `work` allocates.
 double bytes_of(const std::function<void()>& work);
+/// How often it does: for what appends to one string or vector, whose bytes double in steps.
+double allocations_of(const std::function<void()>& work);
 
 /// Steps of every pass over the program, and the nodes that are left.
 Counts pass_counts(const Program& program);

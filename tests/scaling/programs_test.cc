@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(in_text_and_files) {
         Long l(size);
         Counts counts;
         std::string text;
-        counts["bytes allocated by printing"] = bytes_of([&] { text = to_text(l.p); });
+        counts["allocations of printing"] = allocations_of([&] { text = to_text(l.p); });
         counts["bytes of text"] = static_cast<double>(text.size());
         counts["bytes allocated by parsing"] = bytes_of([&] { parse_text(text); });
         testing::TemporaryFolder folder;
