@@ -169,6 +169,101 @@ BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) 
   });
 }
 
+// What is added goes to x and src alike; what is overwritten goes to the update alone.
+BOOST_AUTO_TEST_CASE(random_gradients_of_adds_blocks_and_sorts_agree_with_the_scalar_models) {
+  for_random_seeds(60, 9100, [](Choices& c) {
+    const Places p = random_places(c);
+    const int axis = static_cast<int>(p.axis - (c.chance(0.5) ? 0 : std::ssize(p.x)));
+    Sizes index_sizes = p.x;
+    index_sizes[static_cast<std::size_t>(p.axis)] = p.length() == 0 ? 0 : c.within(0, 5);
+    const Tensor along_index = c.indices(index_sizes, p.length());
+    const Tensor index = c.indices(random_index_sizes(c, p.length()), p.length());
+    const Tensor x = sample_distinct(p.x, 3).to(DType::f64);
+    const Tensor rows = c.uniform(taken(p, index.sizes()), DType::f64);
+    const Tensor src = c.uniform(index_sizes, DType::f64), g = c.uniform(p.x, DType::f64);
+    const std::int64_t k = c.within(0, p.length());
+    const bool largest = c.chance(0.5);
+
+    Graph graph;
+    Feed feed;
+    const auto input = [&](const char* name, const Tensor& t) {
+      const Value v = graph.input(name, ValueType{t.dtype(), Shape(t.sizes())});
+      feed[v] = t;
+      return v;
+    };
+    const Value vx = input("x", x), vg = input("g", g);
+    const Value vrows = input("rows", rows), vsrc = input("src", src);
+    const Value added = index_add(vx, input("index", index), vrows, axis);
+    const Value scattered = scatter_add(vx, input("along", along_index), vsrc, axis);
+    const Sorted best = topk(vx, k, axis, largest);
+    const auto& ops = *builtin_ops();
+    const auto same = [&](const Value& v, const NumberTensor& want) {
+      BOOST_TEST(difference(evaluate_graph({v}, feed)[0], want).value_or("") == "");
+    };
+    BOOST_TEST_CONTEXT("axis " << axis << " of " << to_string(p.x) << " at " << index.type_str()
+                               << " and " << along_index.type_str() << " k " << k) {
+      same(added, scalar_outputs(ops.at("index_add"), {x, index, rows}, along(p.axis))[0]);
+      same(gradient(sum(added * vg), vrows),
+           scalar_outputs(ops.at("take"), {g, index}, along(p.axis))[0]);
+      same(scattered,
+           scalar_outputs(ops.at("scatter_add"), {x, along_index, src}, along(p.axis))[0]);
+      same(gradient(sum(scattered * vg), vsrc),
+           scalar_outputs(ops.at("take_along_axis"), {g, along_index}, along(p.axis))[0]);
+      for (const Value& sum_of : {added, scattered}) {
+        const Tensor dx = evaluate_graph({gradient(sum(sum_of * vg), vx)}, feed)[0];
+        BOOST_TEST(bitwise_equal(dx, g));
+      }
+      const auto want =
+          scalar_outputs(ops.at("topk"), {x}, {{"k", k}, {"axis", p.axis}, {"largest", largest}});
+      same(best.values, want[0]);
+      same(best.indices, want[1]);
+      const Tensor ones = Tensor::full(DType::f64, want[0].sizes, 1);
+      same(gradient(sum(best.values), vx),
+           scalar_outputs(ops.at("scatter_add"),
+                          {Tensor::zeros(DType::f64, p.x), to_tensor(want[1]), ones},
+                          along(p.axis))[0]);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_gradients_of_blocks_agree_with_the_scalar_models) {
+  for_random_seeds(60, 9200, [](Choices& c) {
+    const Sizes sizes = random_places(c).x;
+    Sizes block;
+    std::vector<std::int64_t> place;
+    for (const std::int64_t size : sizes) {
+      block.push_back(c.within(0, size));
+      place.push_back(c.within(0, size - block.back()));
+    }
+    const Tensor x = c.uniform(sizes, DType::f64), g = c.uniform(sizes, DType::f64);
+    const Tensor update = c.uniform(block, DType::f64);
+    const Tensor at = Tensor::of<std::int64_t>({static_cast<std::int64_t>(sizes.size())}, place);
+    Graph graph;
+    const auto input = [&](const char* name, const Tensor& t) {
+      return graph.input(name, ValueType{t.dtype(), Shape(t.sizes())});
+    };
+    const Value vx = input("x", x), vu = input("u", update), vg = input("g", g),
+                va = input("at", at);
+    const Feed feed{{vx, x}, {vu, update}, {vg, g}, {va, at}};
+    const Value written = dynamic_update_slice(vx, vu, va);
+    const Value read = dynamic_slice(vx, va, Shape(block));
+    const auto d = gradients(sum(written * vg), {vx, vu});
+    const auto got = evaluate_graph({d[0], d[1], gradient(sum(read * vu), vx)}, feed);
+    const auto& ops = *builtin_ops();
+    const Tensor none = Tensor::zeros(DType::f64, sizes), hole = Tensor::zeros(DType::f64, block);
+    const Attributes part{{"sizes", Shape(block)}};
+    BOOST_TEST_CONTEXT(to_string(block) << " of " << to_string(sizes)) {
+      const auto overwritten = scalar_outputs(ops.at("dynamic_update_slice"), {g, hole, at}, {});
+      BOOST_TEST(difference(got[0], overwritten[0]).value_or("") == "");
+      BOOST_TEST(difference(got[1], scalar_outputs(ops.at("dynamic_slice"), {g, at}, part)[0])
+                     .value_or("") == "");
+      BOOST_TEST(difference(got[2], scalar_outputs(ops.at("dynamic_update_slice"),
+                                                   {none, update, at}, {})[0])
+                     .value_or("") == "");
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(integers_out_of_range_are_data_errors_however_large) {
   const Tensor x = Tensor::zeros(DType::f32, {3, 4});
   const auto refused = [](std::string_view op, const std::vector<Tensor>& in, const Attributes& a) {

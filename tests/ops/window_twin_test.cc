@@ -1,9 +1,13 @@
 // Convolutions and pools beside their scalar models: random kernels, strides, paddings, dilations
 // and groups, forward and backward.
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/functions.h"
 #include "weft/ops/kernels/split_table.h"
 #include "weft/tests/ops/twin.h"
+#include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
 namespace {
@@ -102,6 +106,42 @@ BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
       a.set("height", Dim(x[2]));
       a.set("width", Dim(x[3]));
       check_twin("avg_pool2d_grad", {c.uniform(out, dtype)}, a);
+      return;
+    }
+  });
+}
+
+// Each window's cotangent goes to its maximum.
+BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
+  for_random_seeds(40, 6900, [](Choices& c) {
+    for (;;) {
+      const Sizes x = {c.within(0, 2), c.within(0, 2), c.within(1, 9), c.within(1, 9)};
+      const Size2d kernel{c.within(1, 4), c.within(1, 4)}, stride{c.within(1, 3), c.within(1, 3)};
+      const Size2d padding{c.within(0, kernel[0] / 2), c.within(0, kernel[1] / 2)};
+      if (positions(x[2], kernel[0], stride[0], padding[0], 1) < 1) continue;
+      if (positions(x[3], kernel[1], stride[1], padding[1], 1) < 1) continue;
+      const Tensor image = sample_indices(x, 6, 5).to(DType::f64);  // with ties
+      Graph graph;
+      const Value vx = graph.input("x", ValueType{DType::f64, Shape(x)});
+      const Value out = max_pool2d(vx, {.kernel = kernel, .stride = stride, .padding = padding});
+      const Sizes sizes = out.shape().constant();
+      const Tensor g = c.uniform(sizes, DType::f64);
+      const Value vg = graph.input("g", ValueType{DType::f64, Shape(sizes)});
+      const Tensor got = evaluate_graph({gradient(sum(out * vg), vx)}, {{vx, image}, {vg, g}})[0];
+      const Attributes a{{"kernel", Ints(kernel.begin(), kernel.end())},
+                         {"stride", Ints(stride.begin(), stride.end())},
+                         {"padding", Ints(padding.begin(), padding.end())}};
+      const auto want = scalar_outputs(builtin_ops()->at("max_pool2d"), {image}, a);
+      std::vector<double> dx(static_cast<std::size_t>(image.numel()));
+      for (std::int64_t i = 0; i < g.numel(); ++i) {
+        const std::int64_t plane = i / (sizes[2] * sizes[3]);
+        const std::int64_t place = want[1].elements[static_cast<std::size_t>(i)].integer;
+        dx[static_cast<std::size_t>(plane * x[2] * x[3] + place)] += g.at(i);
+      }
+      BOOST_TEST_CONTEXT(use_text("max_pool2d", {image}, a)) {
+        for (std::int64_t i = 0; i < got.numel(); ++i)
+          BOOST_REQUIRE_SMALL(got.at(i) - dx[static_cast<std::size_t>(i)], 1e-14);
+      }
       return;
     }
   });
