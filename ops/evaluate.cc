@@ -11,7 +11,7 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
   for (const Tensor& t : inputs) given.push_back(t.defined());
   check_operands(op, given);
   KernelRequest request;
-  request.attributes = op.complete(attributes).evaluate(Bindings{});
+  const Attributes complete = op.complete(attributes);
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> type_pointers(inputs.size(), nullptr);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -26,7 +26,8 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
     request.inputs.push_back(std::move(spec));
   }
   const DimFacts facts;
-  const auto outputs = op.infer(InferContext(op.name, type_pointers, request.attributes, facts));
+  const auto outputs = op.infer(InferContext(op.name, type_pointers, complete, facts));
+  request.attributes = complete.evaluate(Bindings{});
   if (op.has(Trait::alias)) return {inputs.at(0).reshape(outputs.at(0).shape.constant())};
   if (op.kernel == nullptr) {
     throw ArgumentError(fmt::format("op {} has no kernel and cannot be evaluated alone", op.name));

@@ -40,8 +40,8 @@ Kernel make_kernel(const KernelRequest& request) {
   const bool wide = request.inputs[1].dtype == DType::i64;
   const std::int64_t rotary = request.attributes.integer("rotary_dim"), pairs = rotary / 2;
   if (rotary > width) {
-    throw ArgumentError(
-        fmt::format("rotary_dim must be at most the head size {}, but is {}", width, rotary));
+    throw ArgumentError(fmt::format(
+        "rotary_dim must be even and at most the head size {}, but is {}", width, rotary));
   }
   const bool adjacent = request.attributes.flag("adjacent");
   const double sign = request.attributes.flag("inverse") ? -1 : 1;

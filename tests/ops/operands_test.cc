@@ -1,0 +1,37 @@
+// Which operands a use of an op must have, alone and in a graph.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/ir/graph.h"
+#include "weft/ops/op.h"
+
+namespace weft {
+namespace {
+
+const Tensor& vector() {
+  static const Tensor t = Tensor::of<float>({3}, {1, 2, 3});
+  return t;
+}
+
+auto says(const std::string& part) {
+  return [part](const Error& e) { return std::string(e.what()).find(part) != std::string::npos; };
+}
+
+BOOST_AUTO_TEST_SUITE(operands)
+
+BOOST_AUTO_TEST_CASE(a_missing_operand_is_an_error_alone_as_in_a_graph) {
+  const OpRecord& add = builtin_ops()->at("add");
+  BOOST_CHECK_EXCEPTION(evaluate_op(add, {vector()}), ArgumentError,
+                        says("operand 'b' is missing"));
+  BOOST_CHECK_EXCEPTION(evaluate_op(add, {Tensor(), vector()}), ArgumentError,
+                        says("operand 'a' is missing"));
+  BOOST_CHECK_EXCEPTION(evaluate_op(add, {vector(), vector(), vector()}), ArgumentError,
+                        says("takes at most 2 operands, got 3"));
+  const OpRecord& concat = builtin_ops()->at("concat");
+  BOOST_CHECK_EXCEPTION(evaluate_op(concat, {vector(), Tensor()}, {{"axis", std::int64_t{0}}}),
+                        ArgumentError, says("operand 'x' is missing"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
