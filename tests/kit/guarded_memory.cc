@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
+
+#include "weft/core/error.h"
 
 namespace weft::testing {
 namespace {
@@ -32,10 +33,10 @@ GuardedMemory::GuardedMemory(std::size_t bytes, Guard guard, std::size_t alignme
   room_ = (bytes + alignment - 1 + page - 1) / page * page;
   void* const mapped = mmap(nullptr, room_ + 2 * page, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) throw std::runtime_error("no memory for a guarded buffer");
+  if (mapped == MAP_FAILED) throw StateError("out of memory: no guarded buffer can be had");
   base_ = static_cast<std::byte*>(mapped) + page;
   if (room_ > 0 && mprotect(base_, room_, PROT_READ | PROT_WRITE) != 0) {
-    throw std::runtime_error("cannot make a guarded buffer writable");
+    throw StateError("cannot make a guarded buffer writable");
   }
   data_ = guard == Guard::before ? base_ : base_ + (room_ - bytes) / alignment * alignment;
   std::memset(base_, kPattern, room_);
@@ -45,7 +46,7 @@ GuardedMemory::~GuardedMemory() { munmap(base_ - page_size(), room_ + 2 * page_s
 
 void GuardedMemory::make_read_only() {
   if (room_ > 0 && mprotect(base_, room_, PROT_READ) != 0) {
-    throw std::runtime_error("cannot make a guarded buffer read-only");
+    throw StateError("cannot make a guarded buffer read-only");
   }
 }
 

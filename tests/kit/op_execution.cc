@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "weft/ops/make_kernel.h"
+
 namespace weft::testing {
 namespace {
 
@@ -52,7 +54,7 @@ OpExecution::OpExecution(const OpRecord& op, const OpSample& sample,
     if (source.bytes() > 0) std::memcpy(outputs_[out], source.raw(), source.bytes());
     inputs_[in] = outputs_[out];
   }
-  kernel_ = op.kernel(request_);
+  kernel_ = make_kernel(op, request_);
   const Guard guard = options_.guard.value_or(Guard::behind);
   shared_ = std::make_unique<GuardedMemory>(kernel_.shared_scratch, guard, kScratchAlignment);
   slot_ = std::make_unique<GuardedMemory>(kernel_.slot_scratch, guard, kScratchAlignment);
@@ -61,7 +63,9 @@ OpExecution::OpExecution(const OpRecord& op, const OpSample& sample,
 void OpExecution::execute() {
   std::memset(shared_->data(), 0xA5, shared_->bytes());
   const KernelRun run{inputs_.data(), outputs_.data(), shared_->data(), slot_->data()};
-  if (kernel_.check) kernel_.check(run);
+  std::vector<DType> dtypes;
+  for (const OperandSpec& spec : request_.inputs) dtypes.push_back(spec.dtype);
+  check_data(kernel_, dtypes, inputs_.data());
   for (const Phase& phase : kernel_.phases) {
     for (const std::int64_t c : chunk_order(phase.chunks, options_.shuffle_seed)) {
       std::memset(slot_->data(), 0x5A, slot_->bytes());

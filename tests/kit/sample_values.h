@@ -5,10 +5,10 @@
 
 namespace weft::testing {
 
-/// Replaces the elements of all inputs of `sample`. `original` is the sample it was made of, whose
-/// ranges tame values keep. Integers that the op's own check refuses are drawn again, mostly, so
-/// that most variations run.
-void draw_values(const OpRecord& op, const OpSample& original, OpSample& sample, Draw& draw,
-                 Values values);
+/// Replaces the elements of all inputs of `sample`. Tame values keep the ranges of `original`, the
+/// sample it was made of, or of another of `samples` where that has no elements. Integers that the
+/// op's own check refuses are drawn again, mostly, so that most variations run.
+void draw_values(const OpRecord& op, const OpSample& original, const std::vector<OpSample>& samples,
+                 OpSample& sample, Draw& draw, Values values);
 
 }  // namespace weft::testing

@@ -2,21 +2,24 @@
 
 #include <algorithm>
 
+#include "weft/ops/operands.h"
+
 namespace weft::testing {
 namespace {
 
 // The sizes that a rule compares, solved as it asks.
 class Unknowns : public DimFacts {
  public:
-  Unknowns(Equalities equalities, const Bindings& values)
-      : equalities_(equalities), values_(values) {}
+  /// `believe`: the rule is told that sizes are equal even where they are not.
+  Unknowns(Equalities equalities, const Bindings& values, bool believe)
+      : equalities_(equalities), values_(&values), believe_(believe) {}
 
   bool equal(const Dim& a, const Dim& b) const override {
     const Dim left = solved(a), right = solved(b);
     if (left == right) return true;
     if (value(left) != value(right)) {
       // With symbols the rule cannot know; with numbers it does.
-      if (left.is_constant() && right.is_constant()) return false;
+      if (!believe_ || (left.is_constant() && right.is_constant())) return false;
       contradicted = true;
       requirements.push_back(left == right);
       return true;
@@ -40,7 +43,7 @@ class Unknowns : public DimFacts {
   mutable std::vector<DimEquation> requirements;
 
  private:
-  std::int64_t value(const Dim& dim) const { return dim.evaluate(values_); }
+  std::int64_t value(const Dim& dim) const { return dim.evaluate(*values_); }
 
   // Takes difference == 0 as the definition of a symbol in which it is linear.
   bool solve(const Dim& difference) const {
@@ -64,7 +67,8 @@ class Unknowns : public DimFacts {
   }
 
   Equalities equalities_;
-  const Bindings& values_;
+  const Bindings* values_;
+  bool believe_;
   mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // free of solved symbols
 };
 
@@ -110,12 +114,31 @@ void collect(const Dim& dim, std::vector<SymbolPtr>& symbols) {
   }
 }
 
+bool accepts(const OpRecord& op, const SymbolicSample& sample, const Unknowns& unknowns) {
+  std::vector<const ValueType*> types;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    types.push_back(sample.present[i] ? &sample.inputs[i] : nullptr);
+  }
+  try {
+    const Attributes complete = op.complete(sample.attributes);
+    op.infer(InferContext(op.name, types, complete, unknowns));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<ValueType>& inputs,
                                         const std::vector<char>& present,
                                         const Attributes& attributes, Equalities equalities,
                                         const std::function<bool(std::int64_t size)>& keep) {
+  try {
+    check_operands(op, std::vector<bool>(present.begin(), present.end()));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
   Symbols symbols(keep);
   SymbolicSample result;
   result.present = present;
@@ -124,16 +147,12 @@ std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<Va
   }
   result.attributes = symbols.attributes(attributes);
 
-  const Unknowns unknowns(equalities, symbols.values);
-  try {
-    std::vector<const ValueType*> types;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      types.push_back(present[i] ? &result.inputs[i] : nullptr);
-    }
-    const Attributes complete = op.complete(result.attributes);
-    op.infer(InferContext(op.name, types, complete, unknowns));
-  } catch (const Error&) {
-    return std::nullopt;
+  // First the truth. A rule that refuses it wants sizes to be equal that are not (the sample is
+  // illegal), or more than symbols can tell.
+  Unknowns unknowns(equalities, symbols.values, false);
+  if (!accepts(op, result, unknowns)) {
+    unknowns = Unknowns(equalities, symbols.values, true);
+    if (!accepts(op, result, unknowns)) return std::nullopt;
   }
   const auto map = [&](const SymbolPtr& s) -> std::optional<Dim> {
     return unknowns.solved(Dim(s));

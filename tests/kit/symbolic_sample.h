@@ -20,7 +20,8 @@ struct SymbolicSample {
   Attributes attributes;
   /// What the rule asked for and could not be solved, or was not to be.
   std::vector<DimEquation> requirements;
-  /// The rule wanted sizes to be equal that are not: the sample is illegal.
+  /// The rule took sizes to be equal that are not: the sample is illegal, or legal for a reason
+  /// that symbols do not show.
   bool contradicted = false;
 };
 
@@ -29,14 +30,13 @@ enum class Equalities {
   require,  // every axis has a symbol of its own; what must be equal is in `requirements`
 };
 
-/// Gives every axis a symbol, except where `keep` says that its number stays: always(0-based axis
-/// count, size) is called once per axis and size in attributes. Null where the rule refuses
-/// symbols there (broadcasting needs its 1s, say).
+/// Gives every axis a symbol, except where `keep` says that its number stays; it is asked once per
+/// axis and per size in attributes. Null where the rule refuses symbols there (broadcasting needs
+/// its 1s, say).
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const OpSample& sample,
                                         Equalities equalities,
                                         const std::function<bool(std::int64_t size)>& keep);
-/// The same for types alone, as error samples have them; sizes that are symbols already are
-/// evaluated under `bindings` first.
+/// The same for types alone, as error samples have them.
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<ValueType>& inputs,
                                         const std::vector<char>& present,
                                         const Attributes& attributes, Equalities equalities,

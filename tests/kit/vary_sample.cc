@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "weft/ops/operands.h"
 #include "weft/tests/kit/sample_values.h"
 #include "weft/tests/kit/symbolic_sample.h"
 
@@ -201,17 +202,17 @@ std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample&
   return changed;
 }
 
-Bindings other_values(const SymbolicSample& symbolic, Draw& draw) {
+Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t large) {
   Bindings values;
   const auto count = static_cast<std::int64_t>(symbolic.symbols.size());
   const bool all = draw.one_in(3);
   const std::int64_t one = count > 0 ? draw.below(count) : 0;
-  const bool beside_zero = draw.one_in(24);
+  const bool beside_zero = draw.one_in(10);
   for (std::int64_t i = 0; i < count; ++i) {
     const SymbolPtr& s = symbolic.symbols[static_cast<std::size_t>(i)];
     std::int64_t value = *symbolic.values.find(*s);
     if (all || i == one || draw.one_in(4)) value = draw_size(draw);
-    if (beside_zero) value = i == one ? 0 : draw.one_in(2) ? 1 << 20 : value;
+    if (beside_zero) value = i == one ? 0 : draw.one_in(2) ? large : value;
     values.bind(s, value);
   }
   return values;
@@ -231,8 +232,8 @@ OpSample vary_sizes(const OpRecord& op, const OpSample& sample, Draw& draw,
   if (!symbolic) return sample;
   const bool illegal = draw.one_in(options.illegal_one_in);
   for (int attempt = 0; attempt < 24; ++attempt) {
-    const auto changed =
-        with_sizes(sample, *symbolic, other_values(*symbolic, draw), options.elements);
+    const auto changed = with_sizes(
+        sample, *symbolic, other_values(*symbolic, draw, options.beside_zero), options.elements);
     if (!changed) continue;
     if (is_legal(op, *changed) ? affordable(op, *changed, options) : illegal) return *changed;
   }
@@ -271,12 +272,10 @@ std::vector<ValueType> output_types(const OpRecord& op, const OpSample& sample) 
 }
 
 bool is_legal(const OpRecord& op, const OpSample& sample) {
-  // What Graph::apply checks before it asks the rule.
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool given = i < sample.inputs.size() && sample.inputs[i].defined();
-    if (op.inputs[i].arity == Arity::required && !given) return false;
-  }
+  std::vector<bool> given;
+  for (const Tensor& t : sample.inputs) given.push_back(t.defined());
   try {
+    check_operands(op, given);
     for (const ValueType& type : output_types(op, sample)) num_elements(type.shape.constant());
     return true;
   } catch (const Error&) {
@@ -307,7 +306,7 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
   if (draw.one_in(2)) {
     attempt([&](OpSample& s) { vary_attributes(op, samples, s, draw, options); });
   }
-  draw_values(op, original, sample, draw, options.values);
+  draw_values(op, original, samples, sample, draw, options.values);
   return sample;
 }
 

@@ -13,9 +13,10 @@ namespace weft::testing {
 
 /// What the elements of a variation are.
 enum class Values {
-  tame,    // in the range of the sample's own
-  wild,    // with NaN, infinities, denormals, -0, the largest; integers from end to end
-  spread,  // in the range of the sample's own, none near another: for difference quotients
+  tame,     // in the range of the sample's own
+  special,  // some NaN, infinite, denormal or -0; some integers from the ends of their range
+  wild,     // also numbers that overflow in sums and products
+  spread,   // in the range of the sample's own, none near another: for difference quotients
 };
 
 struct VaryOptions {
@@ -24,6 +25,8 @@ struct VaryOptions {
   std::int64_t elements = 1 << 14;
   /// Most FLOPs that the record may say it takes.
   double flops = 2e6;
+  /// The size of some axes beside one of size 0.
+  std::int64_t beside_zero = 1 << 17;
   /// One of so many variations is allowed to be illegal (the shape rule refuses it); 0: none.
   int illegal_one_in = 12;
   /// One of so many attributes that change gets an extreme value; 0: none.

@@ -1,0 +1,80 @@
+// Kernels against the scalar models of tests/reference, on variations of all samples.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/records/outcome.h"
+#include "weft/tests/reference/scalar_ops.h"
+
+namespace weft::testing {
+namespace {
+
+bool has_model(const OpRecord& op) { return scalar_models().contains(op.name); }
+
+VaryOptions small(Draw& draw) {
+  return {.values = draw.one_in(3) ? Values::special : Values::tame,
+          .elements = 4096,
+          .flops = 3e5,
+          .beside_zero = 70};
+}
+
+bool all_finite(const OpSample& sample) {
+  for (const Tensor& t : sample.inputs) {
+    for (std::int64_t i = 0; t.defined() && is_floating(t.dtype()) && i < t.numel(); ++i) {
+      if (!std::isfinite(t.at(i))) return false;
+    }
+  }
+  return true;
+}
+
+// What becomes of infinities in the middle of an op (0 * inf of a padding, say) is not for a model
+// to say: neither where operands are not finite, nor where both results are not.
+void keep_known(const Tensor& got, NumberTensor& want, bool all) {
+  for (std::int64_t i = 0; i < got.numel(); ++i) {
+    Number& n = want.elements[static_cast<std::size_t>(i)];
+    const bool here = std::isfinite(got.at(i)), there = std::isfinite(n.value);
+    const bool known = all ? here || there : here && there;
+    if (std::isnan(n.error) || !known) n = {.error = kAnyValue};
+  }
+}
+
+std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw&) {
+  const Outcome actual =
+      outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
+  std::vector<NumberTensor> expected;
+  const Outcome model = outcome_of([&] {
+    expected = scalar_outputs(op, sample.inputs, sample.attributes);
+    return std::vector<Tensor>();
+  });
+  if (actual.failed() != model.failed()) {
+    return "gives\n    " + actual.str() + "\n  and the scalar model\n    " + model.str();
+  }
+  if (actual.failed()) return "";
+  const bool all = all_finite(sample);
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    if (!op.has(Trait::elementwise)) keep_known(actual.results[o], expected[o], all);
+    const auto wrong = difference(actual.results[o], expected[o]);
+    if (wrong) return "output " + std::to_string(o) + ": " + *wrong;
+  }
+  return "";
+}
+
+BOOST_AUTO_TEST_SUITE(record_models)
+
+BOOST_AUTO_TEST_CASE(kernels_give_what_the_scalar_models_give) {
+  fuzz_records({.cases_per_op = 60, .vary = small, .ops = has_model}, check_against_model);
+}
+
+BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_give_what_the_scalar_models_give) {
+  for_each_simd_target([&](const char* target) {
+    BOOST_TEST_CONTEXT("target " << target) {
+      fuzz_records({.cases_per_op = 10, .vary = small, .ops = has_model}, check_against_model);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing

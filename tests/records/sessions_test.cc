@@ -1,0 +1,121 @@
+// One op through a Session: whatever its operands are and however it runs, it gives what the op
+// alone gives, bit for bit, or the same error.
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+
+#include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/records/session_case.h"
+#include "weft/tests/records/ways.h"
+
+namespace weft::testing {
+namespace {
+
+Outcome alone(const OpRecord& op, const OpSample& sample) {
+  return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
+}
+
+// Builds and runs; an error of building counts as one of running.
+Outcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
+                   const SessionOptions& options, Guard guard) {
+  return outcome_of([&] {
+    const SessionCase built(op, sample, surroundings);
+    const Outcome outcome = built.run(options, guard);
+    if (outcome.failed()) outcome.rethrow();
+    return outcome.results;
+  });
+}
+
+std::string check_static(const OpRecord& op, const OpSample& sample, Draw& draw) {
+  const Outcome expected = alone(op, sample);
+  Surroundings surroundings;
+  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+    surroundings.roles.push_back(draw.pick(
+        std::array{Role::fed, Role::fed, Role::parameter, Role::parameter, Role::constant}));
+  }
+  const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
+  SessionOptions options{.threads = 1, .passes = false, .verify = true};
+  std::string wrong =
+      difference(in_session(op, sample, surroundings, options, guard), expected, Bits::same);
+  if (!wrong.empty()) return "in a Session without passes: " + wrong;
+  options = {.threads = 1,
+             .passes = true,
+             .prepack = draw.one_in(2),
+             .verify = true,
+             .poison = draw.one_in(2),
+             .shuffle_seed = draw.bits() | 1};
+  wrong = difference(in_session(op, sample, surroundings, options, guard), expected,
+                     Bits::same_but_nans);
+  if (!wrong.empty()) return "in a Session with passes: " + wrong;
+  return "";
+}
+
+std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& draw) {
+  const Equalities equalities = draw.pick(std::array{Equalities::solve, Equalities::require});
+  const bool legal = is_legal(op, sample);
+  std::optional<SymbolicSample> symbolic;
+  for (int kept = 0; kept < 6 && (!symbolic || (legal && symbolic->contradicted)); ++kept) {
+    symbolic = symbolise(op, sample, equalities, [&](std::int64_t size) {
+      return kept > 0 && (size == 1 || (kept > 1 && draw.below(6) < kept));
+    });
+  }
+  if (!symbolic || symbolic->symbols.empty()) return "";
+  const Outcome expected = alone(op, sample);
+  const Surroundings surroundings{.symbolic = &*symbolic};
+  const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
+  const SessionOptions options{.threads = 1,
+                               .passes = draw.one_in(2),
+                               .verify = true,
+                               .poison = draw.one_in(2),
+                               .shuffle_seed = draw.bits() | 1};
+  const Outcome actual = in_session(op, sample, surroundings, options, guard);
+  if (symbolic->contradicted) {
+    return legal || actual.failed() ? "" : "with symbols for its sizes there is no error";
+  }
+  const std::string wrong =
+      difference(actual, expected, options.passes ? Bits::same_but_nans : Bits::same);
+  return wrong.empty() ? "" : "with symbols for its sizes: " + wrong;
+}
+
+std::string check_neighbours(const OpRecord& op, const OpSample& sample, Draw& draw) {
+  Surroundings surroundings{.neighbours_seed = draw.bits() | 1};
+  std::optional<SymbolicSample> symbolic;
+  if (draw.one_in(2)) {
+    symbolic = symbolise(op, sample, Equalities::solve,
+                         [&](std::int64_t size) { return size == 1 || draw.one_in(4); });
+  }
+  if (symbolic && !symbolic->contradicted) {
+    surroundings.symbolic = &*symbolic;
+  } else {
+    for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+      surroundings.roles.push_back(
+          draw.pick(std::array{Role::fed, Role::fed, Role::fed, Role::parameter, Role::constant}));
+    }
+  }
+  try {
+    const SessionCase built(op, sample, surroundings);
+    return compare_ways(built, draw);
+  } catch (const Error&) {
+    return "";  // an illegal case
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(record_sessions)
+
+BOOST_AUTO_TEST_CASE(a_session_gives_what_the_op_alone_gives) {
+  fuzz_records({.cases_per_op = 40}, check_static);
+}
+
+BOOST_AUTO_TEST_CASE(symbols_for_sizes_change_nothing) {
+  fuzz_records({.cases_per_op = 40}, check_symbolic);
+}
+
+BOOST_AUTO_TEST_CASE(passes_and_ways_to_run_change_nothing_among_other_ops) {
+  fuzz_records({.cases_per_op = 30}, check_neighbours);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing
