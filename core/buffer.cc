@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/core/lost_files.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -108,7 +109,8 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
   std::shared_ptr<MappedFile> file(new MappedFile());
   file->path_ = path;
   file->data_ = kNothing;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A FIFO without a writer would block the opening for ever.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_io("open", path, errno);
   struct stat status {};
   if (::fstat(fd, &status) != 0) {
@@ -130,13 +132,16 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
     }
     file->data_ = static_cast<const std::byte*>(data);
     file->bytes_ = bytes;
+    register_mapping(data, bytes, file->path_.c_str());
   }
   ::close(fd);  // the mapping keeps the file open
   return file;
 }
 
 MappedFile::~MappedFile() {
-  if (bytes_ > 0) ::munmap(const_cast<std::byte*>(data_), bytes_);
+  if (bytes_ == 0) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), bytes_);
 }
 
 }  // namespace weft

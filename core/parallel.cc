@@ -94,16 +94,25 @@ class Pool {
 
   /// What TBB grants to all arenas together; asking for more would leave tasks waiting.
   int most_helpers() const {
+    if (failed_) return 0;
     const std::size_t allowed =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
     return static_cast<int>(std::min(static_cast<std::size_t>(helpers_), allowed - 1));
   }
+  // Throws where there is no memory for an arena or a thread. Then nobody is asked any more: an
+  // arena that failed half-way stays "pending", and TBB would wait for ever for who initialises it.
   void ask(const std::shared_ptr<Team>& team) {
-    arena_.enqueue([team] { team->help(); });
+    try {
+      arena_.enqueue([team] { team->help(); });
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
   }
 
  private:
   const int helpers_;
+  bool failed_ = false;
   tbb::task_arena arena_;
 };
 

@@ -119,7 +119,7 @@ void Team::run_phase(std::int64_t first, int chunks, int helpers, Ask ask) {
       ask();
     } catch (...) {
       helpers_.fetch_sub(1, std::memory_order_relaxed);
-      break;  // then without: the work gets done all the same
+      break;  // then without, for good: the work gets done all the same
     }
   }
   if (const int position = claim(0, kNone); position != kNone) work(position, 0);
