@@ -2,43 +2,129 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "weft/core/error.h"
 
 namespace weft {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Names have at most 255 bytes; the rest is for what makes a temporary name.
+constexpr std::size_t kMostOfName = 200;
+
 [[noreturn]] void throw_io(std::string_view what, const std::string& path, int error) {
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::weakly_canonical(path, error);
+  if (error) throw_io("follow the link", path, error.value());
+  return target.string();
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// "model.weft.tmp-": how the names of its temporary files begin.
+std::string temporary_prefix(const fs::path& path) {
+  return path.filename().string().substr(0, kMostOfName) + ".tmp-";
+}
+
+bool is_number_pair(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  const auto digits = [](std::string_view part) {
+    return !part.empty() &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return dash != std::string_view::npos && digits(text.substr(0, dash)) &&
+         digits(text.substr(dash + 1));
+}
+
+/// Whoever writes a temporary file has it locked, and a lock ends with its process, even on
+/// another machine that shares the disk: process numbers would say nothing there. Errors are
+/// nobody's concern: what cannot be removed stays.
+void remove_left_behind(const fs::path& path) {
+  const std::string prefix = temporary_prefix(path);
+  std::error_code error;
+  for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(prefix) || !is_number_pair(std::string_view(name).substr(prefix.size())))
+      continue;
+    const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) continue;
+    struct stat status {};
+    const bool ours =
+        ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+    // The name may be another saver's by now.
+    struct stat named {};
+    if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
+      ::unlink(it->path().c_str());
+    ::close(fd);
+  }
+}
+
+/// Locks a file that was just made. False where somebody took it for one that was left behind.
+bool lock(int fd) {
+  // Where there are no locks, nobody can take it either.
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat status {};
+  return ::fstat(fd, &status) != 0 || status.st_nlink > 0;
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  // A link is followed: the file behind it is replaced, not the link.
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path, ignored)) {
-    const auto target = std::filesystem::weakly_canonical(path, ignored);
-    if (!ignored) path_ = target.string();
+AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
+  if (!fs::path(path_).has_filename()) throw_io("write", path_, ENOENT);
+  struct stat old {};
+  const bool replaces = ::stat(path_.c_str(), &old) == 0;
+  if (replaces && S_ISDIR(old.st_mode)) throw_io("write", path_, EISDIR);
+  if (replaces && !S_ISREG(old.st_mode))
+    throw IoError(fmt::format("cannot write \"{}\": it is there and is no regular file", path_));
+  if (replaces && ((old.st_mode & 0222) == 0 || ::access(path_.c_str(), W_OK) != 0))
+    throw IoError(fmt::format("cannot write \"{}\": it is read-only", path_));
+  remove_left_behind(path_);
+  // Nobody may read in between what the old file kept to itself.
+  create(replaces ? 0600 : 0666);
+  if (!replaces) return;
+  // Only root may give a file away; the mode comes after, as a new owner clears parts of it.
+  if (old.st_uid != ::geteuid() || old.st_gid != ::getegid())
+    static_cast<void>(::fchown(fd_, old.st_uid, old.st_gid) == 0);
+  static_cast<void>(::fchmod(fd_, old.st_mode & 07777) == 0);  // some file systems have no modes
+}
+
+void AtomicFile::create(int mode) {
+  const std::string prefix = (folder_of(path_) / temporary_prefix(path_)).string();
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    temporary_ = fmt::format("{}{}-{}", prefix, ::getpid(), attempt);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd_ < 0 && errno == EEXIST) continue;
+    if (fd_ < 0) break;
+    if (lock(fd_)) return;
+    ::close(fd_);
+    fd_ = -1;
+    errno = EEXIST;
   }
-  for (int attempt = 0; attempt < 1000 && fd_ < 0; ++attempt) {
-    temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0 && errno != EEXIST) break;
-  }
-  if (fd_ < 0) throw_io("create", temporary_, errno);
+  throw_io("create", temporary_, errno);
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
-  ::close(fd_);
   ::unlink(temporary_.c_str());
+  ::close(fd_);
 }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
@@ -55,20 +141,30 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(fd_) != 0) throw_io("sync", path_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io("rename to", path_, errno);
-  ::close(fd_);
-  fd_ = -1;
-  std::filesystem::path parent = std::filesystem::path(path_).parent_path();
-  if (parent.empty()) parent = std::filesystem::current_path();
-  const std::string folder = parent.string();
+  // First, as the old file is still there where this fails. A folder that may not be read cannot be
+  // synced; the file itself is safe then too.
+  const std::string folder = folder_of(path_).string();
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) throw_io("open the folder", folder, errno);
-  // Some file systems cannot sync folders; the file itself is safe then too.
+  if (fd < 0 && errno != EACCES) throw_io("open the folder", folder, errno);
+  try {
+    take_name();
+  } catch (...) {
+    if (fd >= 0) ::close(fd);
+    throw;
+  }
+  if (fd < 0) return;
   const int result = ::fsync(fd);
   const int error = errno;
   ::close(fd);
+  // Some file systems cannot sync folders.
   if (result != 0 && error != EINVAL) throw_io("sync the folder", folder, error);
+}
+
+void AtomicFile::take_name() {
+  if (::fsync(fd_) != 0) throw_io("sync", path_, errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io("rename to", path_, errno);
+  // Errors of the disk have shown in fsync().
+  ::close(std::exchange(fd_, -1));
 }
 
 }  // namespace weft

@@ -10,7 +10,11 @@ namespace weft {
 /// A new file that takes its name only when it is complete: bytes go to a temporary file in the
 /// same folder; commit() syncs it, renames it over `path` and syncs the folder. Without commit()
 /// nothing is left behind and an existing file stays as it was. A mapping of the old file stays
-/// valid. Throws IoError with path and reason.
+/// valid. A link is followed: the file behind it is replaced. Throws IoError with path and reason;
+/// also where `path` is there and is no regular file (a device, a folder), or may not be written.
+///
+/// The new file has the mode of the one it replaces. What savers that were killed have left behind
+/// ("PATH.tmp-PID-N" that no process has locked) is removed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -23,6 +27,9 @@ class AtomicFile {
   void commit();
 
  private:
+  void create(int mode);
+  void take_name();
+
   std::string path_, temporary_;
   int fd_ = -1;
   std::uint64_t written_ = 0;

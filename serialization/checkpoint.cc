@@ -1,10 +1,10 @@
 #include "weft/serialization/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <set>
 
 #include "weft/core/closest.h"
@@ -92,6 +92,27 @@ std::string list(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
+/// Of a file whose format version this program reads.
+v1::Header read_header(const Container& file) {
+  const Record* head = find(file, RecordType::header);
+  if (head == nullptr || head != &file.records()[0]) {
+    file.fail(48, "the first record is not the header");
+  }
+  const auto header = parse_record<v1::Header>(file, *head);
+  if (header.format_version() != kFormatVersion) {
+    file.fail(head->offset,
+              fmt::format("the file has format version {}; this program reads version {}",
+                          header.format_version(), kFormatVersion));
+  }
+  return header;
+}
+
+const Record& variables_record(const Container& file) {
+  const Record* variables = find(file, RecordType::variables);
+  if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
+  return *variables;
+}
+
 }  // namespace
 
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
@@ -146,20 +167,8 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
   const Container file(path);
   if (options.verify) file.check_data();
   Checkpoint result;
-  const Record* head = find(file, RecordType::header);
-  if (head == nullptr || head != &file.records()[0]) {
-    file.fail(48, "the first record is not the header");
-  }
-  const auto header = parse_record<v1::Header>(file, *head);
-  if (header.format_version() != kFormatVersion) {
-    file.fail(head->offset,
-              fmt::format("the file has format version {}; this program reads version {}",
-                          header.format_version(), kFormatVersion));
-  }
-  result.producer_ = header.producer();
-
-  const Record* variables = find(file, RecordType::variables);
-  if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
+  result.producer_ = read_header(file).producer();
+  const Record* variables = &variables_record(file);
   const auto manifest = parse_record<v1::Variables>(file, *variables);
   GraphReader reader(file, options.ops);
   result.graph_ = reader.read(manifest);
@@ -220,12 +229,33 @@ void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops) {
   load_checkpoint(path, {.verify = true, .ops = std::move(ops)});
 }
 
+std::vector<SavedVariable> saved_variables(const std::string& path) {
+  const Container file(path);
+  read_header(file);
+  const Record& record = variables_record(file);
+  std::vector<SavedVariable> result;
+  const auto manifest = parse_record<v1::Variables>(file, record);
+  for (const v1::Variable& v : manifest.variables()) {
+    try {
+      const auto& dims = v.type().shape().dims();
+      result.push_back({v.name(),
+                        GraphReader::kind(v.kind()),
+                        v.trainable(),
+                        fmt::format("{}[{}]", dtype_name(GraphReader::dtype(v.type().dtype())),
+                                    fmt::join(dims.begin(), dims.end(), ", ")),
+                        {v.aliases().begin(), v.aliases().end()}});
+    } catch (const Error& e) {
+      file.fail(record.offset, e.what());
+    }
+  }
+  return result;
+}
+
 bool is_weft_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError(fmt::format("cannot open \"{}\"", path));
-  char start[8] = {};
-  in.read(start, sizeof(start));
-  return in.gcount() == 8 && std::memcmp(start, "\x89weft\r\n\x1a", 8) == 0;
+  constexpr std::string_view kMagic = "\x89weft\r\n\x1a";
+  const auto file = MappedFile::open(path);
+  return file->bytes() >= kMagic.size() &&
+         std::memcmp(file->data(), kMagic.data(), kMagic.size()) == 0;
 }
 
 }  // namespace weft

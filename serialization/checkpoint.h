@@ -50,12 +50,14 @@ void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options = {});
 
 struct LoadOptions {
-  /// map: tensors are views of the mapped file, read when they are first used. copy: everything is
-  /// read now (for network disks, where a mapping can fail later).
+  /// map: tensors are views of the mapped file, read when they are first used; a file that is cut
+  /// or overwritten in place until then ends the process (see MappedFile). copy: everything is read
+  /// now (for network disks, and for files that others overwrite).
   enum class Mode { map, copy };
   Mode mode = Mode::map;
   /// Also checks the checksums of tensor data (those of graphs and programs are always checked).
   bool verify = false;
+  /// What the graph's ops are looked up in: add your own to the built-in ones.
   std::shared_ptr<const OpSet> ops = builtin_ops();
 };
 
@@ -98,6 +100,18 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options =
 /// Checks the structure and every checksum of a file, and that it loads. Throws FormatError with
 /// the byte offset of the first damage.
 void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops = builtin_ops());
+
+/// A variable as a file declares it.
+struct SavedVariable {
+  std::string name;
+  VariableKind kind = VariableKind::parameter;
+  bool trainable = true;
+  std::string type;  // "f32[64, seq]"
+  std::vector<std::string> aliases;
+};
+/// The variables of a file whose graph need not be one that this program can read (as with ops that
+/// it does not know). Throws as load_checkpoint for the rest of the file.
+std::vector<SavedVariable> saved_variables(const std::string& path);
 
 /// True if the file starts like a .weft file; IoError if it cannot be opened.
 bool is_weft_file(const std::string& path);

@@ -263,6 +263,15 @@ Tensor Container::tensor(DType dtype, const Sizes& sizes, std::uint64_t number,
     fail(offset, fmt::format("{} is {}{}, which takes {} bytes, but its data has {}", what,
                              dtype_name(dtype), to_string(sizes), bytes, r.length));
   }
+  if (dtype == DType::boolean) {
+    const std::byte* p = payload(r);
+    const std::byte* wrong =
+        std::find_if(p, p + bytes, [](std::byte b) { return b > std::byte{1}; });
+    if (wrong != p + bytes) {
+      fail(r.offset + static_cast<std::uint64_t>(wrong - p),
+           fmt::format("{} is bool, but this byte is neither 0 nor 1", what));
+    }
+  }
   return Tensor::view(dtype, sizes, buffer_, static_cast<std::size_t>(r.offset));
 }
 

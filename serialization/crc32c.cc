@@ -1,5 +1,9 @@
 #include "weft/serialization/crc32c.h"
 
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#endif
+
 #include <array>
 #include <cstring>
 
@@ -7,7 +11,7 @@ namespace weft {
 namespace {
 
 // Eight tables, so that eight bytes are taken at once ("slicing by 8"): about 2 GB/s without
-// special instructions, which is faster than disks.
+// special instructions.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -25,9 +29,34 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
+#if defined(__x86_64__)
+// The same with SSE4.2's instruction: four times as fast, which is the speed of reading memory.
+__attribute__((target("sse4.2"))) std::uint32_t with_instruction(const unsigned char* p,
+                                                                 std::size_t bytes,
+                                                                 std::uint32_t state) {
+  std::uint64_t c = state;
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    c = _mm_crc32_u64(c, word);
+  }
+  auto rest = static_cast<std::uint32_t>(c);
+  for (; bytes > 0; --bytes, ++p) rest = _mm_crc32_u8(rest, *p);
+  return rest;
+}
+#endif
+
 }  // namespace
 
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2"))
+    return ~with_instruction(static_cast<const unsigned char*>(data), bytes, ~seed);
+#endif
+  return crc32c_portable(data, bytes, seed);
+}
+
+std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t seed) {
   const auto* p = static_cast<const unsigned char*>(data);
   std::uint32_t c = ~seed;
   for (; bytes >= 8; bytes -= 8, p += 8) {

@@ -1,6 +1,7 @@
 // Graphs, variables and programs as messages. Internal: protobuf stays out of public headers.
 #pragma once
 
+#include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
 
 #include <map>
@@ -28,16 +29,9 @@ Message parse_record(const Container& file, const Record& record) {
   return message;
 }
 
-/// The bytes of a message. ArgumentError if they would not read back, as a name that is not UTF-8.
-template <class Message>
-std::string message_bytes(const Message& message) {
-  const google::protobuf::LogSilencer quiet;
-  std::string bytes = message.SerializeAsString();
-  if (Message back; !back.ParseFromString(bytes)) {
-    throw ArgumentError("save: a name or text attribute is not valid UTF-8");
-  }
-  return bytes;
-}
+/// The bytes of a message. ArgumentError that shows the string where one is not UTF-8: such a
+/// message would not read back.
+std::string message_bytes(const google::protobuf::Message& message);
 
 /// Data records to come: number = position + 1. Strings are attachments.
 class DataList {
@@ -94,6 +88,7 @@ class GraphReader {
 
   static ValueType type(Graph& graph, const v1::Type& type);
   static DType dtype(std::uint32_t number);
+  static VariableKind kind(std::uint32_t number);
 
  private:
   std::unique_ptr<Graph> build(const v1::Graph& message, std::vector<const Record*> nodes,

@@ -43,6 +43,10 @@ Initializer read_initializer(const v1::Initializer& message) {
 
 DType GraphReader::dtype(std::uint32_t number) { return read_enum<DType>(number, 9, "dtype"); }
 
+VariableKind GraphReader::kind(std::uint32_t number) {
+  return read_enum<VariableKind>(number, 5, "variable kind");
+}
+
 ValueType GraphReader::type(Graph& graph, const v1::Type& type) {
   return {dtype(type.dtype()), read_shape(graph, type.shape())};
 }
@@ -117,7 +121,7 @@ std::unique_ptr<Graph> GraphReader::build(const v1::Graph& message,
   }
   if (manifest != nullptr) {
     for (const v1::Variable& v : manifest->variables()) {
-      const auto kind = read_enum<VariableKind>(v.kind(), 5, "variable kind");
+      const VariableKind kind = GraphReader::kind(v.kind());
       const Variable variable = graph->variable(v.name(), type(*graph, v.type()),
                                                 {.kind = kind,
                                                  .trainable = v.trainable(),
@@ -173,7 +177,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
     throw FormatError(fmt::format(
         "this program does not know op '{}' version {}{}", said.name(), said.version(),
         ops_->find(said.name()) == nullptr
-            ? ""
+            ? "; give the set that has it to LoadOptions::ops"
             : fmt::format(" (its newest is version {})", ops_->find(said.name())->version)));
   }
   if (op->has(Trait::leaf) && op->name != "constant") {
@@ -233,7 +237,12 @@ Tensor GraphReader::constant(const v1::Constant& message) {
                                   to_string(sizes), bytes, message.content().size()));
   }
   Tensor t = Tensor::empty(d, sizes);
-  if (bytes > 0) std::memcpy(t.mutable_raw(), message.content().data(), bytes);
+  const std::string& content = message.content();
+  if (d == DType::boolean &&
+      std::any_of(content.begin(), content.end(), [](char c) { return c != 0 && c != 1; })) {
+    throw FormatError("a bool of a constant is neither 0 nor 1");
+  }
+  if (bytes > 0) std::memcpy(t.mutable_raw(), content.data(), bytes);
   return t;
 }
 

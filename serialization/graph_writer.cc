@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/serialization/excerpt.h"
 #include "weft/serialization/graph_proto.h"
 
 namespace weft {
@@ -147,7 +148,8 @@ void GraphWriter::node(const Node& n, const Numbers& numbers,
   // The user's line: the frames of our own functions are not stored.
   const SourceLocation place = n.graph().origin(n);
   if (place.known()) {
-    out.set_file(number_of(strings, std::string(place.file)));
+    // A path is any bytes, a message is UTF-8.
+    out.set_file(number_of(strings, as_utf8(place.file)));
     out.set_line(static_cast<std::uint32_t>(place.line));
   }
   out.set_scope(number_of(strings, std::string(n.graph().scope_of(n))));

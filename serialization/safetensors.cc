@@ -11,6 +11,7 @@
 #include "weft/core/error.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checked_size.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft {
 namespace {
@@ -43,7 +44,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (array_ != nullptr || depth_ == 2) return wrong("an object");
     ++depth_;
     if (depth_ == 2) {
-      if (!names_.insert(key_).second) return stop(fmt::format("the name '{}' occurs twice", key_));
+      if (!names_.insert(key_).second)
+        return stop(fmt::format("the name '{}' occurs twice", excerpt(key_)));
       in_metadata_ = key_ == "__metadata__";
       if (!in_metadata_) entries.push_back({.name = key_});
     }
@@ -53,7 +55,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 2 && !in_metadata_) {
       const Entry& e = entries.back();
       if (!e.has_dtype || !e.has_shape || !e.has_offsets) {
-        return stop(fmt::format("tensor '{}' lacks {}", e.name,
+        return stop(fmt::format("tensor '{}' lacks {}", excerpt(e.name),
                                 !e.has_dtype   ? "dtype"
                                 : !e.has_shape ? "shape"
                                                : "data_offsets"));
@@ -70,13 +72,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ != 2 || array_ != nullptr) return wrong("a string");
     if (in_metadata_) {
       if (!metadata.emplace(key_, text).second) {
-        return stop(fmt::format("the metadata '{}' occurs twice", key_));
+        return stop(fmt::format("the metadata '{}' occurs twice", excerpt(key_)));
       }
       return true;
     }
     Entry& e = entries.back();
     if (key_ != "dtype") return wrong("a string");
-    if (e.has_dtype) return stop(fmt::format("tensor '{}' has two dtypes", e.name));
+    if (e.has_dtype) return stop(fmt::format("tensor '{}' has two dtypes", excerpt(e.name)));
     e.dtype = text;
     e.has_dtype = true;
     return true;
@@ -86,7 +88,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     Entry& e = entries.back();
     if (key_ != "shape" && key_ != "data_offsets") return wrong("an array");
     bool& has = key_ == "shape" ? e.has_shape : e.has_offsets;
-    if (has) return stop(fmt::format("tensor '{}' has two fields '{}'", e.name, key_));
+    if (has) return stop(fmt::format("tensor '{}' has two fields '{}'", excerpt(e.name), key_));
     has = true;
     array_ = key_ == "shape" ? &e.shape : &e.offsets;
     return true;
@@ -118,7 +120,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool wrong(std::string_view what) {
-    return stop(fmt::format("{} where it does not belong, after '{}'", what, key_));
+    return stop(fmt::format("{} where it does not belong, after '{}'", what, excerpt(key_)));
   }
 
   int depth_ = 0;
@@ -169,7 +171,8 @@ Safetensors read_safetensors(const std::string& path) {
       fail(kLengthBytes,
            fmt::format("tensor '{}': its data_offsets [{}] are not a range within the {} "
                        "bytes of data",
-                       e.name, fmt::join(e.offsets, ", "), data_bytes));
+                       excerpt(e.name), excerpt(fmt::format("{}", fmt::join(e.offsets, ", "))),
+                       data_bytes));
     }
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -185,7 +188,7 @@ Safetensors read_safetensors(const std::string& path) {
     if (begin != end) {
       fail(start + std::min(begin, end),
            fmt::format("tensor '{}' starts at {} of the data, but the one before ends at {}: {}",
-                       e.name, begin, end, begin > end ? "a hole" : "an overlap"));
+                       excerpt(e.name), begin, end, begin > end ? "a hole" : "an overlap"));
     }
     end = e.offsets[1];
     const auto known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
@@ -194,12 +197,12 @@ Safetensors read_safetensors(const std::string& path) {
       throw DTypeError(
           fmt::format("\"{}\": tensor '{}' has dtype {}, which Weft does not have (it has "
                       "F64, F32, F16, BF16, I64, I32, I8, U8, BOOL)",
-                      path, e.name, e.dtype));
+                      path, excerpt(e.name), excerpt(e.dtype)));
     }
     Sizes sizes;
     for (const std::uint64_t n : e.shape) {
       if (n > (std::uint64_t{1} << 62)) {
-        fail(kLengthBytes, fmt::format("tensor '{}' has the size {}", e.name, n));
+        fail(kLengthBytes, fmt::format("tensor '{}' has the size {}", excerpt(e.name), n));
       }
       sizes.push_back(static_cast<std::int64_t>(n));
     }
@@ -208,7 +211,7 @@ Safetensors read_safetensors(const std::string& path) {
       const std::uint64_t wanted = checked_tensor_bytes(known->second, sizes).value();
       if (wanted != bytes) {
         throw FormatError(fmt::format("{}{} takes {} bytes, but its data has {}", e.dtype,
-                                      to_string(sizes), wanted, bytes));
+                                      excerpt(to_string(sizes)), wanted, bytes));
       }
       if ((start + begin) % dtype_size(known->second) == 0) {
         tensor = Tensor::view(known->second, sizes, buffer, start + begin);
@@ -217,12 +220,13 @@ Safetensors read_safetensors(const std::string& path) {
         if (bytes > 0) std::memcpy(tensor.mutable_raw(), file->data() + start + begin, bytes);
       }
     } catch (const Error& error) {
-      fail(kLengthBytes, fmt::format("tensor '{}': {}", e.name, error.what()));
+      fail(kLengthBytes, fmt::format("tensor '{}': {}", excerpt(e.name), error.what()));
     }
     if (known->second == DType::boolean) {
       for (std::uint64_t i = 0; i < bytes; ++i) {
         if (file->data()[start + begin + i] > std::byte{1}) {
-          fail(start + begin + i, fmt::format("tensor '{}': a BOOL is neither 0 nor 1", e.name));
+          fail(start + begin + i,
+               fmt::format("tensor '{}': a BOOL is neither 0 nor 1", excerpt(e.name)));
         }
       }
     }
