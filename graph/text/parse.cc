@@ -255,6 +255,8 @@ class Parser {
     }
   }
 
+  static constexpr std::string_view kWhereOpsAre = " (ops of your own: ParseOptions::ops)";
+
   const OpRecord& record() {
     const std::size_t at = scan_.position();
     const std::string_view name = scan_.word("the name of an op");
@@ -262,9 +264,18 @@ class Parser {
     if (scan_.take("!")) {
       const std::int64_t version = whole(1, std::numeric_limits<int>::max());
       op = options_.ops->find(name, static_cast<int>(version));
-      if (op == nullptr) scan_.fail_at(at, fmt::format("unknown op {} version {}", name, version));
+      if (op == nullptr) {
+        scan_.fail_at(at, fmt::format("unknown op {} version {}{}", name, version, kWhereOpsAre));
+      }
     } else {
-      op = guard(at, [&] { return &options_.ops->at(name); });
+      op = options_.ops->find(name);
+      if (op == nullptr) {
+        try {
+          options_.ops->at(name);  // knows the closest name
+        } catch (const Error& e) {
+          scan_.fail_at(at, fmt::format("{}{}", e.what(), kWhereOpsAre));
+        }
+      }
     }
     if (op->has(Trait::leaf) && op->name != "constant") {
       scan_.fail_at(at, fmt::format("{0} is no op to apply; write \"{0} ...\" instead", op->name));

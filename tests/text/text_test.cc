@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
                         says("1:11: version 2 of the text"));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 1", {.file = "a.txt"}).program.output("x", Value()),
                         GraphError, says("undefined"));
-  bad("%0 = summ(%x)", "<text>:4:6: unknown op 'summ'; did you mean 'sum'?");
+  bad("%0 = summ(%x)", "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (ops of your own: ParseOptions::ops)");
   bad("%0 = sum(%y)", "4:10: %y is not defined");
   bad("%0 = sum(@w)", "4:10: @w is not defined");
   bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("%0 = sum(%x) {axes = [zero]}", "4:23: expected a whole number");
   bad("%0, %1 = sum(%x) {axes = [0], keepdims = false} : f32[4]",
       "4:10: sum gives 1 values, but 2 are named");
-  bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9");
+  bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9 (ops of your own: ParseOptions::ops)");
   bad("%0 = variable()", "4:6: variable is no op to apply");
   bad("%0 = call(%x) {body = \"f\"} : f32[4]", "4:6: function @f is not defined");
   bad("%0 = constant() {value = f32[3] {1, 2}} : f32[3]",
