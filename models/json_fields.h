@@ -5,14 +5,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/layers/activation.h"
+#include "weft/serialization/excerpt.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft::json_fields {
 
@@ -20,9 +25,7 @@ using nlohmann::json;
 
 /// The object in `text`; throws FormatError.
 inline json parse_object(std::string_view text, std::string_view what) {
-  json parsed = json::parse(text, nullptr, false);
-  if (!parsed.is_object()) throw FormatError(fmt::format("{} is not a JSON object", what));
-  return parsed;
+  return parse_json_object(text, what);
 }
 
 /// The choice of Enum, whose values count from 0, that is called `name`; throws ArgumentError that
@@ -35,7 +38,7 @@ Enum parse_choice(const Names& names, std::string_view name, std::string_view wh
     ++i;
   }
   throw ArgumentError(
-      fmt::format("unknown {} '{}': legal are {}", what, name, fmt::join(names, ", ")));
+      fmt::format("unknown {} '{}': legal are {}", what, excerpt(name), fmt::join(names, ", ")));
 }
 
 /// Names of a choice that a field makes: a family adds its own enums by overloading both beside
@@ -49,7 +52,8 @@ inline void parse_field(std::string_view name, Activation& activation) {
 template <class T>
 void read(const json& value, std::string_view key, T& field) {
   const auto require = [&](bool fits, std::string_view wanted) {
-    if (!fits) throw FormatError(fmt::format("'{}' must be {}, not {}", key, wanted, value.dump()));
+    if (!fits)
+      throw FormatError(fmt::format("'{}' must be {}, not {}", key, wanted, json_excerpt(value)));
   };
   if constexpr (std::is_same_v<T, bool>) {
     require(value.is_boolean(), "true or false");
@@ -57,6 +61,11 @@ void read(const json& value, std::string_view key, T& field) {
   } else if constexpr (std::is_integral_v<T>) {
     require(std::is_unsigned_v<T> ? value.is_number_unsigned() : value.is_number_integer(),
             std::is_unsigned_v<T> ? "an integer that is not negative" : "an integer");
+    // get() would wrap around.
+    const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
+                                                 : std::in_range<T>(value.get<std::int64_t>());
+    require(fits, fmt::format("an integer in [{}, {}]", std::numeric_limits<T>::min(),
+                              std::numeric_limits<T>::max()));
     field = value.get<T>();
   } else if constexpr (std::is_floating_point_v<T>) {
     require(value.is_number(), "a number");
@@ -106,7 +115,7 @@ void read_object(const json& parsed, Object& object, Fields&& visit_fields, std:
   });
   for (const auto& [key, value] : parsed.items()) {
     if (!known.contains(key))
-      throw FormatError(fmt::format("{} has an unknown field '{}'", what, key));
+      throw FormatError(fmt::format("{} has an unknown field '{}'", what, excerpt(key)));
   }
 }
 

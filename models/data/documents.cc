@@ -11,7 +11,7 @@ std::vector<TextDocument> read_documents(std::span<const std::string> paths) {
   constexpr std::string_view kBlanks = " \t\r";
   std::vector<TextDocument> documents;
   for (const std::string& path : paths) {
-    const std::string text = read_text_file(path);
+    const std::string text = read_utf8_file(path);
     bool begins = true;
     for (std::string_view left = text; !left.empty();) {
       const std::size_t end = std::min(left.find('\n'), left.size());

@@ -18,11 +18,8 @@ struct EndInflate {
   void operator()(z_stream* stream) const { inflateEnd(stream); }
 };
 
-}  // namespace
-
-bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
-std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t most_bytes) {
+/// Unpacks until the end, or until there are more than `enough` bytes.
+std::string inflate_until(std::string_view bytes, std::string_view name, std::uint64_t enough) {
   z_stream stream = {};
   if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw StateError("zlib cannot start");
   const std::unique_ptr<z_stream, EndInflate> guard(&stream);
@@ -45,8 +42,9 @@ std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t 
     stream.next_out = reinterpret_cast<Bytef*>(block.data());
     stream.avail_out = static_cast<uInt>(block.size());
     state = inflate(&stream, Z_NO_FLUSH);
+    if (state == Z_MEM_ERROR) throw StateError(fmt::format("{}: out of memory", name));
     out.append(block.data(), block.size() - stream.avail_out);
-    if (out.size() > most_bytes) fail(fmt::format("more than {} bytes when unpacked,", most_bytes));
+    if (out.size() > enough) return out;
     if (state == Z_STREAM_END) {
       if (stream.avail_in == 0 && given == bytes.size()) return out;
       if (inflateReset(&stream) != Z_OK) throw StateError("zlib cannot go on");  // another member
@@ -57,6 +55,25 @@ std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t 
     if (state != Z_OK && state != Z_BUF_ERROR)
       fail(stream.msg != nullptr ? stream.msg : "damaged data");
   }
+}
+
+}  // namespace
+
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t most_bytes) {
+  std::string out = inflate_until(bytes, name, most_bytes);
+  if (out.size() > most_bytes) {
+    throw FormatError(
+        fmt::format("{}: the gzip file has more than {} bytes when unpacked", name, most_bytes));
+  }
+  return out;
+}
+
+std::string gunzip_start(std::string_view bytes, std::string_view name, std::size_t bytes_wanted) {
+  std::string out = inflate_until(bytes, name, bytes_wanted);
+  out.resize(std::min(out.size(), bytes_wanted));
+  return out;
 }
 
 }  // namespace weft

@@ -16,4 +16,8 @@ bool is_gzip(std::string_view bytes);
 std::string gunzip(std::string_view bytes, std::string_view name,
                    std::uint64_t most_bytes = std::uint64_t{1} << 32);
 
+/// The first `bytes_wanted` bytes of the contents; all of them where there are no more. Throws as
+/// gunzip() for the part that was read.
+std::string gunzip_start(std::string_view bytes, std::string_view name, std::size_t bytes_wanted);
+
 }  // namespace weft

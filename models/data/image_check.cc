@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 
 #include "weft/core/error.h"
 #include "weft/models/data/image_codec.h"
@@ -10,6 +11,7 @@
 namespace weft {
 namespace {
 
+constexpr int kMostScans = 100;
 constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
 
 /// Bytes of a file under a name, with reads that know where it ends.
@@ -49,9 +51,53 @@ class Bytes {
   std::string_view bytes_, name_;
 };
 
+/// Counts what the image data of a PNG unpack to: decoders take memory for all of it, and a few
+/// bytes can unpack to gigabytes.
+class UnpackedCount {
+ public:
+  UnpackedCount() {
+    if (inflateInit(&stream_) != Z_OK) throw StateError("zlib cannot start");
+  }
+  ~UnpackedCount() { inflateEnd(&stream_); }
+  UnpackedCount(const UnpackedCount&) = delete;
+  UnpackedCount& operator=(const UnpackedCount&) = delete;
+
+  /// True until there are more than `most` bytes. Damaged data are the decoder's to find.
+  bool add(std::string_view packed, std::uint64_t most) {
+    std::array<Bytef, 1 << 14> block;
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+    stream_.avail_in = static_cast<uInt>(packed.size());
+    while (!over_ && stream_.avail_in > 0) {
+      stream_.next_out = block.data();
+      stream_.avail_out = static_cast<uInt>(block.size());
+      over_ = inflate(&stream_, Z_NO_FLUSH) != Z_OK;
+      bytes_ += block.size() - stream_.avail_out;
+      if (bytes_ > most) return false;
+    }
+    return true;
+  }
+
+ private:
+  z_stream stream_ = {};
+  bool over_ = false;  // the end, or damage
+  std::uint64_t bytes_ = 0;
+};
+
+/// Twice what the pixels take: rows begin with a byte of their own, and so do those of interlaced
+/// images, of which there are up to seven times as many.
+std::uint64_t most_png_bytes(const Bytes& file, std::size_t header) {
+  const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
+  if (width > (1U << 24) || height > (1U << 24))
+    file.fail("an image that is too large", header + 8);
+  const std::uint64_t bits = std::uint64_t{4} * file[header + 16];
+  return 2 * height * (width * bits / 8 + 8) + 1024;
+}
+
 /// Chunks are length, type, data, CRC-32 of type and data.
 void check_png(const Bytes& file) {
   std::size_t at = kPngSignature.size();
+  const std::uint64_t most = most_png_bytes(file, at);
+  UnpackedCount count;
   while (true) {
     const std::uint64_t length = file.big(at, 4);
     file.need(at, 12 + length);
@@ -65,6 +111,8 @@ void check_png(const Bytes& file) {
                                 : "?"),
                 at);
     if (covered.starts_with("IEND")) return;
+    if (covered.starts_with("IDAT") && !count.add(covered.substr(4), most))
+      file.fail("the image data are more than its pixels take; they begin", at);
     at += 12 + length;
   }
 }
@@ -83,6 +131,7 @@ void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
 /// ends with FF D9.
 void check_jpeg(const Bytes& file) {
   std::size_t at = 2;
+  int scans = 0;
   while (true) {
     if (file[at] != 0xFF) file.fail("no marker", at);
     while (file[at] == 0xFF) ++at;  // fill bytes
@@ -96,6 +145,8 @@ void check_jpeg(const Bytes& file) {
     if (marker == 0xC4) check_huffman_tables(file, at + 2, at + length);
     at += length;
     if (marker != 0xDA) continue;
+    // Each may cost as much time as the whole image; progressive files have about ten.
+    if (++scans > kMostScans) file.fail(fmt::format("more than {} scans", kMostScans), at);
     // FF 00 is a coded byte FF, D0 to D7 are restarts inside the scan.
     while (file[at] != 0xFF || file[at + 1] == 0 || (file[at + 1] >= 0xD0 && file[at + 1] <= 0xD7))
       at += file[at] == 0xFF ? 2 : 1;

@@ -35,7 +35,16 @@ DType element_type(unsigned code, std::string_view name) {
 
 }  // namespace
 
-Tensor parse_idx(std::string_view bytes, std::string_view name) {
+namespace {
+
+struct Header {
+  DType dtype;
+  Sizes sizes;
+  std::uint64_t begin;   // of the elements
+  std::uint64_t wanted;  // bytes of them
+};
+
+Header parse_header(std::string_view bytes, std::string_view name) {
   const auto need = [&](std::size_t end, std::string_view what) {
     if (bytes.size() < end) {
       throw FormatError(fmt::format("{}: ends at byte {}, inside {}", name, bytes.size(), what));
@@ -57,6 +66,23 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
     sizes.push_back(size);
   }
   const std::uint64_t wanted = checked_tensor_bytes(dtype, sizes).value();
+  return {dtype, sizes, begin, wanted};
+}
+
+// Enough for a header with the most axes.
+constexpr std::size_t kLongestHeader = kFirstSize + 255 * kBytesPerSize;
+
+/// The contents of a packed file, no more than its header says: a few bytes may unpack to any
+/// number.
+std::string unpack(std::string_view bytes, std::string_view name) {
+  const Header header = parse_header(gunzip_start(bytes, name, kLongestHeader), name);
+  return gunzip(bytes, name, (CheckedSize(header.begin) + header.wanted).value());
+}
+
+}  // namespace
+
+Tensor parse_idx(std::string_view bytes, std::string_view name) {
+  const auto [dtype, sizes, begin, wanted] = parse_header(bytes, name);
   if (const std::size_t there = bytes.size() - begin; there != wanted) {
     throw FormatError(
         fmt::format("{}: the sizes at byte {} ask for {} bytes of elements, after "
@@ -75,7 +101,7 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
 
 Tensor read_idx(const std::string& path) {
   const std::string bytes = read_text_file(path);
-  return parse_idx(is_gzip(bytes) ? gunzip(bytes, path) : bytes, path);
+  return is_gzip(bytes) ? parse_idx(unpack(bytes, path), path) : parse_idx(bytes, path);
 }
 
 }  // namespace weft

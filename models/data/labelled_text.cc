@@ -61,7 +61,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
   };
   std::vector<Line> lines;
   for (const std::string& path : paths) {
-    for_lines(read_text_file(path), [&](std::int64_t number, std::string_view line) {
+    for_lines(read_utf8_file(path), [&](std::int64_t number, std::string_view line) {
       if (trim(line).empty()) return;
       const std::string place = fmt::format("{}:{}", path, number);
       const std::size_t tab = line.find('\t');
@@ -108,7 +108,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
 
 std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
-  for_lines(read_text_file(path), [&](std::int64_t, std::string_view line) {
+  for_lines(read_utf8_file(path), [&](std::int64_t, std::string_view line) {
     if (!trim(line).empty()) lines.emplace_back(trim(line));
   });
   return lines;
@@ -125,8 +125,10 @@ Split stratified_split(std::span<const std::int32_t> labels, double test_fractio
   for (auto& [label, members] : classes) {
     Draws(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label))
         .shuffle(members);
+    // One example at least is for learning: a class that only the test knows cannot be found.
     const auto count = static_cast<std::ptrdiff_t>(
-        std::llround(test_fraction * static_cast<double>(members.size())));
+        std::min(std::round(test_fraction * static_cast<double>(members.size())),
+                 static_cast<double>(members.size()) - 1));
     split.test.insert(split.test.end(), members.begin(), members.begin() + count);
     split.train.insert(split.train.end(), members.begin() + count, members.end());
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/core/error.h"
 
 namespace weft {
@@ -24,10 +26,11 @@ std::vector<std::int32_t> PackedTexts::row(std::int64_t first) const {
   const auto size = static_cast<std::size_t>(context_);
   for (std::int64_t i = first; row.size() < size; ++i) {
     const auto& text = texts_[static_cast<std::size_t>(i % texts())];
-    row.insert(row.end(), text.begin(), text.end());
-    row.push_back(sep_);
+    // A text may be far longer than a row.
+    const auto room = static_cast<std::ptrdiff_t>(std::min(text.size(), size - row.size()));
+    row.insert(row.end(), text.begin(), text.begin() + room);
+    if (row.size() < size) row.push_back(sep_);
   }
-  row.resize(size);
   return row;
 }
 

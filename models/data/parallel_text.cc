@@ -11,7 +11,6 @@
 #include "weft/core/random.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/text.h"
-#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
@@ -36,7 +35,7 @@ std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std:
 }  // namespace
 
 std::vector<TextPair> read_text_pairs(const std::string& path) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_utf8_file(path);
   std::vector<TextPair> pairs;
   const std::string_view rest = text;
   std::size_t start = 0;
@@ -56,13 +55,6 @@ std::vector<TextPair> read_text_pairs(const std::string& path) {
                   std::string(trimmed(target.substr(0, target.find('\t'))))};
     if (pair.source.empty()) refuse("the source is empty");
     if (pair.target.empty()) refuse("the target is empty");
-    for (const std::string* side : {&pair.source, &pair.target}) {
-      try {
-        for (std::size_t at = 0; at < side->size();) next_code_point(*side, at);
-      } catch (const FormatError& e) {
-        refuse(e.what());
-      }
-    }
     pairs.push_back(std::move(pair));
   }
   if (pairs.empty()) throw ArgumentError(fmt::format("{} has no pair of texts", path));

@@ -3,26 +3,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/models/tokenizers/utf8.h"
+#include "weft/serialization/read_file.h"
 
 namespace weft {
 
-std::string read_text_file(const std::string& path) {
-  if (std::filesystem::is_directory(path))
-    throw IoError(fmt::format("cannot read {}: Is a directory", path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  return std::move(text).str();
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// UTF-16 and UTF-32, which editors of some systems write, begin with U+FEFF in one of two orders.
+bool is_wide_text(std::string_view text) {
+  return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
+         text.starts_with(std::string_view("\0\0\xFE\xFF", 4));
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) { return read_whole_file(path); }
+
+std::string read_utf8_file(const std::string& path) {
+  std::string text = read_whole_file(path);
+  if (is_wide_text(text))
+    throw FormatError(fmt::format("{}: the text is UTF-16 or UTF-32; convert it to UTF-8", path));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  std::size_t at = 0;
+  try {
+    while (at < text.size()) {
+      // Most of a text is ASCII.
+      if (static_cast<unsigned char>(text[at]) < 0x80) {
+        ++at;
+      } else {
+        next_code_point(text, at);
+      }
+    }
+  } catch (const FormatError& e) {
+    const auto line =
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+    throw FormatError(fmt::format("{}, line {}: {}", path, line, e.what()));
+  }
+  return text;
 }
 
 TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction)

@@ -16,8 +16,13 @@ struct TokenBatch {
   std::int64_t tokens() const { return inputs.numel(); }
 };
 
-/// Reads a whole file. Throws IoError with path and reason.
+/// Reads a whole file, whatever its bytes (see read_whole_file). Throws IoError with path and
+/// reason.
 std::string read_text_file(const std::string& path);
+
+/// Reads a text: UTF-8, without the byte-order mark that it may begin with. Throws IoError, and
+/// FormatError with path, line and byte where it is not UTF-8 (RFC 3629).
+std::string read_utf8_file(const std::string& path);
 
 /// Token ids split into a training part in front and a validation part behind it.
 class TextData {

@@ -143,7 +143,7 @@ EncoderConfig EncoderConfig::from_json(std::string_view text) {
   const json parsed = json_fields::parse_object(text, "the model config");
   if (const json family = parsed.value("family", json()); family != "encoder")
     throw FormatError(
-        fmt::format("the model config is of family {}, not \"encoder\"", family.dump()));
+        fmt::format("the model config is of family {}, not \"encoder\"", json_excerpt(family)));
   EncoderConfig config;
   json_fields::read_object(parsed, config, kFields, "the model config", "family");
   config.check();

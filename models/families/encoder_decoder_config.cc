@@ -172,8 +172,8 @@ std::string EncoderDecoderConfig::to_json() const {
 EncoderDecoderConfig EncoderDecoderConfig::from_json(std::string_view text) {
   const json parsed = json_fields::parse_object(text, "the model config");
   if (const json family = parsed.value("family", json()); family != "encoder_decoder")
-    throw FormatError(
-        fmt::format("the model config is of family {}, not \"encoder_decoder\"", family.dump()));
+    throw FormatError(fmt::format("the model config is of family {}, not \"encoder_decoder\"",
+                                  json_excerpt(family)));
   EncoderDecoderConfig config;
   json_fields::read_object(parsed, config, kFields, "the model config", "family");
   config.check();

@@ -187,7 +187,8 @@ std::string GptConfig::to_json() const {
 GptConfig GptConfig::from_json(std::string_view text) {
   const json parsed = json_fields::parse_object(text, "the model config");
   if (const json family = parsed.value("family", json()); family != "gpt")
-    throw FormatError(fmt::format("the model config is of family {}, not \"gpt\"", family.dump()));
+    throw FormatError(
+        fmt::format("the model config is of family {}, not \"gpt\"", json_excerpt(family)));
   GptConfig config;
   json_fields::read_object(parsed, config, kFields, "the model config", "family");
   config.check();

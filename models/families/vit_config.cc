@@ -95,7 +95,8 @@ std::string VitConfig::to_json() const {
 VitConfig VitConfig::from_json(std::string_view text) {
   const json parsed = json_fields::parse_object(text, "the model config");
   if (const json family = parsed.value("family", json()); family != "vit")
-    throw FormatError(fmt::format("the model config is of family {}, not \"vit\"", family.dump()));
+    throw FormatError(
+        fmt::format("the model config is of family {}, not \"vit\"", json_excerpt(family)));
   VitConfig config;
   json_fields::read_object(parsed, config, kFields, "the model config", "family");
   config.check();

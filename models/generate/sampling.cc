@@ -54,7 +54,11 @@ void keep_min_p(double p, std::vector<double>& scores) {
 }  // namespace
 
 void filter_scores(const SamplingOptions& options, std::vector<double>& scores) {
-  for (double& score : scores) score /= options.temperature;
+  // The best score over a tiny temperature overflows; its distance to itself does not, and only
+  // distances count.
+  const double best = scores.empty() ? 0 : *std::max_element(scores.begin(), scores.end());
+  const double shift = std::isfinite(best) && std::isinf(best / options.temperature) ? best : 0;
+  for (double& score : scores) score = (score - shift) / options.temperature;
   keep_top_k(options.top_k, scores);
   keep_top_p(options.top_p, scores);
   keep_min_p(options.min_p, scores);

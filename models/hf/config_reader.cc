@@ -107,7 +107,7 @@ ConfigReader& ConfigReader::size(const char* key, std::int64_t& height, std::int
   if (found->is_array()) {
     if (found->size() != 2) {
       throw FormatError(
-          fmt::format("'{}' must be a size or [height, width], not {}", key, found->dump()));
+          fmt::format("'{}' must be a size or [height, width], not {}", key, json_excerpt(*found)));
     }
     json_fields::read(found->at(0), key, height);
     json_fields::read(found->at(1), key, width);
@@ -126,13 +126,14 @@ std::vector<std::string> ConfigReader::list(const char* key) {
     for (const json& entry : *found) {
       if (!entry.is_string())
         throw FormatError(
-            fmt::format("'{}' must be a list of strings, not {}", key, found->dump()));
+            fmt::format("'{}' must be a list of strings, not {}", key, json_excerpt(*found)));
       result.push_back(entry.get<std::string>());
     }
     return result;
   }
   if (!found->is_string())
-    throw FormatError(fmt::format("'{}' must be a list of strings, not {}", key, found->dump()));
+    throw FormatError(
+        fmt::format("'{}' must be a list of strings, not {}", key, json_excerpt(*found)));
   std::string entry;
   for (const char c : found->get<std::string>() + "|") {
     if (c == '|') {
@@ -148,7 +149,7 @@ std::vector<std::string> ConfigReader::list(const char* key) {
 ConfigReader& ConfigReader::fixed(const char* key, const json& allowed, std::string_view why) {
   const json* found = find(key);
   if (found != nullptr && *found != allowed) {
-    throw ArgumentError(fmt::format("{}: {} is {}: {}", file_, key, found->dump(), why));
+    throw ArgumentError(fmt::format("{}: {} is {}: {}", file_, key, json_excerpt(*found), why));
   }
   return *this;
 }
@@ -174,7 +175,7 @@ void ConfigReader::finish() const {
     if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
     throw ArgumentError(fmt::format(
         "config.json: {} = {} is not known for model_type \"{}\", and might change its numbers",
-        key, value.dump(), model_type()));
+        key, json_excerpt(value), model_type()));
   }
 }
 
@@ -182,7 +183,7 @@ void ConfigReader::finish(std::string_view what) const {
   for (const auto& [key, value] : object_.items()) {
     if (!known_.contains(key)) {
       throw ArgumentError(fmt::format("{}: {} = {} is not known, and might change {}", file_, key,
-                                      value.dump(), what));
+                                      json_excerpt(value), what));
     }
   }
 }

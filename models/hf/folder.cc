@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/serialization/atomic_file.h"
+#include "weft/serialization/read_file.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::hf {
@@ -18,16 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError(fmt::format("cannot read {}", path.string()));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+// No config or index comes near it.
+constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
 
 TensorMap read_shards(const fs::path& folder, const fs::path& index) {
-  const json parsed = json_fields::parse_object(read_text(index), index.string());
+  const json parsed =
+      json_fields::parse_object(read_whole_file(index.string(), kJsonFile), index.string());
   const auto map = parsed.find("weight_map");
   if (map == parsed.end() || !map->is_object())
     throw FormatError(fmt::format("{} has no weight_map", index.string()));
@@ -37,7 +32,7 @@ TensorMap read_shards(const fs::path& folder, const fs::path& index) {
     if (!file.is_string() ||
         fs::path(file.get<std::string>()).filename() != file.get<std::string>())
       throw FormatError(fmt::format("{}: '{}' is in {}, which is not a file name", index.string(),
-                                    name, file.dump()));
+                                    name, json_excerpt(file)));
     files.insert(file.get<std::string>());
   }
   TensorMap weights;
@@ -55,7 +50,7 @@ TensorMap read_shards(const fs::path& folder, const fs::path& index) {
 
 Folder read_folder(const std::string& path) {
   const fs::path folder(path);
-  Folder result{path, read_text(folder / "config.json"), {}};
+  Folder result{path, read_whole_file((folder / "config.json").string(), kJsonFile), {}};
   const fs::path whole = folder / "model.safetensors";
   const fs::path index = folder / "model.safetensors.index.json";
   if (fs::exists(whole)) {

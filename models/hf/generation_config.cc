@@ -14,8 +14,10 @@ namespace {
 
 std::int64_t id_of(const char* key, const json& value) {
   if (!value.is_number_integer())
-    throw FormatError(fmt::format("'{}' must hold ids, not {}", key, value.dump()));
-  return value.get<std::int64_t>();
+    throw FormatError(fmt::format("'{}' must hold ids, not {}", key, json_excerpt(value)));
+  std::int64_t id = 0;
+  json_fields::read(value, key, id);
+  return id;
 }
 
 /// An id, a list of ids, or nothing.
@@ -52,7 +54,7 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
       TokenIds ids;
       if (!word.is_array() || word.empty())
         throw FormatError(
-            fmt::format("'bad_words_ids' must hold lists of ids, not {}", word.dump()));
+            fmt::format("'bad_words_ids' must hold lists of ids, not {}", json_excerpt(word)));
       for (const json& id : word) ids.push_back(id_of("bad_words_ids", id));
       // The library lets a sequence end all the same.
       if (ids.size() > 1) {
@@ -66,7 +68,7 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
     for (const json& pair : *forced) {
       if (!pair.is_array() || pair.size() != 2)
         throw FormatError(fmt::format(
-            "'forced_decoder_ids' must hold pairs of place and id, not {}", pair.dump()));
+            "'forced_decoder_ids' must hold pairs of place and id, not {}", json_excerpt(pair)));
       if (!pair.at(1).is_null())
         o.forced[id_of("forced_decoder_ids", pair.at(0))] = id_of("forced_decoder_ids", pair.at(1));
     }
@@ -81,8 +83,8 @@ void read_early_stopping(ConfigReader& config, GenerationOptions& o) {
   } else if (*found == "never") {
     o.early_stopping = EarlyStopping::never;
   } else {
-    throw FormatError(
-        fmt::format("'early_stopping' must be true, false or \"never\", not {}", found->dump()));
+    throw FormatError(fmt::format("'early_stopping' must be true, false or \"never\", not {}",
+                                  json_excerpt(*found)));
   }
 }
 

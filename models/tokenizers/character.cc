@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/utf8.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft {
 
@@ -30,7 +31,7 @@ std::string CharacterTokenizer::to_json() const {
 }
 
 CharacterTokenizer CharacterTokenizer::from_json(std::string_view json) {
-  const nlohmann::json parsed = nlohmann::json::parse(json, nullptr, false);
+  const nlohmann::json parsed = parse_json(json, "the tokenizer");
   if (!parsed.is_object() || parsed.value("type", nlohmann::json()) != "character" ||
       !parsed.contains("characters") || !parsed["characters"].is_string()) {
     throw FormatError(

@@ -37,6 +37,9 @@ namespace {
 
 using sentence_piece::kBlank;
 
+// Of what is merged at once; takes about 1.5 GB.
+constexpr std::size_t kLongestPart = std::size_t{16} << 20;
+
 std::size_t character_size(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
@@ -84,6 +87,9 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::vector<Piece> pieces)
     const Piece& piece = pieces_[i];
     ids_.emplace(piece.text, static_cast<std::int32_t>(i));
     if (piece.kind == Kind::symbol) longest_symbol_ = std::max(longest_symbol_, piece.text.size());
+    // The marker of a blank in front belongs to the piece's own word.
+    if (piece.kind == Kind::normal || piece.kind == Kind::symbol)
+      crosses_words_ = crosses_words_ || piece.text.find(kBlank, 1) != std::string::npos;
     if (piece.kind == Kind::unknown) unk_ = static_cast<std::int32_t>(i);
   }
   const auto control = [&](std::string_view text) {
@@ -212,7 +218,7 @@ void SentencePieceTokenizer::merge(std::string_view text, std::vector<Found>& fo
   std::erase_if(found, [](const Found& f) { return f.size == 0; });
 }
 
-std::vector<SentencePieceTokenizer::Found> SentencePieceTokenizer::segment(
+std::vector<SentencePieceTokenizer::Found> SentencePieceTokenizer::segment_part(
     std::string_view text) const {
   std::vector<Found> found;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -230,12 +236,30 @@ std::vector<SentencePieceTokenizer::Found> SentencePieceTokenizer::segment(
     begin += next.size;
   }
   merge(text, found);
+  return found;
+}
+
+std::vector<SentencePieceTokenizer::Found> SentencePieceTokenizer::segment(
+    std::string_view text) const {
   std::vector<Found> result;
-  for (const Found& f : found) {
-    if (f.id < 0 && !result.empty() && result.back().id == unk_)
-      result.back().size += f.size;
-    else
-      result.push_back({f.begin, f.size, f.id < 0 ? unk_ : f.id});
+  for (std::size_t begin = 0; begin < text.size();) {
+    // Merging takes some hundred bytes per character at a time: words are merged one by one where
+    // no piece reaches from one into the next, which gives the same pieces.
+    const std::size_t end =
+        crosses_words_ ? text.size() : std::min(text.find(kBlank, begin + 1), text.size());
+    if (end - begin > kLongestPart) {
+      throw DataError(
+          fmt::format("a {} of {} bytes at byte {} of a text: at most {} can be cut "
+                      "into tokens; break it up",
+                      crosses_words_ ? "line" : "word", end - begin, begin, kLongestPart));
+    }
+    for (Found f : segment_part(text.substr(begin, end - begin))) {
+      if (f.id < 0 && !result.empty() && result.back().id == unk_)
+        result.back().size += f.size;
+      else
+        result.push_back({begin + f.begin, f.size, f.id < 0 ? unk_ : f.id});
+    }
+    begin = end;
   }
   return result;
 }

@@ -45,7 +45,8 @@ class SentencePieceTokenizer {
   /// Number of ids.
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(pieces_.size()); }
   /// Ids of `text`, no special ones around it; unknown characters side by side are one unk_id().
-  /// Throws FormatError for invalid UTF-8.
+  /// Throws FormatError for invalid UTF-8, DataError for a word (of models with blanks inside of
+  /// pieces: a text) of more than 16 MiB.
   std::vector<std::int32_t> encode(std::string_view text) const;
   /// The same as text: what each id stands for (unknown characters as they are).
   std::vector<std::string> pieces(std::string_view text) const;
@@ -93,11 +94,13 @@ class SentencePieceTokenizer {
   explicit SentencePieceTokenizer(std::vector<Piece> pieces);
   const Piece& at(std::int32_t id) const;
   std::vector<Found> segment(std::string_view text) const;
+  std::vector<Found> segment_part(std::string_view text) const;
   void merge(std::string_view text, std::vector<Found>& found) const;
 
   std::vector<Piece> pieces_;
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
   std::size_t longest_symbol_ = 0;  // in bytes
+  bool crosses_words_ = false;      // a piece has a blank inside
   std::int32_t pad_ = -1, unk_ = -1, bos_ = -1, eos_ = -1, cls_ = -1, sep_ = -1, mask_ = -1;
 };
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft {
 namespace {
@@ -39,7 +40,7 @@ Attachment class_attachment(const std::vector<std::string>& names) {
 std::vector<std::string> class_names(const Checkpoint& file) {
   const Attachment* found = file.find_attachment(kClasses);
   if (found == nullptr) return {};
-  const auto parsed = nlohmann::json::parse(found->bytes, nullptr, false);
+  const auto parsed = parse_json(found->bytes, kClasses);
   std::vector<std::string> classes;
   if (parsed.is_array()) {
     for (const auto& name : parsed) {

@@ -23,7 +23,7 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
 }
 
 double validation_loss(const LanguageModel& model, const std::string& path, int threads) {
-  const TextData data(model.tokenizer.encode(read_text_file(path)),
+  const TextData data(model.tokenizer.encode(read_utf8_file(path)),
                       model.settings.validation_fraction);
   Session session(*model.graph, model.store, {.threads = threads});
   return validation_loss(session, model.programs.evaluate, data, model.settings.batch,

@@ -53,7 +53,7 @@ bool any_matches(const std::vector<std::string>& patterns, const std::string& na
 
 TensorMap pretrained_parameters(const std::string& path) {
   if (std::filesystem::is_directory(path)) return read_pretrained_folder(path).parameters;
-  const Checkpoint checkpoint = load_checkpoint(path);
+  const Checkpoint checkpoint = load_checkpoint(path, {.verify = true});
   return weights_of(checkpoint.graph(), *checkpoint.store());
 }
 

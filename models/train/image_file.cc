@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft {
 namespace {
@@ -22,7 +23,7 @@ std::string images_to_json(const ImageFile& parts) {
 /// Classes and normalisation from their attachment.
 void read_images(const std::string& text, ImageFile& parts) {
   try {
-    const auto parsed = nlohmann::json::parse(text);
+    const auto parsed = parse_json_object(text, kImagesAttachment);
     if (parsed.contains("classes"))
       parts.classes = parsed.at("classes").get<std::vector<std::string>>();
     parts.normalisation = {parsed.at("mean").get<std::vector<double>>(),

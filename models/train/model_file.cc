@@ -13,7 +13,7 @@ std::string config_type(const Checkpoint& checkpoint) {
 }
 
 ModelFile::ModelFile(const std::string& path, std::string_view type, std::string_view kind)
-    : path_(path), kind_(kind), checkpoint_(load_checkpoint(path)) {
+    : path_(path), kind_(kind), checkpoint_(load_checkpoint(path, {.verify = true})) {
   attachment(kConfigAttachment);
   const std::string found = config_type(checkpoint_);
   if (found != type) {

@@ -47,7 +47,7 @@ Points read_points(const json_fields::json& parsed, const std::string& key) {
         !(entry[1].is_number() || entry[1].is_null())) {
       throw FormatError(
           fmt::format("the training history has the entry {} in '{}'; expected [step, loss]",
-                      entry.dump(), key));
+                      json_excerpt(entry), key));
     }
     points.emplace_back(entry[0].get<std::int64_t>(), entry[1].is_null()
                                                           ? std::numeric_limits<double>::quiet_NaN()

@@ -24,7 +24,7 @@ class Progress : public TrainObserver {
 
 void run(const std::string& path, std::int64_t steps) {
   // 1. Data: the letters of a text; its last tenth is held out.
-  const std::string text = read_text_file(path);
+  const std::string text = read_utf8_file(path);
   const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
   const TextData data(letters.encode(text), 0.1);
 
