@@ -97,6 +97,27 @@ void unslice(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void slice_add(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const DType dtype = out[0].dtype;
+  const Sizes starts = call.attributes.shape("starts").constant();
+  const auto& steps = call.attributes.integers("steps");
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    out[0].elements[static_cast<std::size_t>(i)] = element(call.in[0], i);
+  }
+  for (std::int64_t flat = 0; flat < call.in[1].numel(); ++flat) {
+    Sizes at = index_of(flat, call.in[1].sizes());
+    for (std::size_t i = 0; i < at.size(); ++i) at[i] = starts[i] + at[i] * steps[i];
+    if (!inside(at, out[0].sizes)) throw ShapeError("scalar model: slice_add writes outside");
+    Number& sum = out[0].elements[static_cast<std::size_t>(flat_of(at, out[0].sizes))];
+    const Number added = element(call.in[1], flat);
+    sum.integer = wrapped(static_cast<std::int64_t>(static_cast<std::uint64_t>(sum.integer) +
+                                                    static_cast<std::uint64_t>(added.integer)),
+                          dtype);
+    sum = is_integer(dtype) ? number_of_integer(sum.integer)
+                            : rounded(number_of(sum.value + added.value), dtype);
+  }
+}
+
 void pad(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Sizes before = call.attributes.shape("before").constant();
   for (const Sizes& list : {before, call.attributes.shape("after").constant()}) {
@@ -242,6 +263,7 @@ void add_movement_models(ScalarModels& models) {
   models["flip"] = flip;
   models["slice"] = slice;
   models["unslice"] = unslice;
+  models["slice_add"] = slice_add;
   models["pad"] = pad;
   models["concat"] = concat;
   models["iota"] = iota;

@@ -167,6 +167,29 @@ void running_sum(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void recurrence(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  const Lines lines(a.sizes(), call.attributes.integer("axis"));
+  const bool reverse = call.attributes.flag("reverse");
+  for (std::int64_t o = 0; o < lines.outer; ++o) {
+    for (std::int64_t i = 0; i < lines.inner; ++i) {
+      Real state = 0, magnitude = 0;
+      bool far = false;  // the kernels' state, a double, may have left its range
+      for (std::int64_t step = 0; step < lines.length; ++step) {
+        const std::int64_t at = lines.at(o, reverse ? lines.length - 1 - step : step, i);
+        const Real factor = element(a, at).value, added = element(b, at).value;
+        state = step == 0 ? added : factor * state + added;
+        magnitude = step == 0 ? std::fabs(added) : std::fabs(factor) * magnitude + std::fabs(added);
+        far = far || magnitude > std::numeric_limits<double>::max() / 4;
+        const Real units = a.dtype() == DType::f64 ? static_cast<Real>(2 * step + 2) : 1;
+        Number& result = out[0].elements[static_cast<std::size_t>(at)];
+        result = approximate(state, units, magnitude, a.dtype());
+        if (far) result.error = kAnyValue;
+      }
+    }
+  }
+}
+
 void sorted(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const std::int64_t axis = call.attributes.integer("axis");
@@ -221,6 +244,7 @@ void add_reduction_models(ScalarModels& models) {
   }
   models["argmax"] = models["argmin"] = position_of_extreme;
   models["cumsum"] = running_sum;
+  models["linear_recurrence"] = recurrence;
   models["sort"] = models["topk"] = sorted;
 }
 

@@ -42,26 +42,34 @@ Value total(const std::vector<Value>& parts) {
 BOOST_AUTO_TEST_SUITE(gradients_grow_linearly)
 
 BOOST_AUTO_TEST_CASE(with_the_number_of_slices_of_one_tensor) {
-  const auto sliced = [](const std::function<Value(Value, int, int)>& part) {
-    return [part](int size) {
+  using Parts = std::function<std::vector<Value>(Value x, int size)>;
+  const auto sliced = [](const Parts& parts_of) {
+    return [parts_of](int size) {
       Graph g;
       const Value x = g.input("x", DType::f32, {size, 16});
       std::vector<Value> parts;
-      for (int t = 0; t < size; ++t) parts.push_back(sum(tanh(part(x, t, size))));
+      for (const Value& part : parts_of(x, size)) parts.push_back(sum(tanh(part)));
       return gradient_counts(g, total(parts), {x}, {{"x", {size, 16}}});
     };
   };
-  check_linear(sliced([](Value x, int t, int) { return select(x, 0, t); }), 128);
-  check_linear(sliced([](Value x, int t, int) { return slice(x, 0, {t, t + 1}); }), 128);
-  check_linear(sliced([](Value x, int t, int n) { return split_equal(x, n)[t]; }), 128);
-  check_linear(sliced([](Value x, int t, int) {
-                 return dynamic_slice(x, x.graph().constant(Tensor::of<std::int64_t>({2}, {t, 0})),
-                                      Shape{1, 16});
-               }),
+  const auto each = [](const std::function<Value(Value x, int t)>& part) {
+    return [part](Value x, int size) {
+      std::vector<Value> parts;
+      for (int t = 0; t < size; ++t) parts.push_back(part(x, t));
+      return parts;
+    };
+  };
+  const auto constant = [](Graph& g, std::vector<std::int64_t> v) {
+    return g.constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(v.size())}, v));
+  };
+  check_linear(sliced(each([](Value x, int t) { return select(x, 0, t); })), 128);
+  check_linear(sliced(each([](Value x, int t) { return slice(x, 0, {t, t + 1}); })), 128);
+  check_linear(sliced([](Value x, int size) { return split_equal(x, size); }), 128);
+  check_linear(sliced(each([&](Value x, int t) {
+                 return dynamic_slice(x, constant(x.graph(), {t, 0}), Shape{1, 16});
+               })),
                128);
-  check_linear(sliced([](Value x, int t, int) {
-                 return take(x, x.graph().constant(Tensor::of<std::int64_t>({1}, {t})));
-               }),
+  check_linear(sliced(each([&](Value x, int t) { return take(x, constant(x.graph(), {t})); })),
                128);
 }
 
