@@ -1,6 +1,7 @@
 // Scalar models of ops that move elements: shapes, slices, rows by index, blocks; and of iota.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 
 #include "weft/core/error.h"
@@ -114,7 +115,8 @@ void slice_add(const ScalarCall& call, std::vector<NumberTensor>& out) {
                                                     static_cast<std::uint64_t>(added.integer)),
                           dtype);
     sum = is_integer(dtype) ? number_of_integer(sum.integer)
-                            : rounded(number_of(sum.value + added.value), dtype);
+                            : approximate(sum.value + added.value, 1,
+                                          std::fabs(sum.value) + std::fabs(added.value), dtype);
   }
 }
 
