@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/graph/ir/draws.h"
+#include "weft/graph/text/text.h"
 
 namespace weft {
 namespace {
@@ -31,31 +32,37 @@ Attributes map_attributes(const Attributes& attributes, const CloneOptions& opti
   return result;
 }
 
-// A function's body has functions of its own, so that this recursion is as deep as definitions
-// nest.
-void copy_function(const Graph& source, const std::string& name, Graph& target,
-                   const CloneOptions& options) {
-  if (target.has_function(name)) return;
-  const Function& from = source.function(name);
-  Function to;
-  to.name = from.name;
-  to.gradient = from.gradient;
-  to.body = std::make_unique<Graph>(source.shared_ops());
-  to.body->share_symbols(*from.body);
-  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
-  CloneOptions inside = options;
-  inside.first_stream = 0;  // a body numbers its own
-  Cloner cloner(*to.body, std::move(inside));
-  for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
-  for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
-  target.add_function(std::move(to), {});
-  if (!from.gradient.empty()) copy_function(source, from.gradient, target, options);
-}
-
 }  // namespace
 
 Cloner::Cloner(Graph& target, CloneOptions options)
     : target_(target), options_(std::move(options)) {}
+
+// A body has functions of its own, so that this recursion is as deep as definitions nest. Their
+// names are those of the body: in the target another function may have the same one.
+const std::string& Cloner::copy_function(const Graph& source, const std::string& name) {
+  const Function& from = source.function(name);
+  if (const auto it = functions_.find(&from); it != functions_.end()) return it->second;
+  Function to;
+  if (!from.gradient.empty()) to.gradient = copy_function(source, from.gradient);
+  to.body = std::make_unique<Graph>(source.shared_ops());
+  to.body->share_symbols(*from.body);
+  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  CloneOptions inside = options_;
+  inside.first_stream = 0;  // a body numbers its own
+  Cloner cloner(*to.body, std::move(inside));
+  for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
+  for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
+  to.name = from.name;
+  for (int number = 2; target_.has_function(to.name); ++number) {
+    if (to_text(target_.function(to.name)) == to_text(to)) {
+      return functions_.emplace(&from, to.name).first->second;
+    }
+    to.name = from.name + "." + std::to_string(number);
+  }
+  const std::string& chosen = functions_.emplace(&from, to.name).first->second;
+  target_.add_function(std::move(to), {});
+  return chosen;
+}
 
 void Cloner::set(Value from, Value to) { map_.insert_or_assign(from, to); }
 
@@ -132,15 +139,16 @@ void Cloner::copy_node(const Node& node) {
       return;
     }
   }
+  Attributes attributes = map_attributes(node.attributes(), options_);
   if (node.op().has(Trait::call)) {
-    copy_function(graph, node.attributes().text("body"), target_, options_);
+    attributes.set("body", copy_function(graph, node.attributes().text("body")));
   }
   const OpRecord* op = target_.ops().find(node.op().name, node.op().version);
   const std::size_t before = target_.node_count();
   Node& copied = target_.apply(
       op != nullptr ? *op : node.op(), std::move(inputs),
-      with_streams_from(options_.first_stream, node, map_attributes(node.attributes(), options_)),
-      graph.location(node), node.instance());
+      with_streams_from(options_.first_stream, node, std::move(attributes)), graph.location(node),
+      node.instance());
   if (target_.node_count() != before) target_.copy_place(node, copied);
   for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
 }

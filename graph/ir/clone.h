@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 #include "weft/graph/ir/program.h"
@@ -57,10 +58,13 @@ class Cloner {
 
  private:
   void copy_node(const Node& node);
+  /// The name that function `name` of `source` has in the target, copied if it is not there yet.
+  const std::string& copy_function(const Graph& source, const std::string& name);
 
   Graph& target_;
   CloneOptions options_;
   std::unordered_map<Value, Value, ValueHash> map_;
+  std::unordered_map<const Function*, std::string> functions_;  // names in the target
 };
 
 }  // namespace weft

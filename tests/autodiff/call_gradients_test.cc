@@ -56,6 +56,29 @@ BOOST_AUTO_TEST_CASE(a_call_of_a_call_with_one_operand_twice) {
              boost::test_tools::per_element());
 }
 
+// Names of functions are those of their graph: a body's may be any of the caller's.
+BOOST_AUTO_TEST_CASE(a_function_inside_another_may_have_any_name) {
+  for (const char* inside : {"f", "g", "inner"}) {
+    Graph g;
+    define_function(g, "g", {{"x", DType::f64, {"n"}}}, [](Graph&, const std::vector<Value>& in) {
+      return std::vector<Value>{exp(in[0])};
+    });
+    define_function(g, "f", {{"x", DType::f64, {"n"}}},
+                    [&](Graph& body, const std::vector<Value>& in) {
+                      define_function(body, inside, {{"a", DType::f64, {"k"}}},
+                                      [](Graph&, const std::vector<Value>& v) {
+                                        return std::vector<Value>{v[0] * v[0] * v[0]};
+                                      });
+                      return std::vector<Value>{sum(call(body, inside, {in[0]})[0])};
+                    });
+    const Value x = g.input("x", DType::f64, {3});
+    const Value y = call(g, "f", {x})[0] + sum(call(g, "g", {x})[0]);
+    const GradientReport report =
+        check_gradients(y, {x}, {.feeds = {{"x", kPoint}}, .second_order = true});
+    BOOST_TEST(report.max_relative_error < 1e-6, inside << ": " << report.worst);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_gradient_of_ones_own_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
