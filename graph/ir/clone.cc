@@ -145,10 +145,10 @@ void Cloner::copy_node(const Node& node) {
   }
   const OpRecord* op = target_.ops().find(node.op().name, node.op().version);
   const std::size_t before = target_.node_count();
-  Node& copied = target_.apply(
-      op != nullptr ? *op : node.op(), std::move(inputs),
-      with_streams_from(options_.first_stream, node, std::move(attributes)), graph.location(node),
-      node.instance());
+  Node& copied =
+      target_.apply(op != nullptr ? *op : node.op(), std::move(inputs),
+                    with_streams_from(options_.first_stream, node, std::move(attributes)),
+                    graph.location(node), node.instance());
   if (target_.node_count() != before) target_.copy_place(node, copied);
   for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
 }

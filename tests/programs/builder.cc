@@ -46,18 +46,28 @@ bool Builder::evaluate(Node& node) {
         }
         if (v.defined() && find(v) == nullptr) return false;
         inputs.push_back(v.defined() ? (*find(v))[run] : Tensor());
-        if (v.defined()) work += inputs.back().numel();
+        if (v.defined() && inputs.back().defined()) work += inputs.back().numel();
       }
+      bool unknown = false;  // an operand's run was refused, or this one is
       for (int o = 0; o < node.output_count(); ++o) {
-        for (const std::int64_t size : node.type(o).shape.evaluate(bindings_[run]))
-          if (size < 0) return false;
-        work += num_elements(node.type(o).shape.evaluate(bindings_[run]));
+        const Sizes sizes = node.type(o).shape.evaluate(bindings_[run]);
+        const bool negative = std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; });
+        if (negative && (!temper_.bold || run == 0)) return false;
+        unknown = unknown || negative;
+        if (!negative) work += num_elements(sizes);
       }
       if (work > 8 * temper_.most) return false;
-      const auto results = interpret_node(node, inputs, bindings_[run]);
-      for (std::size_t o = 0; o < results.size(); ++o) {
-        outputs[o].push_back(to_tensor(results[o]));
-        if (!tame(outputs[o].back())) return false;
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        unknown = unknown || (node.inputs()[i].defined() && !inputs[i].defined());
+      std::vector<NumberTensor> results;
+      try {
+        if (!unknown) results = interpret_node(node, inputs, bindings_[run]);
+      } catch (const Error&) {
+        if (!temper_.bold || run == 0) return false;
+      }
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        outputs[o].push_back(results.empty() ? Tensor() : to_tensor(results[o]));
+        if (!results.empty() && !tame(outputs[o].back())) return false;
       }
     }
   } catch (const Error&) {
@@ -109,6 +119,7 @@ bool Builder::evaluate_new(bool into_pool) {
 }
 
 DType Builder::any_dtype() {
+  if (!temper_.dtypes.empty()) return random_.pick(temper_.dtypes);
   if (temper_.smooth)
     return random_.chance(0.8) ? DType::f32
                                : random_.pick({DType::i64, DType::i32, DType::boolean});
@@ -160,6 +171,8 @@ Value Builder::leaf(DType dtype, const Shape& shape, const Tensor& like) {
   const bool fixed = shape.is_constant();
   for (std::size_t run = 0; run < runs(); ++run) {
     const Sizes sizes = shape.evaluate(bindings_[run]);
+    if (std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; })) return {};
+    if (num_elements(sizes) > 2 * temper_.most) return {};
     const bool same = like.defined() && like.sizes() == sizes && like.dtype() == dtype;
     tensors.push_back(same && !is_floating(dtype) ? like : data(dtype, sizes, like));
   }
@@ -202,6 +215,9 @@ Value Builder::obtain(DType dtype, const Shape& shape, const Tensor& like) {
   const bool number = is_floating(dtype);
   std::vector<Value> same, scalars;
   for (const Entry& e : pool_) {
+    if (std::any_of(e.tensors.begin(), e.tensors.end(),
+                    [](const Tensor& t) { return !t.defined(); }))
+      continue;
     if (e.value.dtype() == dtype && e.value.shape() == shape) same.push_back(e.value);
     if (e.value.dtype() == dtype && e.value.rank() == 0) scalars.push_back(e.value);
   }

@@ -16,12 +16,17 @@ namespace weft::testing {
 
 /// What the values of a program are like.
 struct Temper {
-  bool grid = false;         // multiples of 1/2: ties, exact comparisons
-  bool wild = false;         // infinities, NaN, zeros of both signs, extreme integers
-  bool smooth = false;       // for gradients: nothing narrow, no ties
-  std::int64_t most = 3000;  // elements of a value
+  bool grid = false;    // multiples of 1/2: ties, exact comparisons
+  bool wild = false;    // infinities, NaN, zeros of both signs, extreme integers
+  bool smooth = false;  // for gradients: nothing narrow, no ties
+  bool bold = false;    // runs after the first may have data or sizes that are refused
+  std::vector<const OpRecord*> records;  // that ops are drawn from: few, so that they meet often
+  std::vector<DType> dtypes;             // of leaves and casts; all where empty
+  std::int64_t most = 3000;              // elements of a value
 };
 
+/// What can stand in a graph: everything but inputs, variables and calls.
+const std::vector<const OpRecord*>& drawable_records();
 /// Grows one graph: the program's, or the body of a function. All values are known for every one of
 /// `runs` feeds.
 class Builder {
@@ -78,6 +83,7 @@ class Builder {
   const OpRecord* draw_record();
   Node* try_free(const OpRecord& op);
   Node* try_sample(const OpRecord& op);
+  Node* try_sample(const OpRecord& op, const OpSample& sample, bool same_sizes);
   Value pick_operand(const std::vector<Value>& before, const InputSpec& spec);
   Attributes random_attributes(const OpRecord& op, const std::vector<Value>& inputs);
   Attribute random_attribute(const OpRecord& op, const AttributeSpec& spec,

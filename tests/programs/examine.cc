@@ -247,7 +247,13 @@ class Examination {
       if (op == "input" || op == "variable") continue;
       std::vector<Tensor> inputs;
       for (const Value& v : node->inputs()) inputs.push_back(value(v));
-      const auto want = interpret_node(*node, inputs, bindings, precision);
+      std::vector<NumberTensor> want;
+      try {
+        want = interpret_node(*node, inputs, bindings, precision);
+      } catch (const Error& e) {
+        fail(check + " " + op, fmt::format("{} ran, but by its scalar model: {}", op, e.what()));
+        return;
+      }
       ++counter;
       ++examined_.records[op];
       for (int o = 0; o < node->output_count(); ++o) {
@@ -324,6 +330,7 @@ class Examination {
       for (const char* reorders : {"quantized", "join_head", "accumulate", "narrow"}) {
         if (pass == reorders && now != before) reordered_ = true;
       }
+      if (now != before) ++examined_.passes[std::string(pass)];
       before = now;
     };
     options.precision = c_.module.program.precision().value_or(Precision::highest);
@@ -386,6 +393,9 @@ class Examination {
     }
     if (sometimes(0.3)) variant("five threads", p, {.threads = 5, .verify = true});
     if (sometimes(0.3)) variant("prepacked", p, {.threads = 1, .prepack = true, .verify = true});
+    if (sometimes(0.2)) {
+      variant("one plan, own keys", p, {.threads = 1, .plan_cache = 1, .own_keys = true});
+    }
     if (sometimes(0.3) && p.graph()->functions().empty()) {
       std::vector<std::string> names;
       // Those of the program: what else there is may draw, which would advance the key (so may

@@ -23,6 +23,7 @@ struct Examined {
   int gradients = 0;        // elements compared with differences
   int refused = 0;          // programs whose data are refused, by every way of running alike
   int budgets = 0;          // runs that recomputed something
+  std::map<std::string, int> passes;   // how many programs a pass changed
   std::map<std::string, int> records;  // how often a record was checked
 };
 

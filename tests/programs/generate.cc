@@ -13,8 +13,13 @@ namespace {
 /// A function of some values' types, and one call or two of it.
 class FunctionMaker {
  public:
-  FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number)
-      : b_(builder), temper_(temper), coverage_(coverage), name_("f" + std::to_string(number)) {}
+  FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number,
+                int depth = 0)
+      : b_(builder),
+        temper_(temper),
+        coverage_(coverage),
+        name_("f" + std::to_string(number)),
+        depth_(depth) {}
 
   void make() {
     RandomSource& random = b_.random();
@@ -22,7 +27,10 @@ class FunctionMaker {
     for (std::int64_t i = random.from(1, 3); i > 0; --i) {
       const Value v = random.pick(b_.pool()).value;
       const auto plain = [](const Dim& d) { return d.is_constant() || d.as_symbol() != nullptr; };
-      if (std::all_of(v.shape().begin(), v.shape().end(), plain)) arguments.push_back(v);
+      const std::vector<Tensor>& tensors = *b_.find(v);
+      const bool known =
+          std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined(); });
+      if (known && std::all_of(v.shape().begin(), v.shape().end(), plain)) arguments.push_back(v);
     }
     if (random.chance(0.5)) {
       if (const Value key = b_.key(); key.defined()) {
@@ -87,6 +95,8 @@ class FunctionMaker {
         if (n != nullptr) function.outputs.push_back(n->output(0));
       }
     }
+    if (depth_ < 2 && random.chance(0.2))
+      FunctionMaker(inside, temper_, coverage_, 0, depth_ + 1).make();
     for (std::int64_t i = random.from(1, 5); i > 0; --i) inside.grow();
     for (std::int64_t i = random.from(1, 2); i > 0; --i) {
       const auto last = static_cast<std::int64_t>(inside.pool().size()) - 1;
@@ -112,6 +122,7 @@ class FunctionMaker {
   const Temper& temper_;
   Coverage& coverage_;
   std::string name_;
+  int depth_ = 0;
   int key_ = -1;
 };
 
@@ -122,7 +133,29 @@ class Generator {
     temper_.grid = dice < 5;
     temper_.wild = dice == 5 || dice == 6;
     temper_.smooth = dice >= 14;
+    temper_.bold = !temper_.smooth && random_.chance(0.15);
     if (random_.chance(0.03)) temper_.most = 40000;
+    if (random_.chance(0.6)) few_records();
+    if (!temper_.smooth && random_.chance(0.3)) {
+      for (std::int64_t i = random_.from(1, 3); i > 0; --i)
+        temper_.dtypes.push_back(
+            random_.pick({DType::f32, DType::f64, DType::bf16, DType::f16, DType::i64, DType::i32,
+                          DType::i8, DType::u8, DType::boolean}));
+    }
+  }
+
+  /// Programs of few kinds of ops have more of what passes look for: one kind after another.
+  void few_records() {
+    std::vector<const OpRecord*> from = drawable_records();
+    if (random_.chance(0.5)) {
+      const bool elementwise = random_.chance(0.6);
+      std::erase_if(from, [&](const OpRecord* op) {
+        return op->has(Trait::elementwise) != elementwise &&
+               op->inputs.size() < 2 + random_.word() % 2;
+      });
+    }
+    for (std::int64_t i = random_.from(3, 9); i > 0; --i)
+      temper_.records.push_back(random_.pick(from));
   }
 
   Case make() {
@@ -144,10 +177,14 @@ class Generator {
       }
     }
     Program& p = c.module.program;
-    if (temper_.smooth || random_.chance(0.1)) differentiate(b, p);
+    if (temper_.smooth || random_.chance(0.1)) {
+      differentiate(b, p, "loss");
+      if (random_.chance(0.3)) differentiate(b, p, "loss2");  // perhaps of a gradient
+    }
     choose_updates(b, p);
     choose_outputs(b, p);
     if (random_.chance(0.15)) p.precision(Precision::high);
+    if (random_.chance(0.05)) p.precision(Precision::medium);
     c.variables = b.variables;
     for (std::size_t run = 0; run < kRuns; ++run) c.runs[run].feeds = b.feeds[run];
     name_values(b, g);
@@ -162,14 +199,24 @@ class Generator {
   void declare_symbols(Graph& g, Builder& b, Case& c) {
     for (const char* name : {"n", "m"}) {
       if (random_.chance(0.4)) continue;
-      const Dim dim = g.dim(name);
+      g.dim(name);
       for (std::size_t run = 0; run < kRuns; ++run) {
         const std::int64_t size = run == 0 ? random_.pick({2, 3, 4, 5, 7, 8, 16, 17})
                                            : random_.pick({0, 0, 1, 1, 2, 3, 6, 9, 33});
-        b.bind(dim.as_symbol(), run, size);
         c.runs[run].dims.emplace_back(name, size);
       }
     }
+    relate_symbols(g, c);
+    for (std::size_t run = 0; run < kRuns; ++run) {
+      for (const auto& [name, size] : c.runs[run].dims) b.bind(g.dim(name).as_symbol(), run, size);
+    }
+  }
+
+  /// Sometimes m is 2 n, in every run.
+  void relate_symbols(Graph& g, Case& c) {
+    if (g.symbols().size() < 2 || !random_.chance(0.2)) return;
+    g.require(g.dim("m") == g.dim("n") * 2);
+    for (CaseRun& run : c.runs) run.dims[1].second = 2 * run.dims[0].second;
   }
 
   void declare_leaves(Graph& g, Builder& b) {
@@ -177,8 +224,9 @@ class Generator {
       Shape shape;
       for (std::int64_t rank = random_.below(5); rank > 0; --rank) {
         const bool symbol = !g.symbols().empty() && random_.chance(0.3);
-        shape.push_back(symbol ? Dim(random_.pick(g.symbols()))
-                               : Dim(random_.pick({1, 2, 2, 3, 3, 4, 5, 8, 17})));
+        const auto number = temper_.most > 5000 ? random_.pick({1, 2, 7, 16, 33, 65, 257, 1000})
+                                                : random_.pick({1, 2, 2, 3, 3, 4, 5, 8, 17, 33});
+        shape.push_back(symbol ? Dim(random_.pick(g.symbols())) : Dim(number));
       }
       const DType dtype = i == 1 ? DType::f32 : b.any_dtype();
       std::int64_t elements = 1;
@@ -189,7 +237,7 @@ class Generator {
   }
 
   /// Gradients of the sum of a value, with the claim that they are that; some become updates.
-  void differentiate(Builder& b, Program& p) {
+  void differentiate(Builder& b, Program& p, const std::string& loss_name) {
     std::vector<Value> losses, wrt;
     for (const Builder::Entry& e : b.pool()) {
       const std::string& op = e.value.node().op().name;
@@ -217,17 +265,20 @@ class Generator {
       return;
     }
     if (!b.evaluate_new(true)) return;
-    p.output("loss", loss);
+    p.output(loss_name, loss);
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       const auto name = wrt[i].node().attributes().text("name");
-      p.output("grad loss " + name, gradient[i]);
+      p.output("grad " + loss_name + " " + name, gradient[i]);
     }
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       if (wrt[i].node().op().name != "variable" || random_.chance(0.4)) continue;
       Node* step = b.apply("mul", {gradient[i], b.graph().scalar(DType::f32, 0.05)});
       if (step == nullptr) continue;
-      if (Node* next = b.apply("sub", {wrt[i], step->output(0)}))
-        p.update(Variable(wrt[i]), next->output(0));
+      const auto& updates = p.given_updates();
+      const bool updated = std::any_of(updates.begin(), updates.end(),
+                                       [&](const auto& u) { return u.first.value() == wrt[i]; });
+      Node* next = b.apply("sub", {wrt[i], step->output(0)});
+      if (next != nullptr && !updated) p.update(Variable(wrt[i]), next->output(0));
     }
   }
 

@@ -9,13 +9,13 @@
 
 namespace weft::testing {
 
-/// How often each record was used, over all programs: those used least are drawn more.
+/// How often each record was used.
 using Coverage = std::map<std::string, int>;
 
 /// The program of a seed. Ops come from builtin_ops(): operands and attributes are tried until the
 /// record's shape rule takes them, or a sample of the record is grown into the graph. Every op is
 /// evaluated by its scalar model while the graph is made, so that data stay legal and tame.
-/// `coverage` steers and is added to: a program is a function of both.
+/// `coverage` is added to. A program is a function of its seed.
 Case generate_case(std::uint64_t seed, Coverage& coverage);
 
 }  // namespace weft::testing

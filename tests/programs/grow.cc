@@ -44,7 +44,7 @@ Attributes renamed(const Attributes& attributes, const Renaming& to) {
 
 }  // namespace
 
-const OpRecord* Builder::draw_record() {
+const std::vector<const OpRecord*>& drawable_records() {
   static const auto all = [] {
     std::vector<const OpRecord*> drawable;
     for (const OpRecord* op : builtin_ops()->all()) {
@@ -52,12 +52,12 @@ const OpRecord* Builder::draw_record() {
     }
     return drawable;
   }();
-  const OpRecord* best = random_.pick(all);
-  for (int i = 0; i < 2; ++i) {  // of three, the one used least
-    const OpRecord* other = random_.pick(all);
-    if (coverage_[other->name] < coverage_[best->name]) best = other;
-  }
-  return best;
+  return all;
+}
+
+const OpRecord* Builder::draw_record() {
+  if (!temper_.records.empty() && random_.chance(0.85)) return random_.pick(temper_.records);
+  return random_.pick(drawable_records());
 }
 
 bool Builder::grow() {
@@ -205,71 +205,111 @@ Node* Builder::try_free(const OpRecord& op) {
 
 // -- From a sample --------------------------------------------------------------------------------
 
+namespace {
+
+/// The samples of a record; made once, since some take long.
+const std::vector<OpSample>& samples_of(const OpRecord& op) {
+  static std::map<std::string, std::vector<OpSample>> made;
+  auto it = made.find(op.name);
+  if (it == made.end()) {
+    it =
+        made.emplace(op.name, op.samples == nullptr ? std::vector<OpSample>() : op.samples()).first;
+  }
+  return it->second;
+}
+
+/// Says what the sizes of a sample's operand must become for it to be `shape`; false if that cannot
+/// be, since equal sizes become equal ones.
+bool unify(const Sizes& sizes, const Shape& shape, Renaming& to) {
+  if (static_cast<int>(sizes.size()) != shape.rank()) return false;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Dim& d = shape[static_cast<int>(i)];
+    if (sizes[i] <= 1) {
+      if (!(d == Dim(sizes[i]))) return false;
+      continue;
+    }
+    const auto [it, fresh] = to.emplace(sizes[i], d);
+    if (!fresh && !(it->second == d)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Node* Builder::try_sample(const OpRecord& op) {
-  if (op.samples == nullptr) return nullptr;
-  static std::map<std::string, std::vector<OpSample>> cache;
-  auto it = cache.find(op.name);
-  if (it == cache.end()) it = cache.emplace(op.name, op.samples()).first;
   std::vector<const OpSample*> samples;
-  for (const OpSample& s : it->second) {
+  for (const OpSample& s : samples_of(op)) {
     std::int64_t most = 0;
     for (const Tensor& t : s.inputs) most = std::max(most, t.defined() ? t.numel() : 0);
     if (most <= temper_.most) samples.push_back(&s);
   }
   if (samples.empty()) return nullptr;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const OpSample& sample = *random_.pick(samples);
-    // Other sizes, the same for all that are equal, and symbols.
-    Renaming to;
-    std::set<std::int64_t> sizes;
-    for (const Tensor& t : sample.inputs) {
-      if (t.defined()) collect_sizes(t.sizes(), sizes);
-    }
-    if (attempt < 3) {
-      const auto& symbols = graph_.symbols();
-      for (const std::int64_t s : sizes) {
-        if (random_.chance(0.5)) continue;
-        to[s] = !symbols.empty() && random_.chance(0.5)
-                    ? Dim(random_.pick(symbols))
-                    : Dim(random_.pick({0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17}));
-      }
-    }
-    const bool wide = !temper_.smooth && random_.chance(0.2);
-    const auto widened = [&](DType d) { return wide && d == DType::f32 ? DType::f64 : d; };
-    Attributes attributes = renamed(sample.attributes, to);
-    for (const auto& [name, value] : sample.attributes) {
-      if (const DType* d = std::get_if<DType>(&value)) attributes.set(name, widened(*d));
-      if (name == "stream") attributes.set(name, graph_.next_stream());
-    }
-    // Does the shape rule take it? Asked before anything is made for it.
-    std::vector<ValueType> types(sample.inputs.size());
-    std::vector<const ValueType*> pointers(types.size(), nullptr);
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (!sample.inputs[i].defined()) continue;
-      types[i] = {widened(sample.inputs[i].dtype()), renamed(Shape(sample.inputs[i].sizes()), to)};
-      pointers[i] = &types[i];
-    }
-    try {
-      const Attributes complete = op.complete(attributes);
-      op.infer(InferContext(op.name, pointers, complete, graph_.facts()));
-    } catch (const Error&) {
-      continue;
-    }
-    std::vector<Value> inputs;
-    bool made = true;
-    for (std::size_t i = 0; i < types.size() && made; ++i) {
-      if (pointers[i] == nullptr) {
-        inputs.emplace_back();
-        continue;
-      }
-      const bool is_key = i < op.inputs.size() && op.inputs[i].name == "key";
-      inputs.push_back(is_key ? key() : obtain(types[i].dtype, types[i].shape, sample.inputs[i]));
-      made = inputs.back().defined();
-    }
-    if (!made) continue;
-    if (Node* node = apply(op, inputs, attributes)) return node;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    if (Node* node = try_sample(op, *random_.pick(samples), attempt == 5)) return node;
   }
   return nullptr;
+}
+
+// One operand may be a value that is there, whose sizes the sample then takes on; other sizes
+// become numbers or symbols, the same for all that are equal.
+Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_sizes) {
+  Renaming to;
+  std::set<std::int64_t> sizes;
+  for (const Tensor& t : sample.inputs) {
+    if (t.defined()) collect_sizes(t.sizes(), sizes);
+  }
+  const bool wide = !temper_.smooth && random_.chance(0.2);
+  const auto widened = [&](DType d) { return wide && d == DType::f32 ? DType::f64 : d; };
+  std::vector<Value> inputs(sample.inputs.size());
+  if (!same_sizes && !inputs.empty() && random_.chance(0.7)) {
+    const auto i =
+        static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(inputs.size())));
+    const bool is_key = i < op.inputs.size() && op.inputs[i].name == "key";
+    for (int tries = 0; sample.inputs[i].defined() && !is_key && tries < 30; ++tries) {
+      const Value v = random_.pick(pool_).value;
+      Renaming unified;
+      if (v.dtype() != widened(sample.inputs[i].dtype()) ||
+          !unify(sample.inputs[i].sizes(), v.shape(), unified)) {
+        continue;
+      }
+      to = std::move(unified);
+      inputs[i] = v;
+      break;
+    }
+  }
+  for (const std::int64_t s : sizes) {
+    if (same_sizes || to.contains(s) || random_.chance(0.5)) continue;
+    const auto& symbols = graph_.symbols();
+    to[s] = !symbols.empty() && random_.chance(0.5)
+                ? Dim(random_.pick(symbols))
+                : Dim(random_.pick({0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17}));
+  }
+  Attributes attributes = renamed(sample.attributes, to);
+  for (const auto& [name, value] : sample.attributes) {
+    if (const DType* d = std::get_if<DType>(&value)) attributes.set(name, widened(*d));
+    if (name == "stream") attributes.set(name, graph_.next_stream());
+  }
+  // Does the shape rule take it? Asked before anything is made for it.
+  std::vector<ValueType> types(inputs.size());
+  std::vector<const ValueType*> pointers(types.size(), nullptr);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!sample.inputs[i].defined()) continue;
+    types[i] = {widened(sample.inputs[i].dtype()), renamed(Shape(sample.inputs[i].sizes()), to)};
+    pointers[i] = &types[i];
+  }
+  try {
+    const Attributes complete = op.complete(attributes);
+    op.infer(InferContext(op.name, pointers, complete, graph_.facts()));
+  } catch (const Error&) {
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (pointers[i] == nullptr || inputs[i].defined()) continue;
+    const bool is_key = i < op.inputs.size() && op.inputs[i].name == "key";
+    inputs[i] = is_key ? key() : obtain(types[i].dtype, types[i].shape, sample.inputs[i]);
+    if (!inputs[i].defined()) return nullptr;
+  }
+  return apply(op, inputs, attributes);
 }
 
 }  // namespace weft::testing

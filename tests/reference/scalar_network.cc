@@ -368,23 +368,6 @@ void rope(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// Says nothing of operands that are infinite or so large that squares of them are.
-ScalarModel within_reach(void (*model)(const ScalarCall&, std::vector<NumberTensor>&)) {
-  return [model](const ScalarCall& call, std::vector<NumberTensor>& out) {
-    model(call, out);
-    bool far = false;
-    for (const Tensor& t : call.in) {
-      for (std::int64_t i = 0; t.defined() && is_floating(t.dtype()) && i < t.numel(); ++i)
-        far = far || !(std::fabs(t.at(i)) < 1e15);
-    }
-    for (NumberTensor& o : out) {
-      for (Number& n : o.elements) {
-        if (far) n.error = kAnyValue;
-      }
-    }
-  };
-}
-
 }  // namespace
 
 void add_network_models(ScalarModels& models) {

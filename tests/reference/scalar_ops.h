@@ -113,6 +113,10 @@ void add_random_models(ScalarModels& models);
 void add_network_models(ScalarModels& models);
 void add_attention_models(ScalarModels& models);
 
+/// A model that says nothing where an operand is infinite, NaN or so large that its square is: what
+/// comes of such numbers depends on the order in which they meet.
+ScalarModel within_reach(ScalarModel model);
+
 /// Flattened positions in a tensor of `sizes` seen as [outer, length, inner] around an axis.
 struct Lines {
   std::int64_t outer = 1, length = 1, inner = 1;
