@@ -90,7 +90,7 @@ class Pool {
 // waits for an arena.
 class Pool {
  public:
-  explicit Pool(int helpers) : helpers_(helpers), arena_(std::max(helpers, 1), 0) {}
+  explicit Pool(int helpers) : helpers_(helpers) {}
 
   /// What TBB grants to all arenas together; asking for more would leave tasks waiting.
   int most_helpers() const {
@@ -103,6 +103,8 @@ class Pool {
   // arena that failed half-way stays "pending", and TBB would wait for ever for who initialises it.
   void ask(const std::shared_ptr<Team>& team) {
     try {
+      // No larger than what TBB grants: it would say on stderr that it ignores the rest.
+      if (!arena_.is_active()) arena_.initialize(std::max(most_helpers(), 1), 0);
       arena_.enqueue([team] { team->help(); });
     } catch (...) {
       failed_ = true;

@@ -26,8 +26,8 @@ using Pairs = std::unordered_map<const Node*, Pair>;  // by the read of the matr
 
 void check(const LoraOptions& o) {
   if (o.rank < 1) throw ArgumentError(fmt::format("rank must be at least 1, not {}", o.rank));
-  if (!std::isfinite(o.alpha))
-    throw ArgumentError(fmt::format("alpha must be finite, not {}", o.alpha));
+  if (!(o.alpha > 0 && std::isfinite(o.alpha)))
+    throw ArgumentError(fmt::format("alpha must be positive and finite, not {}", o.alpha));
   if (!(o.dropout >= 0 && o.dropout < 1))
     throw ArgumentError(fmt::format("dropout must be in [0, 1), not {}", o.dropout));
 }

@@ -19,7 +19,7 @@ namespace weft {
 
 struct LoraOptions {
   std::int64_t rank = 8;  // at least 1
-  double alpha = 16;      // finite
+  double alpha = 16;      // positive, finite
   double dropout = 0;     // of the adapters' inputs, in [0, 1)
   /// Names of the matrices that get adapters, with * and ? as in a shell.
   std::vector<std::string> patterns = {"*"};
@@ -55,6 +55,9 @@ struct LoraAdapters {
   };
   double scale = 1;                         // alpha / rank
   std::map<std::string, Adapter> adapters;  // by the name of their matrix
+  /// A word for the values of the matrices that they were trained beside, which files carry;
+  /// empty where it is not known.
+  std::string base = {};
 };
 
 /// The adapters in the store of an adapted model. Throws GraphError where it has not all of them.

@@ -34,7 +34,7 @@ std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std:
 
 }  // namespace
 
-std::vector<TextPair> read_text_pairs(const std::string& path) {
+std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* more_columns) {
   const std::string text = read_utf8_file(path);
   std::vector<TextPair> pairs;
   const std::string_view rest = text;
@@ -51,6 +51,7 @@ std::vector<TextPair> read_text_pairs(const std::string& path) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string_view::npos) refuse("there is no second column");
     const std::string_view target = line.substr(tab + 1);
+    if (more_columns != nullptr && target.find('\t') != std::string_view::npos) ++*more_columns;
     TextPair pair{std::string(trimmed(line.substr(0, tab))),
                   std::string(trimmed(target.substr(0, target.find('\t'))))};
     if (pair.source.empty()) refuse("the source is empty");

@@ -15,9 +15,11 @@ struct TextPair {
 };
 
 /// Reads "source <tab> target [<tab> anything]", one pair a line, UTF-8; white space around both is
-/// left out, as are empty lines. Throws IoError; FormatError with the line's number where a line
+/// left out, as are empty lines. Lines with further columns, which are not read, are counted in
+/// `more_columns`. Throws IoError; FormatError with the line's number where a line
 /// has no second column, a side is empty or is no UTF-8; ArgumentError where there is no pair.
-std::vector<TextPair> read_text_pairs(const std::string& path);
+std::vector<TextPair> read_text_pairs(const std::string& path,
+                                      std::int64_t* more_columns = nullptr);
 
 /// What a model learns from, what choices are made by, and what it is measured by once.
 struct TextPairSplit {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/json_fields.h"
 
 namespace weft {
@@ -88,6 +89,20 @@ void EncoderConfig::check() const {
   at_least("conv_kernel", conv_kernel, 0);
   at_least("conv_groups", conv_groups, 1);
   at_least("position_buckets", position_buckets, 0);
+  size_limits::check({{"vocab", vocab, size_limits::kVocab},
+                      {"context", context, size_limits::kPositions},
+                      {"token_types", token_types, size_limits::kVocab},
+                      {"layers", layers, size_limits::kLayers},
+                      {"heads", heads, size_limits::kHeads},
+                      {"head_size", head_size, size_limits::kWidth},
+                      {"width", width, size_limits::kWidth},
+                      {"inner", inner, size_limits::kInner},
+                      {"embedding_width", embedding_width, size_limits::kWidth},
+                      {"group_layers", group_layers, size_limits::kLayers},
+                      {"conv_kernel", conv_kernel, size_limits::kPositions},
+                      {"conv_groups", conv_groups, size_limits::kWidth},
+                      {"max_relative", max_relative, size_limits::kPositions},
+                      {"position_buckets", position_buckets, size_limits::kPositions}});
   if (head_size == 0 && width % heads != 0) {
     throw ArgumentError(fmt::format(
         "width {} is not a multiple of heads {}: every head needs the same size", width, heads));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/json_fields.h"
 
 namespace weft {
@@ -129,6 +130,20 @@ void EncoderDecoderConfig::check() const {
   at_least("position_offset", position_offset, 0);
   at_least("start_id", start_id, -1);
   at_least("padding_id", padding_id, -1);
+  size_limits::check({{"vocab", vocab, size_limits::kVocab},
+                      {"decoder_vocab", decoder_vocab, size_limits::kVocab},
+                      {"width", width, size_limits::kWidth},
+                      {"encoder_layers", encoder_layers, size_limits::kLayers},
+                      {"decoder_layers", decoder_layers, size_limits::kLayers},
+                      {"encoder_heads", encoder_heads, size_limits::kHeads},
+                      {"decoder_heads", decoder_heads, size_limits::kHeads},
+                      {"encoder_inner", encoder_inner, size_limits::kInner},
+                      {"decoder_inner", decoder_inner, size_limits::kInner},
+                      {"head_size", head_size, size_limits::kWidth},
+                      {"context", context, size_limits::kPositions},
+                      {"position_offset", position_offset, size_limits::kPositions},
+                      {"relative_buckets", relative_buckets, size_limits::kPositions},
+                      {"relative_max_distance", relative_max_distance, size_limits::kPositions}});
   for (const std::int64_t heads : {encoder_heads, decoder_heads}) {
     if (head_size == 0 && width % heads != 0)
       throw ArgumentError(fmt::format(

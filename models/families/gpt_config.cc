@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/json_fields.h"
 
 namespace weft {
@@ -131,6 +132,15 @@ void GptConfig::check() const {
   positive("heads", heads);
   positive("width", width);
   positive("context", context);
+  size_limits::check({{"vocab", vocab, size_limits::kVocab},
+                      {"layers", layers, size_limits::kLayers},
+                      {"heads", heads, size_limits::kHeads},
+                      {"kv_heads", kv_heads, size_limits::kHeads},
+                      {"head_dim", head_dim, size_limits::kWidth},
+                      {"width", width, size_limits::kWidth},
+                      {"inner", inner, size_limits::kInner},
+                      {"context", context, size_limits::kPositions},
+                      {"rotary_context", rotary_context, size_limits::kPositions}});
   if (inner < 0)
     throw ArgumentError(fmt::format("inner must be 0 (4 * width) or more, not {}", inner));
   if (head_dim < 0)

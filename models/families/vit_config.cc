@@ -5,6 +5,7 @@
 #include <array>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/json_fields.h"
 
 namespace weft {
@@ -61,6 +62,13 @@ void VitConfig::check() const {
         {"inner", inner}}) {
     if (value < 1) throw ArgumentError(fmt::format("{} must be at least 1, not {}", name, value));
   }
+  size_limits::check({{"image_height", image_height, size_limits::kPixels},
+                      {"image_width", image_width, size_limits::kPixels},
+                      {"channels", channels, size_limits::kPixels},
+                      {"layers", layers, size_limits::kLayers},
+                      {"heads", heads, size_limits::kHeads},
+                      {"width", width, size_limits::kWidth},
+                      {"inner", inner, size_limits::kInner}});
   if (image_height < patch_height || image_width < patch_width) {
     throw ArgumentError(fmt::format("an image of {} x {} holds no patch of {} x {}", image_height,
                                     image_width, patch_height, patch_width));

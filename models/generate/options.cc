@@ -15,6 +15,11 @@ void at_least(const char* name, std::int64_t value, std::int64_t low) {
     throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
 }
 
+void within(const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value < low || value > high)
+    throw ArgumentError(fmt::format("{} must be in [{}, {}], not {}", name, low, high, value));
+}
+
 void check_sequences(const char* name, const std::vector<TokenIds>& sequences) {
   for (const TokenIds& sequence : sequences) {
     if (sequence.empty())
@@ -43,14 +48,16 @@ bool GenerationOptions::is_end(std::int64_t id) const {
 }
 
 void GenerationOptions::check() const {
-  at_least("beams", beams, 1);
-  at_least("max_length", max_length, 1);
-  at_least("max_new", max_new, -1);
+  // Sums of lengths fit 64 bits, whatever the model says.
+  constexpr std::int64_t kLongest = std::int64_t{1} << 40;
+  within("beams", beams, 1, kMostRows);
+  within("max_length", max_length, 1, kLongest);
+  within("max_new", max_new, -1, kLongest);
   at_least("min_length", min_length, 0);
   at_least("min_new", min_new, 0);
   at_least("no_repeat_ngram", no_repeat_ngram, 0);
   at_least("eos_id", eos_id, -1);
-  at_least("results", results, 1);
+  within("results", results, 1, kMostRows);
   if (!(repetition_penalty > 0) || std::isinf(repetition_penalty)) {
     throw ArgumentError(
         fmt::format("repetition_penalty must be positive, not {}", repetition_penalty));

@@ -42,6 +42,9 @@ enum class EarlyStopping : std::uint8_t {
 /// forced_bos_id, forced_eos_id, forbidden_first, forced; then those of `sampling`. Scores are
 /// logits, with beams log-probabilities.
 struct GenerationOptions {
+  /// Most beams, and most results: each is a row of the batch, with caches of its own.
+  static constexpr std::int64_t kMostRows = 4096;
+
   std::int64_t beams = 1;        // 1 = greedy: always the most likely id (the first of equals)
   std::int64_t max_length = 20;  // most ids
   std::int64_t max_new = -1;     // most ids after the start, instead of max_length; -1 = unused

@@ -8,6 +8,8 @@
 
 #include "weft/models/data/image_codec.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/options.h"
 #include "weft/models/train/encoder_file.h"
 #include "weft/models/train/image_classifier.h"
 #include "weft/models/train/model_file.h"
@@ -31,10 +33,10 @@ int classify_texts(const ClassifyArguments& args) {
     std::vector<std::size_t> order(p.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return p[a] > p[b]; });
-    fmt::print("{}", args.inputs[i]);
+    say("{}", args.inputs[i]);
     for (std::size_t k = 0; k < order.size() && static_cast<std::int64_t>(k) < args.top; ++k)
-      fmt::print("  {} {:.4f}", model.classes[order[k]], p[order[k]]);
-    fmt::print("\n");
+      say("  {} {:.4f}", model.classes[order[k]], p[order[k]]);
+    say("\n");
   }
   return 0;
 }
@@ -45,10 +47,10 @@ int run(const ClassifyArguments& args) {
   Session session(*model.graph, model.store, {.threads = args.threads});
   for (const std::string& path : args.inputs) {
     const Tensor image = read_image(path, model.config.channels);
-    fmt::print("{}", path);
+    say("{}", path);
     for (const ClassScore& score : classify(session, model, image, args.top))
-      fmt::print("  {} {:.4f}", score.name, score.probability);
-    fmt::print("\n");
+      say("  {} {:.4f}", score.name, score.probability);
+    say("\n");
   }
   return 0;
 }
@@ -59,17 +61,17 @@ void add_classify_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "classify", "The likeliest classes of images or texts, with their probabilities");
   const auto args = std::make_shared<ClassifyArguments>();
-  command->add_option("file", args->file, "a .weft file that weft train vit or encoder wrote")
+  OptionList options(*command);
+  options.input("file", args->file, "a .weft file that weft train vit or encoder wrote")
       ->required();
-  command
-      ->add_option("inputs", args->inputs,
-                   "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
-                   "at; or texts, where the file holds a classifier of texts")
+  options
+      .texts("inputs", args->inputs, OptionList::Times::list,
+             "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
+             "at; or texts, where the file holds a classifier of texts")
       ->required();
-  command->add_option("--top", args->top, "classes to print, the likeliest first (default 3)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  options.integer("--top", args->top, {1, 1'000'000},
+                  "classes to print, the likeliest first (default 3)");
+  options.threads(args->threads);
   command->callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

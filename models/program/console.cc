@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace weft::program {
 namespace {
@@ -18,7 +21,26 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+void report_stdout(int error) {
+  fmt::print(stderr, "weft: cannot write to stdout: {}\n", std::strerror(error));
+}
+
 }  // namespace
+
+void write_stdout(std::string_view text) {
+  // The stream's own flag is the memory: after the first failure nothing is tried again.
+  if (stdout_failed()) return;
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) report_stdout(errno);
+}
+
+void flush_stdout() {
+  if (stdout_failed()) return;
+  errno = 0;
+  if (std::fflush(stdout) != 0) report_stdout(errno);
+}
+
+bool stdout_failed() { return std::ferror(stdout) != 0; }
 
 std::string short_number(double value) {
   if (value < 1e3) return fmt::format("{:.0f}", value);
@@ -75,11 +97,10 @@ void ConsoleProgress::draw(const StepReport& r) {
   const int full = static_cast<int>(share * kBarWidth);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < full ? "█" : "░";
-  fmt::print("\r\x1b[2K{}{}{} {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left",
-             colours_ ? "\x1b[36m" : "", bar, colours_ ? "\x1b[0m" : "", r.step, r.steps, r.loss,
-             r.learning_rate, short_number(r.items_per_second), r.unit,
-             short_duration(r.seconds_left));
-  std::fflush(stdout);
+  say("\r\x1b[2K{}{}{} {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left", colours_ ? "\x1b[36m" : "",
+      bar, colours_ ? "\x1b[0m" : "", r.step, r.steps, r.loss, r.learning_rate,
+      short_number(r.items_per_second), r.unit, short_duration(r.seconds_left));
+  flush_stdout();
   drawn_ = true;
 }
 
@@ -92,10 +113,10 @@ void ConsoleProgress::on_step(const StepReport& report) {
     return;
   }
   if (!pace_.due(report.step, report.steps, now())) return;
-  fmt::print("step {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left\n", report.step, report.steps,
-             report.loss, report.learning_rate, short_number(report.items_per_second), report.unit,
-             short_duration(report.seconds_left));
-  std::fflush(stdout);
+  say("step {}/{}  loss {:.4f}  lr {:.2e}  {} {}/s  {} left\n", report.step, report.steps,
+      report.loss, report.learning_rate, short_number(report.items_per_second), report.unit,
+      short_duration(report.seconds_left));
+  flush_stdout();
 }
 
 void ConsoleProgress::on_skip(const SkipReport& report) {
@@ -110,24 +131,24 @@ void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, 
   std::string metrics;
   for (const Metric& metric : found.metrics)
     metrics += fmt::format("  {} {:.4f}", metric.name, metric.value);
-  fmt::print("{}step {}  validation loss {:.4f}{}{}{}\n", colours_ ? "\x1b[1m" : "", step,
-             found.loss, metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
+  say("{}step {}  validation loss {:.4f}{}{}{}\n", colours_ ? "\x1b[1m" : "", step, found.loss,
+      metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
   if (sample_ && sampled_ != step) {
     sampled_ = step;
-    fmt::print("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
+    say("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
   }
-  std::fflush(stdout);
+  flush_stdout();
 }
 
 void ConsoleProgress::on_best(std::int64_t step, double loss) {
-  fmt::print("{}best so far: step {}, validation loss {:.4f}, saved{}\n", colours_ ? "\x1b[2m" : "",
-             step, loss, colours_ ? "\x1b[0m" : "");
-  std::fflush(stdout);
+  say("{}best so far: step {}, validation loss {:.4f}, saved{}\n", colours_ ? "\x1b[2m" : "", step,
+      loss, colours_ ? "\x1b[0m" : "");
+  flush_stdout();
 }
 
 void ConsoleProgress::finish() {
   if (!drawn_) return;
-  fmt::print("\r\x1b[2K");
+  say("\r\x1b[2K");
   drawn_ = false;
 }
 

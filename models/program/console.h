@@ -1,14 +1,34 @@
 // What the program shows while it works.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "weft/models/program/progress_pace.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft::program {
+
+// All that the program prints goes through these. What cannot be written (a full disk, a pipe whose
+// reader is gone) is said once on stderr, and no more is written; it does not throw: a training is
+// not lost with its log. The program's exit code is 1 then.
+
+/// Writes to stdout.
+void write_stdout(std::string_view text);
+/// Formats and writes to stdout.
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  write_stdout(fmt::format(format, std::forward<Args>(args)...));
+}
+/// Everything written so far gets out.
+void flush_stdout();
+/// Whether something could not be written.
+bool stdout_failed();
 
 /// "950", "12.3k", "124.44M", "2.1G".
 std::string short_number(double value);

@@ -6,7 +6,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
 #include "weft/models/program/held_out.h"
+#include "weft/models/program/options.h"
 #include "weft/models/program/trained_model.h"
 #include "weft/models/train/masked_image_task.h"
 
@@ -22,36 +24,35 @@ void print(const TextClassifier& model, const HeldOutData& data) {
   const LabelledText test = held_out_texts(model, data);
   Session session(*model.graph, model.store, {.threads = data.threads});
   const ConfusionMatrix matrix = confusion(session, model, test);
-  fmt::print("{}test      accuracy {:.4f} of {} texts\n", matrix.table(), matrix.accuracy(),
-             matrix.total());
+  say("{}test      accuracy {:.4f} of {} texts\n", matrix.table(), matrix.accuracy(),
+      matrix.total());
 }
 
 void print(const ImageClassifier& model, const HeldOutData& data) {
   const ImageData images = held_out_images(model.image_size(), model.settings, data);
   Session session(*model.graph, model.store, {.threads = data.threads});
   const ImageEvaluation found = evaluate_images(session, model, images.test);
-  fmt::print("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(),
-             found.loss, found.report.accuracy(), found.report.correct(), found.report.total(),
-             images.about);
+  say("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(), found.loss,
+      found.report.accuracy(), found.report.correct(), found.report.total(), images.about);
 }
 
 void print(const MaskedImageModel& model, const HeldOutData& data) {
   const ImageData images = held_out_images(model.image_size(), model.settings, data);
   Session session(*model.graph, model.store, {.threads = data.threads});
-  fmt::print("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
-             masked_image_loss(session, model, images.test), images.test.count(), images.about);
+  say("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
+      masked_image_loss(session, model, images.test), images.test.count(), images.about);
 }
 
 template <class Model>
 void print(const Model& model, const HeldOutData& data) {
   const Evaluation found = held_out_evaluation(model, data);
-  fmt::print("validation loss {:.5f}", found.loss);
+  say("validation loss {:.5f}", found.loss);
   if constexpr (kHasPerplexity<Model>) {
-    fmt::print(", perplexity {:.4f}", std::exp(found.loss));
+    say(", perplexity {:.4f}", std::exp(found.loss));
   } else {
-    for (const Metric& metric : found.metrics) fmt::print(", {} {:.4f}", metric.name, metric.value);
+    for (const Metric& metric : found.metrics) say(", {} {:.4f}", metric.name, metric.value);
   }
-  fmt::print("\n");
+  say("\n");
 }
 
 int run(const EvaluateArguments& args) {
@@ -73,7 +74,8 @@ void add_evaluate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "evaluate", "Measure a trained model on the part of its data that its training held out");
   const auto args = std::make_shared<EvaluateArguments>();
-  command->add_option("file", args->file, "a .weft file that weft train or quantize wrote")
+  OptionList(*command)
+      .input("file", args->file, "a .weft file that weft train or quantize wrote")
       ->required();
   add_held_out_options(*command, args->data);
   command->callback([args, &action] { action = [args] { return run(*args); }; });

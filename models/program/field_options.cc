@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/models/program/options.h"
+
 namespace weft::program {
 namespace {
 
@@ -84,6 +86,7 @@ std::string option_name(const std::string& field) {
 void add_field_options(CLI::App& app, const std::string& group, const std::string& defaults,
                        const std::set<std::string>& skip, FieldValues& given) {
   const FieldValues fields = FieldValues::parse(defaults);
+  OptionList options(app);
   for (const auto& [key, value] : fields.items()) {
     const std::string field = key;
     if (skip.contains(field)) continue;
@@ -92,18 +95,25 @@ void add_field_options(CLI::App& app, const std::string& group, const std::strin
     const std::string about = text == descriptions().end() ? "" : text->second;
     CLI::Option* option = nullptr;
     if (value.is_boolean()) {
-      option = app.add_flag_function(
-          name + ",!--no-" + name.substr(2),
-          [&given, field](std::int64_t count) { given[field] = count > 0; }, about);
-    } else if (value.is_number_unsigned() || value.is_number_integer()) {
-      option = app.add_option_function<std::int64_t>(
-          name, [&given, field](std::int64_t v) { given[field] = v; }, about);
+      option = options.switches(
+          name, [&given, field](bool on) { given[field] = on; }, about);
+    } else if (value.is_number_integer()) {
+      // Fields of 64 bits with and without a sign look alike here; with_fields() knows their range.
+      option = options.add(name, kIntegerType, OptionList::Times::once, about,
+                           [&given, field, name](const std::string& v) {
+                             if (v.find_first_not_of("0123456789") == std::string::npos) {
+                               given[field] = parse_unsigned(name, v);
+                             } else {
+                               given[field] = parse_integer(name, v);
+                             }
+                           });
     } else if (value.is_number()) {
-      option = app.add_option_function<double>(
-          name, [&given, field](double v) { given[field] = v; }, about);
+      option = options.add(
+          name, kNumberType, OptionList::Times::once, about,
+          [&given, field, name](const std::string& v) { given[field] = parse_real(name, v); });
     } else {
-      option = app.add_option_function<std::string>(
-          name, [&given, field](const std::string& v) { given[field] = v; }, about);
+      option = options.add(name, kTextType, OptionList::Times::once, about,
+                           [&given, field](const std::string& v) { given[field] = v; });
     }
     option->group(group);
   }

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "weft/core/error.h"
+
 namespace weft::program {
 
 /// What the user gave, by field name.
@@ -16,12 +18,16 @@ using FieldValues = nlohmann::ordered_json;
 void add_field_options(CLI::App& app, const std::string& group, const std::string& defaults,
                        const std::set<std::string>& skip, FieldValues& given);
 
-/// `config` with the given fields replaced.
+/// `config` with the given fields replaced. ArgumentError for values that make no sense.
 template <class Config>
 Config with_fields(const Config& config, const FieldValues& given) {
   FieldValues all = FieldValues::parse(config.to_json());
   for (const auto& [name, value] : given.items()) all[name] = value;
-  return Config::from_json(all.dump());
+  try {
+    return Config::from_json(all.dump());
+  } catch (const FormatError& e) {
+    throw ArgumentError(e.what());  // no file is wrong, but a value that was given
+  }
 }
 
 /// "layer_norm_eps" -> "--layer-norm-eps".

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <sstream>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
 
 namespace weft::program {
 namespace {
@@ -49,99 +52,106 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
   }
 }
 
+/// "3:17".
+std::pair<std::int64_t, std::int64_t> parse_place(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", shown(text)));
+  const TokenIds place = parse_ids("--force", text.substr(0, colon)),
+                 id = parse_ids("--force", text.substr(colon + 1));
+  if (place.size() != 1 || id.size() != 1)
+    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", shown(text)));
+  return {place.front(), id.front()};
+}
+
+/// A model's own settings may say what they like; what is asked for must be possible.
+void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
+  if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {
+    throw UsageError(fmt::format(
+        "--min-tokens {}: a text that must not end before cannot end after {} (--tokens)",
+        o.min_new, o.max_new));
+  }
+  if (args.min_length && o.max_new < 0 && o.min_length > o.max_length) {
+    throw UsageError(fmt::format(
+        "--min-length {}: a text that must not end before cannot end after {} (--max-length)",
+        o.min_length, o.max_length));
+  }
+}
+
 }  // namespace
 
 void add_generate_options(CLI::App& command, GenerateArguments& args) {
-  CLI::App* c = &command;
-  c->add_option("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
+  using Times = OptionList::Times;
+  OptionList o(command);
+  o.input("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
       ->required();
-  c->add_option("--prompt", args.prompts,
-                "text to go on from (default: a line break); repeated: a batch")
-      ->expected(1)
-      ->take_all();
-  c->add_option("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"")
-      ->expected(1)
-      ->take_all();
-  c->add_option("--prompts", args.prompts_file,
-                "a file with a prompt per line (of ids for folders)");
-  c->add_flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
-  c->add_option("--threads", args.threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  o.texts("--prompt", args.prompts, Times::repeated,
+          "text to go on from (default: a line break); repeated: a batch");
+  o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
+  o.input("--prompts", args.prompts_file, "a file with a prompt per line (of ids for folders)");
+  o.flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
+  o.threads(args.threads);
 
   const std::string length = "Length";
-  c->add_option("--tokens", args.tokens, "ids to write (.weft default: 500)")
-      ->check(CLI::PositiveNumber)
+  o.integer("--tokens", args.tokens, kFromOne, "ids to write (.weft default: 500)")->group(length);
+  o.integer("--max-length", args.max_length, kFromOne, "most ids, with those in front")
       ->group(length);
-  c->add_option("--max-length", args.max_length, "most ids, with those in front")
-      ->check(CLI::PositiveNumber)
+  o.integer("--min-length", args.min_length, kFromZero, "no end before there are as many ids")
       ->group(length);
-  c->add_option("--min-length", args.min_length, "no end before there are as many ids")
-      ->check(CLI::NonNegativeNumber)
+  o.integer("--min-tokens", args.min_tokens, kFromZero, "no end before as many ids are written")
       ->group(length);
-  c->add_option("--min-tokens", args.min_tokens, "no end before as many ids are written")
-      ->check(CLI::NonNegativeNumber)
-      ->group(length);
-  c->add_flag("--slide", args.slide,
-              "beyond the model's context go on from the later half of it (.weft: always)")
+  o.flag("--slide", args.slide,
+         "beyond the model's context go on from the later half of it (.weft: always)")
       ->group(length);
 
   const std::string draw = "Drawing (the default of .weft files)";
-  c->add_flag("--sample", args.sample, "draw")->group(draw);
-  c->add_option("--temperature", args.temperature, "below 1: safer; above 1: bolder")->group(draw);
-  c->add_option("--top-k", args.top_k, "draw from the k likeliest only; 0 = all")->group(draw);
-  c->add_option("--top-p", args.top_p, "draw from the likeliest that hold this much probability")
+  o.flag("--sample", args.sample, "draw")->group(draw);
+  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder")->group(draw);
+  o.integer("--top-k", args.top_k, kFromZero, "draw from the k likeliest only; 0 = all")
       ->group(draw);
-  c->add_option("--min-p", args.min_p,
-                "draw from those at least this share as likely as the likeliest")
+  o.real("--top-p", args.top_p, {}, "draw from the likeliest that hold this much probability")
       ->group(draw);
-  c->add_option("--seed", args.seed, "the same seed writes the same text (default: 1)")
+  o.real("--min-p", args.min_p, {},
+         "draw from those at least this share as likely as the likeliest")
       ->group(draw);
+  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)")->group(draw);
 
   const std::string search = "Searching";
-  c->add_flag("--greedy", args.greedy, "always the likeliest (the default of folders)")
+  o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)")->group(search);
+  o.integer("--beams", args.beams, {1, GenerationOptions::kMostRows}, "1 = greedy")->group(search);
+  o.real("--length-penalty", args.length_penalty, {-1000, 1000}, "scores are divided by length^F")
       ->group(search);
-  c->add_option("--beams", args.beams, "1 = greedy")->check(CLI::PositiveNumber)->group(search);
-  c->add_option("--length-penalty", args.length_penalty, "scores are divided by length^F")
+  o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
+           "true: as soon as there are as many sequences as beams; false; never: only when "
+           "nothing can get better")
       ->group(search);
-  c->add_option("--early-stopping", args.early_stopping,
-                "true: as soon as there are as many sequences as beams; false; never: only when "
-                "nothing can get better")
-      ->group(search);
-  c->add_option("--results", args.results, "texts per prompt: the best beams, or as many draws")
-      ->check(CLI::PositiveNumber);
+  o.integer("--results", args.results, {1, GenerationOptions::kMostRows},
+            "texts per prompt: the best beams, or as many draws");
 
   const std::string rules = "Rules";
-  c->add_option("--repetition-penalty", args.repetition_penalty,
-                "above 1: ids that occurred are less likely")
+  o.real("--repetition-penalty", args.repetition_penalty, {},
+         "above 1: ids that occurred are less likely")
       ->group(rules);
-  c->add_option("--no-repeat-ngram", args.no_repeat_ngram, "no N adjacent ids twice; 0 = may")
-      ->check(CLI::NonNegativeNumber)
+  o.integer("--no-repeat-ngram", args.no_repeat_ngram, kFromZero,
+            "no N adjacent ids twice; 0 = may")
       ->group(rules);
-  c->add_option("--stop", args.stop, ".weft: a text ends behind this; may be repeated")
-      ->expected(1)
-      ->take_all()
+  o.texts("--stop", args.stop, Times::repeated, ".weft: a text ends behind this; may be repeated")
       ->group(rules);
-  c->add_option("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"")
-      ->expected(1)
-      ->take_all()
+  o.ids("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"")->group(rules);
+  o.ids("--stop-sequence", args.stop_sequences,
+        "a text ends behind these ids, \"1 2\"; may be repeated")
       ->group(rules);
-  c->add_option("--stop-sequence", args.stop_sequences,
-                "a text ends behind these ids, \"1 2\"; may be repeated")
-      ->expected(1)
-      ->take_all()
+  o.ids("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"")->group(rules);
+  o.add("--force", kPlaceType, Times::repeated,
+        "the id in that position, counted from 0 with the prompt; may be repeated",
+        [&args](const std::string& text) {
+          const auto [place, id] = parse_place(text);
+          if (!args.force.emplace(place, id).second)
+            throw UsageError(fmt::format("--force says twice what is in position {}", place));
+        })
       ->group(rules);
-  c->add_option("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"")
-      ->expected(1)
-      ->take_all()
-      ->group(rules);
-  c->add_option("--force", args.force,
-                "POSITION:ID: the id in that position, counted from 0 with the prompt; may be "
-                "repeated")
-      ->expected(1)
-      ->take_all()
-      ->group(rules);
-  c->add_option("--start-ids", args.start_ids,
-                "encoder-decoder folders: what the output begins with, \"2 5\"")
+  o.ids("--start-ids", args.start_ids,
+        "encoder-decoder folders: what the output begins with, \"2 5\"")
       ->group(rules);
 }
 
@@ -149,16 +159,11 @@ TokenIds parse_ids(const std::string& option, const std::string& text) {
   TokenIds ids;
   std::istringstream in(text);
   for (std::string word; in >> word;) {
-    std::size_t end = 0;
-    std::int64_t id = -1;
     try {
-      id = std::stoll(word, &end);
-    } catch (const std::exception&) {
-      end = 0;
+      ids.push_back(parse_integer(option, word, {0, std::numeric_limits<std::int32_t>::max()}));
+    } catch (const ArgumentError&) {
+      throw UsageError(fmt::format("{}: '{}' is not an id", option, shown(word)));
     }
-    if (end != word.size() || id < 0)
-      throw UsageError(fmt::format("{}: '{}' is not an id", option, word));
-    ids.push_back(id);
   }
   if (ids.empty()) throw UsageError(fmt::format("{} holds no id", option));
   return ids;
@@ -176,6 +181,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   set(args.max_length, o.max_length);
   set(args.min_length, o.min_length);
   set(args.min_tokens, o.min_new);
+  check_lengths(args, o);
   if (o.sampling) {
     set(args.temperature, o.sampling->temperature);
     set(args.top_k, o.sampling->top_k);
@@ -195,16 +201,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   for (const std::string& text : args.forbid_ids) {
     for (const std::int64_t id : parse_ids("--forbid-ids", text)) o.forbidden.push_back(id);
   }
-  for (const std::string& text : args.force) {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string::npos)
-      throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", text));
-    const TokenIds place = parse_ids("--force", text.substr(0, colon)),
-                   id = parse_ids("--force", text.substr(colon + 1));
-    if (place.size() != 1 || id.size() != 1)
-      throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", text));
-    o.forced[place.front()] = id.front();
-  }
+  for (const auto& [place, id] : args.force) o.forced[place] = id;
   o.slide = o.slide || args.slide;
   try {
     o.check();
@@ -220,7 +217,7 @@ std::vector<std::string> prompt_lines(const GenerateArguments& args) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) lines.push_back(line);
   }
-  if (lines.empty()) throw UsageError(fmt::format("{} holds no prompt", args.prompts_file));
+  if (lines.empty()) throw DataError(fmt::format("{} holds no prompt", args.prompts_file));
   return lines;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ struct GenerateArguments {
   std::string early_stopping;
   std::optional<double> repetition_penalty;
   std::optional<std::int64_t> no_repeat_ngram;
-  std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids, force;
+  std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
+  std::map<std::int64_t, std::int64_t> force;  // ids by position
   std::string start_ids;
 };
 
@@ -49,7 +51,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
 /// The prompts in ids: of --prompt-ids, or of the lines of --prompts. UsageError where there are
 /// none.
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);
-/// The lines of --prompts.
+/// The lines of --prompts. DataError where there are none.
 std::vector<std::string> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

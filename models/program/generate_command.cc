@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "weft/core/error.h"
@@ -11,8 +13,10 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
 #include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/memory_guard.h"
 #include "weft/models/train/checkpoint.h"
 
 namespace weft::program {
@@ -21,7 +25,30 @@ namespace {
 constexpr std::int64_t kDefaultTokens = 500;
 
 void print_ids(const SearchResult& result) {
-  for (const TokenIds& sequence : result.sequences) fmt::print("{}\n", fmt::join(sequence, " "));
+  for (const TokenIds& sequence : result.sequences) say("{}\n", fmt::join(sequence, " "));
+}
+
+constexpr std::int64_t kAnyLength = std::numeric_limits<std::int64_t>::max();
+
+/// Tokens beyond which learned positions do not go.
+std::int64_t context_of(const GptConfig& config) {
+  return config.positions == GptPositions::learned ? config.context : kAnyLength;
+}
+
+/// UsageError where the keys and values of all rows do not fit into memory.
+void check_caches(const Graph& graph, const std::vector<TokenIds>& prompts,
+                  const GenerationOptions& options, std::int64_t context) {
+  std::size_t longest = 0;
+  for (const TokenIds& prompt : prompts) longest = std::max(longest, prompt.size());
+  const std::int64_t length = options.max_new >= 0
+                                  ? static_cast<std::int64_t>(longest) + options.max_new
+                                  : options.max_length;
+  const auto rows =
+      static_cast<double>(prompts.size()) * static_cast<double>(rows_per_prompt(options));
+  const auto capacity = static_cast<double>(std::min(length, context));
+  check_memory(fmt::format("keeping keys and values of {:.0f} rows of {:.0f} ids", rows, capacity),
+               cache_bytes(graph, rows, capacity),
+               "fewer --beams, --results, --tokens or prompts take less");
 }
 
 int generate_from_folder(const GenerateArguments& args) {
@@ -32,8 +59,13 @@ int generate_from_folder(const GenerateArguments& args) {
   if (!args.stop.empty()) throw UsageError("--stop is a text: a folder needs --stop-sequence");
   std::vector<TokenIds> prompts = id_prompts(args);
   if (!args.prompts_file.empty()) {
-    for (const std::string& line : prompt_lines(args))
-      prompts.push_back(parse_ids(args.prompts_file, line));
+    for (const std::string& line : prompt_lines(args)) {
+      try {
+        prompts.push_back(parse_ids(args.prompts_file, line));
+      } catch (const UsageError& e) {
+        throw DataError(e.what());  // of the file, not of the command line
+      }
+    }
   }
   const hf::Folder folder = hf::read_folder(args.file);
   const bool decoder = is_decoder(folder);
@@ -44,11 +76,13 @@ int generate_from_folder(const GenerateArguments& args) {
     if (!args.start_ids.empty())
       throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
     const DecoderModel model(folder, args.threads);
+    check_caches(*model.graph, prompts, settings.options, context_of(model.config));
     Generator generator(*model.session, model.decode, model.config);
     result = generator.generate(prompts, settings.options);
   } else {
     const TokenIds start = start_ids(folder, settings.start_id, args.start_ids);
     const EncoderDecoderModel model(folder, args.threads);
+    check_caches(*model.graph, prompts, settings.options, kAnyLength);
     result = generate(*model.session, model.programs, prompts, start, settings.options);
   }
   fill_up(result.sequences, settings.options.pad_id, settings.options.results);
@@ -93,16 +127,18 @@ int generate_text(const GenerateArguments& args) {
     return tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end()));
   };
   Session session(*model.graph, model.store, {.threads = args.threads});
+  // The window slides beyond the context, whatever the positions are.
+  check_caches(*model.graph, prompts, options, model.config.context);
   Generator generator(session, model.programs.decode, model.config);
   const bool alone = prompts.size() == 1 && rows_per_prompt(options) == 1;
   if (alone && !args.ids) {  // a single text is shown while it is written
-    fmt::print("{}", text_of(prompts.front()));
+    say("{}", text_of(prompts.front()));
     generator.generate(prompts, options, [&](std::int64_t, std::int64_t id) {
-      fmt::print("{}", text_of({id}));
-      std::fflush(stdout);
-      return true;
+      say("{}", text_of({id}));
+      flush_stdout();
+      return !stdout_failed();
     });
-    fmt::print("\n");
+    say("\n");
     return 0;
   }
   const SearchResult result = generator.generate(prompts, options);
@@ -111,7 +147,7 @@ int generate_text(const GenerateArguments& args) {
     return 0;
   }
   for (std::size_t i = 0; i < result.sequences.size(); ++i)
-    fmt::print("{}{}\n", i == 0 ? "" : "---\n", text_of(result.sequences[i]));
+    say("{}{}\n", i == 0 ? "" : "---\n", text_of(result.sequences[i]));
   return 0;
 }
 

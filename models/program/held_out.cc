@@ -6,6 +6,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/documents.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
 #include "weft/models/train/denoising_task.h"
 #include "weft/models/train/evaluate.h"
 #include "weft/models/train/masked_image_task.h"
@@ -37,31 +38,28 @@ const std::string& only(const std::vector<std::string>& paths, std::string_view 
 std::vector<TextDocument> held_out_documents(std::vector<TextDocument> documents,
                                              const TrainSettings& settings) {
   DocumentSplit parts = split_documents(std::move(documents), settings.validation_fraction);
-  if (parts.validation.empty()) throw UsageError("no part of the text was held out in training");
+  if (parts.validation.empty()) throw DataError("no part of the text was held out in training");
   return std::move(parts.validation);
 }
 
-SessionOptions options(int threads) { return {.threads = threads}; }
+SessionOptions with_threads(int threads) { return {.threads = threads}; }
 
 }  // namespace
 
 void add_held_out_options(CLI::App& command, HeldOutData& data) {
-  command.add_option(
-      "--text", data.text,
-      "text of the training of a language model or of a pre-training: perplexity, or "
-      "what pre-training measures, of its validation part");
-  command.add_option(
-      "--data", data.data,
-      "data of the training of a classifier or a masked-image model: accuracy, or the "
-      "loss of hidden pixels, on the test part");
-  command.add_option("--pairs", data.pairs,
-                     "pairs of the training of a translator: perplexity of the validation part");
-  command.add_option("--label", data.label, "as in weft train encoder");
-  command.add_option("--test-fraction", data.test_fraction, "as in weft train encoder")
-      ->check(CLI::Range(0.01, 0.9));
-  command.add_option("--split-seed", data.split_seed, "as in weft train encoder");
-  command.add_option("--threads", data.threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  OptionList options(command);
+  options.inputs("--text", data.text,
+                 "text of the training of a language model or of a pre-training: perplexity, or "
+                 "what pre-training measures, of its validation part");
+  options.inputs("--data", data.data,
+                 "data of the training of a classifier or a masked-image model: accuracy, or the "
+                 "loss of hidden pixels, on the test part");
+  options.input("--pairs", data.pairs,
+                "pairs of the training of a translator: perplexity of the validation part");
+  options.choice("--label", {"auto", "first", "last"}, data.label, "as in weft train encoder");
+  options.real("--test-fraction", data.test_fraction, {0.01, 0.9}, "as in weft train encoder");
+  options.seed("--split-seed", data.split_seed, "as in weft train encoder");
+  options.threads(data.threads);
 }
 
 void check_data(const LanguageModel&, const HeldOutData& data, const std::string& file) {
@@ -92,7 +90,7 @@ Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData&
   const bool pairs = reads_pairs(model.options.objective);
   const std::vector<TextDocument> held_out = held_out_documents(
       pairs ? read_documents(data.text) : read_single_texts(data.text), model.settings);
-  Session session(*model.graph, model.store, options(data.threads));
+  Session session(*model.graph, model.store, with_threads(data.threads));
   if (pairs) {
     const SentencePairs rows = sentence_pairs(model, held_out);
     return pretraining_task(session, model, rows, &rows).evaluate(true);
@@ -104,8 +102,8 @@ Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData&
 LabelledText held_out_texts(const TextClassifier& model, const HeldOutData& data) {
   const LabelledText all = read_labelled_text(data.data, parse_label_side(data.label));
   if (all.names != model.classes) {
-    throw UsageError(fmt::format("the model knows the classes {}, the data have {}",
-                                 fmt::join(model.classes, ", "), fmt::join(all.names, ", ")));
+    throw DataError(fmt::format("the model knows the classes {}, the data have {}",
+                                fmt::join(model.classes, ", "), fmt::join(all.names, ", ")));
   }
   return all.subset(stratified_split(all.labels, data.test_fraction, data.split_seed).test);
 }
@@ -117,20 +115,20 @@ ImageData held_out_images(const ImageSize& size, const TrainSettings& settings,
 
 Evaluation held_out_evaluation(const TextClassifier& model, const HeldOutData& data) {
   const LabelledText test = held_out_texts(model, data);
-  Session session(*model.graph, model.store, options(data.threads));
+  Session session(*model.graph, model.store, with_threads(data.threads));
   return text_classifier_task(session, model, test, &test).evaluate(true);
 }
 
 Evaluation held_out_evaluation(const ImageClassifier& model, const HeldOutData& data) {
   const ImageSet test = held_out_images(model.image_size(), model.settings, data).test;
-  Session session(*model.graph, model.store, options(data.threads));
+  Session session(*model.graph, model.store, with_threads(data.threads));
   const ImageEvaluation found = evaluate_images(session, model, test);
   return {found.loss, {{"accuracy", found.report.accuracy()}}};
 }
 
 Evaluation held_out_evaluation(const MaskedImageModel& model, const HeldOutData& data) {
   const ImageSet test = held_out_images(model.image_size(), model.settings, data).test;
-  Session session(*model.graph, model.store, options(data.threads));
+  Session session(*model.graph, model.store, with_threads(data.threads));
   return {masked_image_loss(session, model, test), {}};
 }
 

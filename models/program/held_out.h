@@ -45,7 +45,7 @@ inline constexpr bool kHasPerplexity =
     std::is_same_v<Model, LanguageModel> || std::is_same_v<Model, Translator>;
 
 /// Loss and metrics: of validation parts; of models of images and classifiers, on the test part.
-/// The data must be of the model's kind. Throws as what reads them; UsageError where nothing is
+/// The data must be of the model's kind. Throws as what reads them; DataError where nothing is
 /// held out, or the classes are others.
 Evaluation held_out_evaluation(const LanguageModel& model, const HeldOutData& data);
 Evaluation held_out_evaluation(const PretrainingModel& model, const HeldOutData& data);

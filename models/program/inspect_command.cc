@@ -9,6 +9,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/inspect_model.h"
+#include "weft/models/program/options.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft::program {
@@ -20,9 +21,8 @@ struct InspectArguments {
 };
 
 void print_summary(const InspectArguments& args, const Checkpoint& file) {
-  fmt::print("{}: {}, written by {}\n", args.file,
-             short_bytes(static_cast<double>(std::filesystem::file_size(args.file))),
-             file.producer());
+  say("{}: {}, written by {}\n", args.file,
+      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), file.producer());
   struct Total {
     std::int64_t count = 0, elements = 0;
     double bytes = 0;
@@ -35,35 +35,35 @@ void print_summary(const InspectArguments& args, const Checkpoint& file) {
     total.bytes += static_cast<double>(tensor.bytes());
   }
   for (const auto& [kind, total] : totals) {
-    fmt::print("  {:<10} {} variables, {} elements, {}\n", variable_kind_name(kind), total.count,
-               grouped(total.elements), short_bytes(total.bytes));
+    say("  {:<10} {} variables, {} elements, {}\n", variable_kind_name(kind), total.count,
+        grouped(total.elements), short_bytes(total.bytes));
   }
-  fmt::print("  graph      {} nodes\n", file.graph().node_count());
+  say("  graph      {} nodes\n", file.graph().node_count());
   std::string names;
   for (const Program& program : file.programs())
     names += (names.empty() ? "" : ", ") + program.name();
-  fmt::print("  programs   {}\n", names);
+  say("  programs   {}\n", names);
   for (const Attachment& a : file.attachments()) {
     constexpr std::size_t kShown = 60;
-    fmt::print("  attached   {} ({}, {}){}\n", a.name, a.type,
-               short_bytes(static_cast<double>(a.bytes.size())),
-               a.bytes.size() <= 4 * kShown ? ": " + a.bytes : "");
+    say("  attached   {} ({}, {}){}\n", a.name, a.type,
+        short_bytes(static_cast<double>(a.bytes.size())),
+        a.bytes.size() <= 4 * kShown ? ": " + a.bytes : "");
   }
 }
 
 void print_programs(const Checkpoint& file) {
   for (const Program& program : file.programs()) {
-    fmt::print("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
-               program.precision() ? precision_name(*program.precision()) : "of the session");
+    say("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
+        program.precision() ? precision_name(*program.precision()) : "of the session");
     for (const Value& input : program.inputs()) {
-      fmt::print("  input   {}: {}\n", input.node().attributes().text("name"), input.type().str());
+      say("  input   {}: {}\n", input.node().attributes().text("name"), input.type().str());
     }
     for (const auto& [name, value] : program.outputs())
-      fmt::print("  output  {}: {}\n", name, value.type().str());
+      say("  output  {}: {}\n", name, value.type().str());
     std::map<VariableKind, int> updated;
     for (const auto& [variable, value] : program.updates()) ++updated[variable.info().kind];
     for (const auto& [kind, count] : updated)
-      fmt::print("  updates {} {} variables\n", count, variable_kind_name(kind));
+      say("  updates {} {} variables\n", count, variable_kind_name(kind));
   }
 }
 
@@ -73,8 +73,8 @@ void print_variables(const Checkpoint& file) {
     std::string aliases;
     for (const std::string& alias : info.aliases) aliases += " = " + alias;
     const bool frozen = info.kind == VariableKind::parameter && !info.trainable;
-    fmt::print("{:<10} {:<24} {}{}{}\n", variable_kind_name(info.kind), info.type.str(), info.name,
-               aliases, frozen ? " (frozen)" : "");
+    say("{:<10} {:<24} {}{}{}\n", variable_kind_name(info.kind), info.type.str(), info.name,
+        aliases, frozen ? " (frozen)" : "");
   }
 }
 
@@ -83,7 +83,7 @@ int inspect(const InspectArguments& args) {
   if (!args.graph && !args.programs && !args.variables) print_summary(args, file);
   if (args.programs) print_programs(file);
   if (args.variables) print_variables(file);
-  if (args.graph) fmt::print("{}", to_text(file.graph(), {.places = true}));
+  if (args.graph) say("{}", to_text(file.graph(), {.places = true}));
   return 0;
 }
 
@@ -94,21 +94,31 @@ void add_inspect_command(CLI::App& app, Action& action) {
       "inspect", "Show what is in a .weft file, or what a published model would cost");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
-  command->add_option("file", args->file, "the file");
-  command->add_flag("--graph", args->graph, "the graph as text, with source lines");
-  command->add_flag("--programs", args->programs, "programs: inputs, outputs, updates");
-  command->add_flag("--variables", args->variables, "variables: kind, type, name");
-  command->add_option("--model", planned->model,
-                      "a published model instead of a file (gpt2, bert-base, ...)");
-  command->add_option("--batch", planned->batch, "rows (default: 1)")->check(CLI::PositiveNumber);
-  command
-      ->add_option("--seq", planned->seq, "tokens per row, of models that read text (default: 128)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--precision", planned->precision, "of the matrix products")
-      ->check(CLI::IsMember({"highest", "high", "medium"}));
-  command->callback([args, planned, &action] {
+  OptionList options(*command);
+  CLI::Option* file = options.input("file", args->file, "the file");
+  // What is said of a file, and of a published model: each is an error beside the other.
+  const std::vector<CLI::Option*> of_file = {
+      options.flag("--graph", args->graph, "the graph as text, with source lines"),
+      options.flag("--programs", args->programs, "programs: inputs, outputs, updates"),
+      options.flag("--variables", args->variables, "variables: kind, type, name")};
+  options.text("--model", planned->model,
+               "a published model instead of a file (gpt2, bert-base, ...)");
+  const std::vector<CLI::Option*> of_model = {
+      options.integer("--batch", planned->batch, kFromOne, "rows (default: 1)"),
+      options.integer("--seq", planned->seq, {1, std::int64_t{1} << 40},
+                      "tokens per row, of models that read text (default: 128)"),
+      options.choice("--precision", {"highest", "high", "medium"}, planned->precision,
+                     "of the matrix products")};
+  command->callback([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");
+    }
+    for (const CLI::Option* option : file->count() > 0 ? of_model : of_file) {
+      if (option->count() > 0) {
+        throw UsageError(
+            fmt::format("{} is for {}", option->get_name(),
+                        file->count() > 0 ? "--model, not for a file" : "a file, not for --model"));
+      }
     }
     if (planned->model.empty()) {
       action = [args] { return inspect(*args); };

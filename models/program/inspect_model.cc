@@ -39,12 +39,12 @@ std::shared_ptr<const Plan> plan_of(const Program& program, const hf::InputTypes
 void print_plan(std::string_view what, const Plan& plan, double textbook_flops) {
   const MemoryReport memory = plan.memory();
   const double flops = plan.cost().flops;
-  fmt::print("{}\n", what);
-  fmt::print("  FLOPs            {} ({:.2f} x the textbook's {})\n", short_number(flops),
-             flops / textbook_flops, short_number(textbook_flops));
-  fmt::print("  working memory   {}, {} of variables\n",
-             short_bytes(static_cast<double>(memory.arena + memory.outputs)),
-             short_bytes(static_cast<double>(memory.variables)));
+  say("{}\n", what);
+  say("  FLOPs            {} ({:.2f} x the textbook's {})\n", short_number(flops),
+      flops / textbook_flops, short_number(textbook_flops));
+  say("  working memory   {}, {} of variables\n",
+      short_bytes(static_cast<double>(memory.arena + memory.outputs)),
+      short_bytes(static_cast<double>(memory.variables)));
 }
 
 }  // namespace
@@ -70,11 +70,11 @@ int inspect_model(const ModelInspection& wanted) {
   const auto layers = static_cast<double>(model->layers), d = static_cast<double>(model->width);
   const double matrices = 12 * d * d * layers;
   const bool image = model->modality == hf::Modality::image;
-  fmt::print("{}: {}\n", model->name, model->architecture);
-  fmt::print("parameters         {} ({} in float32)\n", grouped(parameters),
-             short_bytes(4 * static_cast<double>(parameters)));
-  fmt::print("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
-             short_number(12 * d * d), model->layers, model->width, short_number(matrices));
+  say("{}: {}\n", model->name, model->architecture);
+  say("parameters         {} ({} in float32)\n", grouped(parameters),
+      short_bytes(4 * static_cast<double>(parameters)));
+  say("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
+      short_number(12 * d * d), model->layers, model->width, short_number(matrices));
 
   double textbook = stack_flops(*model, inspection);
   const auto logits = built.outputs.find("logits");

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
 #include "weft/models/train/lora_file.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -15,6 +19,7 @@ namespace {
 
 struct MergeArguments {
   std::string file, adapters, out;
+  bool force = false;
 };
 
 bool trains(const Program& program) {
@@ -24,7 +29,28 @@ bool trains(const Program& program) {
   });
 }
 
-int run(const MergeArguments& args) {
+/// Adapters change the matrices that they were trained beside, once: DataError for others of the
+/// same shapes, and for those that have been merged already.
+void check_base(const LoraAdapters& adapters, const VariableStore& store,
+                const MergeArguments& args) {
+  if (adapters.base.empty()) {
+    say("base      {} does not say which model it was trained on: that is not checked\n",
+        args.adapters);
+    return;
+  }
+  for (const auto& [name, adapter] : adapters.adapters) {
+    if (!store.contains(name)) return;  // merge_lora says so
+  }
+  if (adapters_base(adapters, store) != adapters.base) {
+    throw DataError(fmt::format(
+        "the adapters in {} were trained beside other weights than those of {}: it is another "
+        "model, or they are merged into it already",
+        args.adapters, args.file));
+  }
+}
+
+int run(const MergeArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
   const LoraAdapters adapters = load_lora(args.adapters);
   const Checkpoint file = load_checkpoint(args.file);
   std::vector<Program> forward;
@@ -33,10 +59,11 @@ int run(const MergeArguments& args) {
   }
   const auto store = file.store();
   check_finite(*store, args.file);
+  check_base(adapters, *store, args);
   merge_lora(forward, *store, adapters);
-  save_checkpoint(args.out, *store, file.programs(), {file.attachments()});
-  fmt::print("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
-             args.out);
+  save_checkpoint(out.path(), *store, file.programs(), {file.attachments()});
+  say("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
+      out.path());
   return 0;
 }
 
@@ -46,14 +73,16 @@ void add_merge_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("merge", "Add trained low-rank adapters to the weights of a model");
   const auto args = std::make_shared<MergeArguments>();
-  command->add_option("file", args->file, "the .weft file that the adapters were trained on")
+  OptionList options(*command);
+  options.input("file", args->file, "the .weft file that the adapters were trained on")->required();
+  options
+      .input("--adapters", args->adapters, "what weft train --lora-rank wrote (.lora.safetensors)")
       ->required();
-  command
-      ->add_option("--adapters", args->adapters,
-                   "what weft train --lora-rank wrote (.lora.safetensors)")
-      ->required();
-  command->add_option("--out", args->out, "file to write (.weft)")->required();
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  options.output("--out", args->out, "file to write (.weft)")->required();
+  options.flag("--force", args->force, "replace a file of another kind that has this name");
+  command->callback([args, command, &action] {
+    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  });
 }
 
 }  // namespace weft::program

@@ -10,6 +10,8 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/held_out.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
 #include "weft/models/program/trained_model.h"
 
 namespace weft::program {
@@ -19,7 +21,7 @@ struct QuantizeArguments {
   std::string file, out;
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
-  bool narrow_caches = false;
+  bool narrow_caches = false, force = false;
   HeldOutData data;
 };
 
@@ -62,37 +64,36 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
     converted_before += static_cast<double>(w.bytes_before);
     converted_after += static_cast<double>(w.bytes_after);
   }
-  fmt::print("matrices  {} of them as {}: {} -> {}\n", made.weights.size(),
-             weight_format_name(args.weights), short_bytes(converted_before),
-             short_bytes(converted_after));
-  if (made.narrow_caches > 0)
-    fmt::print("caches    {} of keys and values as bf16\n", made.narrow_caches);
-  fmt::print("variables {} -> {} (what only training needs is gone)\n",
-             short_bytes(static_cast<double>(before.bytes())),
-             short_bytes(static_cast<double>(after.bytes())));
-  fmt::print("files     {} {} -> {} {}\n", args.file,
-             short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), args.out,
-             short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
+  say("matrices  {} of them as {}: {} -> {}\n", made.weights.size(),
+      weight_format_name(args.weights), short_bytes(converted_before),
+      short_bytes(converted_after));
+  if (made.narrow_caches > 0) say("caches    {} of keys and values as bf16\n", made.narrow_caches);
+  say("variables {} -> {} (what only training needs is gone)\n",
+      short_bytes(static_cast<double>(before.bytes())),
+      short_bytes(static_cast<double>(after.bytes())));
+  say("files     {} {} -> {} {}\n", args.file,
+      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), args.out,
+      short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
 }
 
 /// What the model lost: perplexity where it says one token after another, else its metrics.
 void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
   if (perplexity) {
-    fmt::print("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
-               std::exp(before.loss), std::exp(after.loss),
-               100 * (std::exp(after.loss - before.loss) - 1), before.loss, after.loss);
+    say("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
+        std::exp(before.loss), std::exp(after.loss), 100 * (std::exp(after.loss - before.loss) - 1),
+        before.loss, after.loss);
     return;
   }
-  fmt::print("held out  loss {:.5f} -> {:.5f}", before.loss, after.loss);
+  say("held out  loss {:.5f} -> {:.5f}", before.loss, after.loss);
   for (std::size_t i = 0; i < before.metrics.size(); ++i) {
-    fmt::print(", {} {:.4f} -> {:.4f}", before.metrics[i].name, before.metrics[i].value,
-               after.metrics[i].value);
+    say(", {} {:.4f} -> {:.4f}", before.metrics[i].name, before.metrics[i].value,
+        after.metrics[i].value);
   }
-  fmt::print("\n");
+  say("\n");
 }
 
 template <class Model>
-int convert(const Model& before, const QuantizeArguments& args) {
+int convert(const Model& before, const QuantizeArguments& args, const OutputFile& out) {
   check_data(before, args.data, args.file);
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
@@ -107,7 +108,7 @@ int convert(const Model& before, const QuantizeArguments& args) {
   after.programs.train = Program("train");
   after.graph = made.graph;
   after.store = made.store;
-  save_model(args.out, after);
+  save_model(out.path(), after);
   print_sizes(*before.store, *after.store, made, args);
   if (args.data.given())
     print_change(held_out_evaluation(before, args.data), held_out_evaluation(after, args.data),
@@ -115,8 +116,28 @@ int convert(const Model& before, const QuantizeArguments& args) {
   return 0;
 }
 
-int run(const QuantizeArguments& args) {
-  return with_trained_model(args.file, [&](const auto& model) { return convert(model, args); });
+/// What can be trained is worth more than what is made of it: only --force replaces it.
+void keep_trainable(const QuantizeArguments& args) {
+  if (args.force || !std::filesystem::exists(args.out)) return;
+  bool trainable = false;
+  try {
+    trainable = load_checkpoint(args.out).has_program("train");
+  } catch (const Error&) {
+    return;  // no model that could be lost
+  }
+  if (trainable) {
+    throw IoError(fmt::format(
+        "--out {} is a model that can be trained, and would be replaced by one that cannot: name "
+        "another file, or add --force",
+        args.out));
+  }
+}
+
+int run(const QuantizeArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
+  keep_trainable(args);
+  return with_trained_model(args.file,
+                            [&](const auto& model) { return convert(model, args, out); });
 }
 
 }  // namespace
@@ -125,23 +146,26 @@ void add_quantize_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("quantize", "Keep the weights of a trained model in fewer bits");
   const auto args = std::make_shared<QuantizeArguments>();
-  command->add_option("file", args->file, "a .weft file that weft train wrote")->required();
-  command->add_option("--out", args->out, "file to write (.weft): it runs, but cannot be trained")
+  OptionList options(*command);
+  options.input("file", args->file, "a .weft file that weft train wrote")->required();
+  options.output("--out", args->out, "file to write (.weft): it runs, but cannot be trained")
       ->required();
-  command
-      ->add_option_function<std::string>(
-          "--weights",
-          [args](const std::string& name) { args->weights = parse_weight_format(name); },
-          "bf16, int8 or int4 (default: int8)")
-      ->check(CLI::IsMember({"bf16", "int8", "int4"}));
-  command
-      ->add_option_function<std::string>(
-          "--caches", [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
-          "how generating keeps keys and values: f32 or bf16 (default: f32)")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  command->add_option("--only", args->only, "convert only matrices of these names (*, ?)");
+  options.flag("--force", args->force,
+               "replace a file of another kind, or a model that can be trained, of this name");
+  options.choice(
+      "--weights", {"bf16", "int8", "int4"},
+      [args](const std::string& name) { args->weights = parse_weight_format(name); },
+      "how matrices are kept (default: int8)");
+  options.choice(
+      "--caches", {"f32", "bf16"},
+      [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
+      "how generating keeps keys and values (default: f32)");
+  options.texts("--only", args->only, OptionList::Times::list,
+                "convert only matrices of these names (*, ?)");
   add_held_out_options(*command, args->data);
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  command->callback([args, command, &action] {
+    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  });
 }
 
 }  // namespace weft::program

@@ -9,6 +9,9 @@
 #include "weft/core/error.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {
@@ -16,7 +19,7 @@ namespace {
 
 struct RunArguments {
   std::string model, inputs, outputs, program, precision = "highest", architecture;
-  bool gradients = false;
+  bool gradients = false, force = false;
   int threads = 0;
 };
 
@@ -31,14 +34,14 @@ void add_gradients(Program& program, Graph& graph, Value loss,
 
 NamedTensors feeds_of(const TensorMap& tensors) { return {tensors.begin(), tensors.end()}; }
 
-void write_results(const std::string& path, const Results& results) {
+void write_results(const OutputFile& file, const Results& results) {
   TensorMap tensors;
   for (const auto& [name, tensor] : results) tensors[name] = tensor;
-  write_safetensors(path, tensors);
-  fmt::print("wrote {} tensors to {}\n", tensors.size(), path);
+  write_safetensors(file.path(), tensors);
+  say("wrote {} tensors to {}\n", tensors.size(), file.path());
 }
 
-int run_folder(const RunArguments& args, const SessionOptions& options) {
+int run_folder(const RunArguments& args, const OutputFile& out, const SessionOptions& options) {
   const hf::Folder folder = hf::read_folder(args.model);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Graph graph;
@@ -56,7 +59,7 @@ int run_folder(const RunArguments& args, const SessionOptions& options) {
                   [&](const std::string& name) { return model.names.theirs(name); });
   }
   Session session(graph, hf::load_weights(model, graph, folder), options);
-  write_results(args.outputs, session.run(program, feeds_of(inputs)));
+  write_results(out, session.run(program, feeds_of(inputs)));
   return 0;
 }
 
@@ -75,7 +78,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
                   args.model, args.inputs));
 }
 
-int run_file(const RunArguments& args, SessionOptions options) {
+int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {
   const Checkpoint file = load_checkpoint(args.model);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Program program = choose_program(args, file, inputs);
@@ -92,19 +95,16 @@ int run_file(const RunArguments& args, SessionOptions options) {
   }
   options.own_keys = true;
   Session session(file.graph(), file.store(), options);
-  write_results(args.outputs, session.run(program, feeds_of(inputs)));
+  write_results(out, session.run(program, feeds_of(inputs)));
   return 0;
 }
 
-int run(const RunArguments& args) {
-  SessionOptions options{.threads = args.threads};
-  try {
-    options.precision = parse_precision(args.precision);
-  } catch (const ArgumentError& e) {
-    throw UsageError(e.what());
-  }
-  return std::filesystem::is_directory(args.model) ? run_folder(args, options)
-                                                   : run_file(args, options);
+int run(const RunArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes("--outputs", args.outputs, FileKind::tensors);
+  const SessionOptions options{.threads = args.threads,
+                               .precision = parse_precision(args.precision)};
+  return std::filesystem::is_directory(args.model) ? run_folder(args, out, options)
+                                                   : run_file(args, out, options);
 }
 
 }  // namespace
@@ -112,21 +112,23 @@ int run(const RunArguments& args) {
 void add_run_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Run a model on tensors from a file");
   const auto args = std::make_shared<RunArguments>();
-  command->add_option("model", args->model, "a Hugging Face folder, or a .weft file")->required();
-  command->add_option("--inputs", args->inputs, "safetensors file with the inputs, by name")
-      ->required();
-  command->add_option("--outputs", args->outputs, "safetensors file to write")->required();
-  command->add_flag("--gradients", args->gradients,
-                    "also write grad.<parameter> of the loss for every trainable parameter");
-  command->add_option("--precision", args->precision, "of matrix products: highest, high, medium")
-      ->capture_default_str();
-  command->add_option("--architecture", args->architecture,
-                      "class to build from a folder (default: the one in config.json)");
-  command->add_option("--program", args->program,
-                      "program of a file to run (default: one that reads these inputs)");
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  OptionList options(*command);
+  options.input("model", args->model, "a Hugging Face folder, or a .weft file")->required();
+  options.input("--inputs", args->inputs, "safetensors file with the inputs, by name")->required();
+  options.output("--outputs", args->outputs, "safetensors file to write")->required();
+  options.flag("--force", args->force, "replace a file of another kind that has this name");
+  options.flag("--gradients", args->gradients,
+               "also write grad.<parameter> of the loss for every trainable parameter");
+  options.choice("--precision", {"highest", "high", "medium"}, args->precision,
+                 "of matrix products (default: highest)");
+  options.text("--architecture", args->architecture,
+               "class to build from a folder (default: the one in config.json)");
+  options.text("--program", args->program,
+               "program of a file to run (default: one that reads these inputs)");
+  options.threads(args->threads);
+  command->callback([args, command, &action] {
+    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  });
 }
 
 }  // namespace weft::program

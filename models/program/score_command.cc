@@ -9,8 +9,10 @@
 #include "weft/models/generate/score.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
 #include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/options.h"
 #include "weft/models/train/checkpoint.h"
 
 namespace weft::program {
@@ -62,11 +64,11 @@ template <class Show>
 void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Show&& show) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const ContinuationScore& score = scores[i];
-    if (i > 0) fmt::print("---\n");
+    if (i > 0) say("---\n");
     for (std::size_t j = 0; j < score.log_probabilities.size(); ++j)
-      fmt::print("{:<10} {:12.6f}\n", show(pairs.continuations[i][j]), score.log_probabilities[j]);
-    fmt::print("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
-               score.log_probabilities.size(), score.perplexity());
+      say("{:<10} {:12.6f}\n", show(pairs.continuations[i][j]), score.log_probabilities[j]);
+    say("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
+        score.log_probabilities.size(), score.perplexity());
   }
 }
 
@@ -130,21 +132,18 @@ int score_text(const ScoreArguments& args) {
 void add_score_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("score", "How likely a model finds a text");
   const auto args = std::make_shared<ScoreArguments>();
-  command
-      ->add_option("file", args->file,
-                   "a .weft file that weft train wrote, or a Hugging Face folder")
+  OptionList options(*command);
+  options.input("file", args->file, "a .weft file that weft train wrote, or a Hugging Face folder")
       ->required();
-  const auto several = [&](const char* name, std::vector<std::string>& to, const char* help) {
-    command->add_option(name, to, help)->expected(1)->take_all();
-  };
-  several("--prompt", args->prompts, "text in front, which is not scored");
-  several("--continuation", args->continuations, "text to score; repeated: a batch");
-  several("--prompt-ids", args->prompt_ids, "the same as ids, \"1 2 3\"");
-  several("--continuation-ids", args->continuation_ids, "the same as ids");
-  command->add_option("--start-ids", args->start_ids,
-                      "encoder-decoder folders: what the output begins with");
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  const auto once_more = OptionList::Times::repeated;
+  options.texts("--prompt", args->prompts, once_more, "text in front, which is not scored");
+  options.texts("--continuation", args->continuations, once_more,
+                "text to score; repeated: a batch");
+  options.ids("--prompt-ids", args->prompt_ids, "the same as ids, \"1 2 3\"");
+  options.ids("--continuation-ids", args->continuation_ids, "the same as ids");
+  options.ids("--start-ids", args->start_ids,
+              "encoder-decoder folders: what the output begins with");
+  options.threads(args->threads);
   command->callback([args, &action] {
     action = [args] {
       return std::filesystem::is_directory(args->file) ? score_folder(*args) : score_text(*args);

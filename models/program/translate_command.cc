@@ -9,6 +9,8 @@
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/options.h"
 #include "weft/models/train/translator.h"
 
 namespace weft::program {
@@ -44,7 +46,7 @@ int run(const TranslateArguments& args) {
   Session session(*model.graph, model.store,
                   {.threads = args.threads, .plan_cache = kTranslatorPlans});
   for (const std::string& output : translate(session, model, texts, args.options))
-    fmt::print("{}\n", output);
+    say("{}\n", output);
   return 0;
 }
 
@@ -54,21 +56,16 @@ void add_translate_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("translate", "Texts from a model that weft train seq2seq made");
   const auto args = std::make_shared<TranslateArguments>();
-  command->add_option("file", args->file, "a .weft file that weft train seq2seq wrote")->required();
-  command->add_option("texts", args->texts, "texts to translate");
-  command->add_option("--input", args->input, "file with a text on each line; - is stdin");
-  command->add_option("--beams", args->options.beams, "1 = greedy")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 64));
-  command
-      ->add_option("--length-penalty", args->options.length_penalty,
-                   "of beams: scores are divided by length^F")
-      ->capture_default_str();
-  command->add_option("--batch", args->options.batch, "texts that are decoded together")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--threads", args->threads, "0 = all; results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+  OptionList options(*command);
+  options.input("file", args->file, "a .weft file that weft train seq2seq wrote")->required();
+  options.texts("texts", args->texts, OptionList::Times::list, "texts to translate");
+  options.input("--input", args->input, "file with a text on each line; - is stdin");
+  options.integer("--beams", args->options.beams, {1, 64}, "1 = greedy (default)");
+  options.real("--length-penalty", args->options.length_penalty, {-1000, 1000},
+               "of beams: scores are divided by length^F (default: 1)");
+  options.integer("--batch", args->options.batch, {1, 4096},
+                  "texts that are decoded together (default: 64)");
+  options.threads(args->threads);
   command->callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/json_fields.h"
+#include "weft/models/train/lora_file.h"
 #include "weft/models/train/model_file.h"
 #include "weft/models/train/training_step.h"
 
@@ -92,7 +93,9 @@ LoraAdapters lora_adapters(const LanguageModel& model) {
     const std::string& name = parameter.name();
     if (name.ends_with(kEnd)) matrices.push_back(name.substr(0, name.size() - kEnd.size()));
   }
-  return lora_adapters(matrices, *model.store, *model.lora);
+  LoraAdapters adapters = lora_adapters(matrices, *model.store, *model.lora);
+  adapters.base = adapters_base(adapters, *model.store);
+  return adapters;
 }
 
 void save_language_model(const std::string& path, const LanguageModel& model) {

@@ -7,12 +7,18 @@
 
 namespace weft {
 
-/// Writes a safetensors file with "<matrix>.lora_a" and "<matrix>.lora_b", and the scale in its
-/// metadata ("weft.lora.scale", a hexadecimal float). The file is replaced as a whole or not at
-/// all. Throws IoError.
+/// A word for the values of the adapters' matrices in a model: adapters are of no use beside
+/// others. Throws GraphError where the store lacks one.
+std::string adapters_base(const LoraAdapters& adapters, const VariableStore& store);
+
+/// Writes a safetensors file with "<matrix>.lora_a" and "<matrix>.lora_b"; in its metadata the
+/// scale
+/// ("weft.lora.scale", a hexadecimal float) and, where it is known, `base` ("weft.lora.base"). The
+/// file is replaced as a whole or not at all. Throws IoError.
 void save_lora(const std::string& path, const LoraAdapters& adapters);
 
-/// Reads what save_lora wrote. Throws IoError; FormatError that names what is missing or too much.
+/// Reads what save_lora wrote. Throws IoError; FormatError that names what is missing or too much,
+/// for a scale that is not positive and for values that are not finite.
 LoraAdapters load_lora(const std::string& path);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/json_fields.h"
 #include "weft/models/train/svg_plot.h"
 
@@ -83,6 +84,9 @@ void TrainSettings::check() const {
   };
   at_least("steps", steps, 1);
   at_least("batch", batch, 1);
+  // Far beyond any run: what is more is a slip, and sums of steps fit 64 bits.
+  constexpr std::int64_t kMostSteps = 1'000'000'000, kMostRows = std::int64_t{1} << 24;
+  size_limits::check({{"steps", steps, kMostSteps}, {"batch", batch, kMostRows}});
   at_least("warmup", warmup, 0);
   at_least("eval_every", eval_every, 0);
   at_least("eval_batches", eval_batches, 0);
@@ -105,8 +109,8 @@ void TrainSettings::check() const {
   in_range("beta2", beta2, 0, 0.9999999);
   in_range("weight_decay", weight_decay, 0, 1000);
   in_range("validation_fraction", validation_fraction, 0, 0.9);
-  if (!(clip >= 0))
-    throw ArgumentError(fmt::format("clip must be 0 (never) or more, not {}", clip));
+  if (!(clip >= 0 && std::isfinite(clip)))
+    throw ArgumentError(fmt::format("clip must be 0 (never) or more, and finite, not {}", clip));
 }
 
 std::string TrainSettings::to_json() const {
@@ -155,7 +159,8 @@ std::string TrainHistory::to_json() const {
   return json_fields::json{{"train", train},
                            {"validation", validation},
                            {"metrics", metrics},
-                           {"validation_batches", validation_batches}}
+                           {"validation_batches", validation_batches},
+                           {"data", data}}
       .dump();
 }
 
@@ -164,6 +169,8 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
   TrainHistory history{.train = read_points(parsed, "train"),
                        .validation = read_points(parsed, "validation")};
   history.validation_batches = read_batches(parsed, history.validation.size());
+  if (const auto found = parsed.find("data"); found != parsed.end())
+    json_fields::read(*found, "data", history.data);
   const auto metrics = parsed.find("metrics");  // the first version's files have none
   if (metrics == parsed.end()) return history;
   if (!metrics->is_object())

@@ -101,6 +101,9 @@ struct TrainHistory {
   /// Held-out batches that each entry of `validation` covers, 0 = all; entries beyond its end are
   /// kUnknownBatches.
   std::vector<std::int64_t> validation_batches = {};
+  /// A word for the data that the run learned from, which a run that goes on must have again; empty
+  /// where it is not known, as in files of the first versions.
+  std::string data = {};
 
   /// Adds an evaluation over that many held-out batches.
   void add(std::int64_t step, const Evaluation& found, std::int64_t batches);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <filesystem>
 
 #include "weft/core/error.h"
@@ -32,6 +33,10 @@ BOOST_AUTO_TEST_CASE(adapters_round_trip_and_damage_is_named) {
     });
   };
   const std::map<std::string, std::string> scale = {{"weft.lora.scale", "0x1p+0"}};
+  refused({{"x.lora_a", a}, {"x.lora_b", b}}, {{"weft.lora.scale", "-0x1p+0"}},
+          "is -1, which is not positive");
+  refused({{"x.lora_a", Tensor::full(DType::f32, {2, 3}, NAN)}, {"x.lora_b", b}}, scale,
+          "the adapter of x holds values that are not finite");
   refused({{"x.lora_a", a}}, {}, "is no file of adapters: it lacks the metadata 'weft.lora.scale'");
   refused({{"x.lora_a", a}}, {{"weft.lora.scale", "two"}}, "is 'two', which is not a number");
   refused({{"x.lora_a", a}}, scale, "it lacks 'x.lora_b'");

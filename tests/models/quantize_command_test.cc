@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
               "m.weft holds a classifier of texts: it is measured with --data, not with --text");
   check_error(weft(quantize + " --caches bf16"), 2, "keeps no keys and values");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
-  check_error(weft(quantize + " --data " + weft.path("others")), 2,
+  check_error(weft(quantize + " --data " + weft.path("others")), 1,
               "the model knows the classes ham, spam, the data have a, b");
 
   const std::string text = " --text " + weft.path("documents");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   BOOST_TEST(weft("train encoder" + text + out + kSmall + " --steps 4 --context 16 --vocab 60 " +
                   "--validation-fraction 0")
                  .code == 0);
-  check_error(weft(quantize + text), 2, "no part of the text was held out in training");
+  check_error(weft(quantize + text), 1, "no part of the text was held out in training");
 }
 
 BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {

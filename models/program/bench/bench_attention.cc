@@ -7,6 +7,7 @@
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/report.h"
+#include "weft/models/program/memory_guard.h"
 
 namespace weft::program {
 namespace {
@@ -25,6 +26,11 @@ Tensor random_tensor(const Sizes& sizes, std::uint64_t seed) {
 
 int bench_attention(const AttentionBench& bench) {
   const std::int64_t rows = bench.batch, heads = bench.heads, seq = bench.seq, size = bench.size;
+  constexpr double kTensors = 8;  // q, k, v, the output and the gradients of all
+  check_memory("attention of these sizes",
+               kTensors * sizeof(float) * static_cast<double>(rows) * static_cast<double>(heads) *
+                   static_cast<double>(seq) * static_cast<double>(size),
+               "smaller --batch, --heads, --seq and --size take less");
   Graph graph;
   Program program("attention");
   NamedTensors feeds;

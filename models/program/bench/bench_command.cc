@@ -5,30 +5,30 @@
 
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
 
 namespace weft::program {
 namespace {
 
 void add_common(CLI::App& command, BenchOptions& options) {
-  command.add_option("--threads", options.threads, "0 = all")->check(CLI::Range(0, 1024));
-  command
-      .add_option_function<std::string>(
-          "--precision",
-          [&options](const std::string& name) { options.precision = parse_precision(name); },
-          "of matrix products: highest, high or medium (default: highest)")
-      ->check(CLI::IsMember({"highest", "high", "medium"}));
-  command.add_option("--runs", options.runs, "measured runs; 0 = as suits the benchmark")
-      ->check(CLI::Range(0, 1'000'000));
-  command.add_flag("--json", options.json, "one JSON object instead of a table");
+  OptionList list(command);
+  list.integer("--threads", options.threads, {0, 1024}, "0 = all");
+  list.choice(
+      "--precision", {"highest", "high", "medium"},
+      [&options](const std::string& name) { options.precision = parse_precision(name); },
+      "of matrix products (default: highest)");
+  list.integer("--runs", options.runs, {0, 1'000'000}, "measured runs; 0 = as suits the benchmark");
+  list.flag("--json", options.json, "one JSON object instead of a table");
 }
 
 void add_model(CLI::App& command, ModelBench& bench) {
   add_common(command, bench.common);
-  command.add_option("--model", bench.model, "a preset of weft train (default: gpt2)");
-  command.add_option("--batch", bench.batch, "rows (default: 4)")->check(CLI::PositiveNumber);
-  command.add_option("--seq", bench.seq, "tokens per row, of models that read text (default: 256)")
-      ->check(CLI::PositiveNumber);
-  command.add_flag("--profile", bench.profile, "times per node, on stderr (waves run serially)");
+  OptionList list(command);
+  list.text("--model", bench.model, "a preset of weft train (default: gpt2)");
+  list.integer("--batch", bench.batch, kFromOne, "rows (default: 4)");
+  list.integer("--seq", bench.seq, kFromOne,
+               "tokens per row, of models that read text (default: 256)");
+  list.flag("--profile", bench.profile, "times per node, on stderr (waves run serially)");
 }
 
 }  // namespace
@@ -42,11 +42,11 @@ void add_bench_command(CLI::App& app, Action& action) {
   const auto products = std::make_shared<GemmBench>();
   const auto shape = std::make_shared<GemmShape>();
   add_common(*gemm, products->common);
-  gemm->add_option("--m", shape->m, "rows of the result; with --n and --k: only this shape")
-      ->check(CLI::PositiveNumber);
-  gemm->add_option("--n", shape->n, "columns")->check(CLI::PositiveNumber);
-  gemm->add_option("--k", shape->k, "summed axis")->check(CLI::PositiveNumber);
-  gemm->add_flag("--plain-b", products->plain_b, "b is stored as [k, n], not as [n, k]");
+  OptionList sizes(*gemm);
+  sizes.integer("--m", shape->m, kFromOne, "rows of the result; with --n and --k: only this shape");
+  sizes.integer("--n", shape->n, kFromOne, "columns");
+  sizes.integer("--k", shape->k, kFromOne, "summed axis");
+  sizes.flag("--plain-b", products->plain_b, "b is stored as [k, n], not as [n, k]");
   gemm->callback([products, shape, &action] {
     const int given = (shape->m > 0) + (shape->n > 0) + (shape->k > 0);
     if (given != 0 && given != 3) throw UsageError("--m, --n and --k belong together");
@@ -57,10 +57,8 @@ void add_bench_command(CLI::App& app, Action& action) {
   CLI::App* train = command->add_subcommand("train", "A whole training step");
   const auto training = std::make_shared<ModelBench>();
   add_model(*train, *training);
-  train
-      ->add_option("--memory-budget", training->memory_budget,
-                   "most bytes of the arena (600MiB); the rest is computed again")
-      ->transform(CLI::AsSizeValue(false));
+  OptionList(*train).bytes("--memory-budget", training->memory_budget,
+                           "most bytes of the arena (600MiB); the rest is computed again");
   train->callback([training, &action] { action = [training] { return bench_train(*training); }; });
 
   CLI::App* forward = command->add_subcommand("forward", "A forward pass, all logits");
@@ -76,32 +74,28 @@ void add_bench_command(CLI::App& app, Action& action) {
       command->add_subcommand("attention", "Causal attention, forward and backward");
   const auto attending = std::make_shared<AttentionBench>();
   add_common(*attention, attending->common);
-  attention->add_option("--batch", attending->batch, "rows (default: 1)")
-      ->check(CLI::PositiveNumber);
-  attention->add_option("--heads", attending->heads, "default: 12")->check(CLI::PositiveNumber);
-  attention->add_option("--size", attending->size, "of a head (default: 64)")
-      ->check(CLI::PositiveNumber);
-  attention->add_option("--seq", attending->seq, "queries and keys (default: 8192)")
-      ->check(CLI::PositiveNumber);
+  OptionList axes(*attention);
+  axes.integer("--batch", attending->batch, kFromOne, "rows (default: 1)");
+  axes.integer("--heads", attending->heads, kFromOne, "default: 12");
+  axes.integer("--size", attending->size, kFromOne, "of a head (default: 64)");
+  axes.integer("--seq", attending->seq, kFromOne, "queries and keys (default: 8192)");
   attention->callback(
       [attending, &action] { action = [attending] { return bench_attention(*attending); }; });
 
   CLI::App* decode = command->add_subcommand("decode", "One token after another, with a cache");
   const auto decoding = std::make_shared<DecodeBench>();
   add_common(*decode, decoding->common);
-  decode->add_option("--model", decoding->model, "a preset of weft train (default: gpt2)");
-  decode->add_option("--batch", decoding->batch, "rows (default: 1)")->check(CLI::PositiveNumber);
-  decode->add_option("--context", decoding->context, "tokens before the first (default: 128)")
-      ->check(CLI::PositiveNumber);
-  decode
-      ->add_option_function<std::string>(
-          "--weights",
-          [weights = &decoding->weights](const std::string& name) {
-            if (name != "f32") *weights = parse_weight_format(name);
-          },
-          "how matrices are kept: f32, bf16, int8 or int4 (default: f32)")
-      ->check(CLI::IsMember({"f32", "bf16", "int8", "int4"}));
-  decode->add_flag("--profile", decoding->profile, "times per node, on stderr");
+  OptionList steps(*decode);
+  steps.text("--model", decoding->model, "a preset of weft train (default: gpt2)");
+  steps.integer("--batch", decoding->batch, kFromOne, "rows (default: 1)");
+  steps.integer("--context", decoding->context, kFromOne, "tokens before the first (default: 128)");
+  steps.choice(
+      "--weights", {"f32", "bf16", "int8", "int4"},
+      [weights = &decoding->weights](const std::string& name) {
+        if (name != "f32") *weights = parse_weight_format(name);
+      },
+      "how matrices are kept (default: f32)");
+  steps.flag("--profile", decoding->profile, "times per node, on stderr");
   decode->callback(
       [decoding, &action] { action = [decoding] { return bench_decode(*decoding); }; });
 }

@@ -4,6 +4,8 @@
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/report.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/memory_guard.h"
 
 namespace weft::program {
 namespace {
@@ -27,6 +29,10 @@ Tensor operand(const Sizes& sizes) {
 }
 
 Figures measure_shape(const GemmBench& bench, const GemmShape& s) {
+  const auto m = static_cast<double>(s.m), n = static_cast<double>(s.n),
+             k = static_cast<double>(s.k);
+  check_memory("this product", sizeof(float) * (m * k + k * n + m * n),
+               "smaller --m, --n and --k take less");
   Graph graph;
   const Value a = graph.input("a", DType::f32, {s.m, s.k});
   const Value b = bench.plain_b ? graph.input("b", DType::f32, {s.k, s.n})
@@ -64,17 +70,17 @@ int bench_gemm(const GemmBench& bench) {
   std::vector<GemmShape> shapes = bench.shapes;
   if (shapes.empty()) shapes.assign(std::begin(kTransformerShapes), std::end(kTransformerShapes));
   if (!bench.common.json) {
-    fmt::print("precision {}, {} threads, b is {}\n{:>6} {:>6} {:>6} {:>12} {:>9} {:>8}\n",
-               precision_name(bench.common.precision), bench.common.thread_count(),
-               all["b"].get<std::string>(), "m", "n", "k", "microseconds", "GFLOP/s", "of peak");
+    say("precision {}, {} threads, b is {}\n{:>6} {:>6} {:>6} {:>12} {:>9} {:>8}\n",
+        precision_name(bench.common.precision), bench.common.thread_count(),
+        all["b"].get<std::string>(), "m", "n", "k", "microseconds", "GFLOP/s", "of peak");
   }
   for (const GemmShape& shape : shapes) {
     const Figures f = measure_shape(bench, shape);
     if (!bench.common.json) {
-      fmt::print("{:>6} {:>6} {:>6} {:>12.1f} {:>9.1f} {:>8.2f}\n", shape.m, shape.n, shape.k,
-                 f["seconds"].get<double>() * 1e6, f["gflops"].get<double>(),
-                 f["fraction_of_peak"].get<double>());
-      std::fflush(stdout);
+      say("{:>6} {:>6} {:>6} {:>12.1f} {:>9.1f} {:>8.2f}\n", shape.m, shape.n, shape.k,
+          f["seconds"].get<double>() * 1e6, f["gflops"].get<double>(),
+          f["fraction_of_peak"].get<double>());
+      flush_stdout();
     }
     all["shapes"].push_back(f);
   }

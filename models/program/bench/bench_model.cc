@@ -2,10 +2,12 @@
 
 #include <chrono>
 
+#include "weft/models/hf/published.h"
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/models.h"
 #include "weft/models/program/bench/report.h"
+#include "weft/models/program/memory_guard.h"
 
 namespace weft::program {
 namespace {
@@ -18,7 +20,22 @@ double seconds_since(Clock::time_point begin) {
 
 using MakeModel = BenchModel (*)(std::string_view, std::int64_t, std::int64_t);
 
+constexpr const char* kSmaller = "a smaller --batch, --seq or --model takes less";
+
+/// Ids of a batch; and the parameters, that no graph of a model should be given memory for that is
+/// not there.
+void check_ids(std::int64_t batch, std::int64_t seq) {
+  constexpr double kBytesEach = 8;  // inputs and targets
+  check_memory("a batch", kBytesEach * static_cast<double>(batch) * static_cast<double>(seq),
+               kSmaller);
+}
+void check_parameters(const Graph& graph) {
+  check_memory("the model", sizeof(float) * static_cast<double>(hf::count_parameters(graph)),
+               kSmaller);
+}
+
 int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, int default_runs) {
+  check_ids(bench.batch, bench.seq);
   const auto begin = Clock::now();
   const BenchModel made = make(bench.model, bench.batch, bench.seq);
   const double build = seconds_since(begin);
@@ -27,6 +44,7 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
   options.memory_budget = bench.memory_budget;
   options.prepack = bench.prepack;
   Session session(*made.graph, options);
+  check_parameters(*made.graph);
   const auto before_variables = Clock::now();
   session.initialise();
   const double variables = seconds_since(before_variables);
@@ -36,6 +54,11 @@ int bench_model(const ModelBench& bench, std::string_view kind, MakeModel make, 
   const auto before_plan = Clock::now();
   const auto plan = session.plan(made.program, sizes);
   const double planning = seconds_since(before_plan);
+  check_memory("a step",
+               static_cast<double>(plan->memory().variables) +
+                   static_cast<double>(plan->memory().arena) +
+                   static_cast<double>(plan->memory().outputs),
+               kSmaller);
 
   session.run(made.program, made.feeds);
   const double first = seconds_since(begin);
@@ -102,6 +125,12 @@ int bench_decode(const DecodeBench& bench) {
   const int tokens = bench.common.runs > 0 ? bench.common.runs : 64;
   BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
   std::shared_ptr<Graph> graph = std::move(made.graph);
+  check_ids(bench.batch, bench.context);
+  check_parameters(*graph);
+  check_memory("keeping keys and values",
+               cache_bytes(*graph, static_cast<double>(bench.batch),
+                           static_cast<double>(bench.context + tokens + 1)),
+               "a smaller --batch or --context takes less");
   auto store = std::make_shared<VariableStore>();
   if (bench.weights) {
     Session(*graph, store, bench.common.session()).initialise();

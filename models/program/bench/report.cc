@@ -56,13 +56,13 @@ Times measure(int warmups, int runs, const std::function<void()>& work) {
 
 void print_figures(const Figures& figures, bool json) {
   if (json) {
-    fmt::print("{}\n", figures.dump());
+    say("{}\n", figures.dump());
     return;
   }
   std::size_t width = 0;
   for (const auto& [name, value] : figures.items()) width = std::max(width, name.size());
   for (const auto& [name, value] : figures.items()) {
-    fmt::print("{:<{}}  {}\n", name, width, shown(name, value));
+    say("{:<{}}  {}\n", name, width, shown(name, value));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "weft/models/program/console.h"
 #include "weft/models/train/model_file.h"
@@ -38,14 +39,14 @@ std::string loss_of(const BestEvaluation& best, std::int64_t batches) {
 
 }  // namespace
 
-BestFile::BestFile(const std::string& path, const std::string& out, const TrainRun& run)
-    : path_(path), run_(run) {
+BestFile::BestFile(OutputFile file, const std::string& out, const TrainRun& run)
+    : file_(std::move(file)), run_(run) {
+  const std::string& path = file_.path();
   if (!run.task.evaluate) {
     throw UsageError(
         "--best needs held-out data to tell what is best, and this run has none "
         "(--validation-fraction)");
   }
-  check_folder(path);
   if (without_ending(path) == without_ending(out)) {
     throw UsageError(fmt::format(
         "--best {} needs a name of its own: {} is the file for the last step", path, out));
@@ -54,9 +55,9 @@ BestFile::BestFile(const std::string& path, const std::string& out, const TrainR
   const BestEvaluation best = run.history.best(batches);
   if (!std::isnan(best.loss)) {
     holds_best_ = holds(path, best);
-    fmt::print("best      so far {}, {}\n", loss_of(best, batches),
-               holds_best_ ? fmt::format("in {}", path)
-                           : fmt::format("not in {}: it is written once a loss is lower", path));
+    say("best      so far {}, {}\n", loss_of(best, batches),
+        holds_best_ ? fmt::format("in {}", path)
+                    : fmt::format("not in {}: it is written once a loss is lower", path));
   } else if (!run.history.validation.empty() && fs::exists(path)) {
     throw UsageError(
         fmt::format("--best {} would be replaced without being compared: the run's evaluations so "
@@ -66,21 +67,21 @@ BestFile::BestFile(const std::string& path, const std::string& out, const TrainR
 }
 
 void BestFile::save(const TrainHistory& history) {
-  run_.save(path_, history);
+  run_.save(file_, history);
   holds_best_ = true;
 }
 
 void BestFile::print(const BestEvaluation& best) const {
   if (std::isnan(best.loss)) {
-    fmt::print("best      {} was not written: there was no evaluation yet\n", path_);
+    say("best      {} was not written: there was no evaluation yet\n", file_.path());
     return;
   }
   const std::string found = loss_of(best, run_.settings.compared_batches());
   if (holds_best_) {
-    fmt::print("best      {}: {} ({})\n", found, path_,
-               short_bytes(static_cast<double>(fs::file_size(path_))));
+    say("best      {}: {} ({})\n", found, file_.path(),
+        short_bytes(static_cast<double>(fs::file_size(file_.path()))));
   } else {
-    fmt::print("best      {}, before this part of the run: it is not in {}\n", found, path_);
+    say("best      {}, before this part of the run: it is not in {}\n", found, file_.path());
   }
 }
 

@@ -11,17 +11,17 @@ namespace weft::program {
 class BestFile {
  public:
   /// For a run that writes its last model to `out`. Throws UsageError where it has nothing to
-  /// validate on, where the name is that of `out` or differs only in its ending (what is written
-  /// beside a model would be one file), and where a resumed run would replace a model that its own
-  /// evaluations cannot be compared with; IoError where there is no such folder.
-  BestFile(const std::string& path, const std::string& out, const TrainRun& run);
+  /// validate on, where the name differs from `out` only in its ending (readers would not know
+  /// which is which), and where a resumed run would replace a model that its own evaluations cannot
+  /// be compared with.
+  BestFile(OutputFile file, const std::string& out, const TrainRun& run);
 
   void save(const TrainHistory& history);
   /// At the end.
   void print(const BestEvaluation& best) const;
 
  private:
-  std::string path_;
+  OutputFile file_;
   const TrainRun& run_;
   bool holds_best_ = false;
 };

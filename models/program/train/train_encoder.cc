@@ -27,27 +27,28 @@ int run(EncoderArguments args) {
     args.task = std::string(kPretrainingObjectives.front());
     if (!args.resume.empty() && task_of(args.resume) == kClassify) args.task = kClassify;
   }
-  return args.task == kClassify ? train_text_classifier(args) : pretrain(std::move(args));
+  const bool classify = args.task == kClassify;
+  args.plan_files(classify ? std::vector<std::string>{kConfusion, kAttention}
+                           : std::vector<std::string>{});
+  return classify ? train_text_classifier(args) : pretrain(std::move(args));
 }
 
 void add_data_options(CLI::App& encoder, EncoderArguments& args) {
-  encoder.add_option("--text", args.text,
-                     "pre-training: UTF-8 files, a text per line; for pairs a sentence per line "
-                     "and a blank line between documents");
-  encoder.add_option(
+  OptionList options(encoder);
+  options.inputs("--text", args.text,
+                 "pre-training: UTF-8 files, a text per line; for pairs a sentence per line "
+                 "and a blank line between documents");
+  options.inputs(
       "--data", args.data,
       "files of lines 'label <tab> text' or 'text <tab> label'; mlm and rtd read the texts of the "
       "training part");
-  encoder.add_option("--label", args.label, "side of the label: auto, first, last");
-  encoder
-      .add_option("--held-out", args.held_out,
-                  "test = train on the rest, measure on the test part; validation = leave the test "
-                  "part alone, and measure on a part of the rest: to choose settings")
-      ->check(CLI::IsMember({"test", "validation"}));
-  encoder.add_option("--test-fraction", args.test_fraction, "of each class (default 0.2)")
-      ->check(CLI::Range(0.01, 0.9));
-  encoder.add_option("--split-seed", args.split_seed, "which texts these are (default 1)");
-  encoder.add_option("--vocab", args.vocab, "pieces of a new tokenizer (default 4000)");
+  options.choice("--label", {"auto", "first", "last"}, args.label, "side of the label");
+  options.choice("--held-out", {"test", "validation"}, args.held_out,
+                 "test = train on the rest, measure on the test part; validation = leave the test "
+                 "part alone, and measure on a part of the rest: to choose settings");
+  options.real("--test-fraction", args.test_fraction, {0.01, 0.9}, "of each class (default 0.2)");
+  options.seed("--split-seed", args.split_seed, "which texts these are (default 1)");
+  options.integer("--vocab", args.vocab, kVocabRange, "pieces of a new tokenizer (default 4000)");
 }
 
 }  // namespace
@@ -67,19 +68,21 @@ void print_encoder(const EncoderConfig& c, const Graph& graph) {
     if (variable.info().kind == VariableKind::parameter)
       parameters += variable.shape().numel().constant();
   }
-  fmt::print(
-      "model     encoder: {} layers, {} heads, width {}, context {}, {} pieces: {} parameters\n",
+  say("model     encoder: {} layers, {} heads, width {}, context {}, {} pieces: {} parameters\n",
       c.layers, c.heads, c.width, c.context, c.vocab, grouped(parameters));
 }
 
 EncoderConfig config_for(const EncoderConfig& base, const SentencePieceTokenizer& tokenizer,
                          const EncoderArguments& args) {
-  return as_usage([&] {
-    EncoderConfig config = with_fields(base, args.model);
-    config.vocab = tokenizer.vocab_size();
-    config.padding_id = tokenizer.pad_id();
-    return config;
-  });
+  EncoderConfig config = model_config(base, args);
+  config.vocab = tokenizer.vocab_size();
+  config.padding_id = tokenizer.pad_id();
+  return config;
+}
+
+SentencePieceTokenizer new_tokenizer(const std::vector<std::string>& texts,
+                                     const EncoderArguments& args) {
+  return as_usage([&] { return SentencePieceTokenizer::train(texts, {.vocab = args.vocab}); });
 }
 
 std::string command_line(const EncoderArguments& args) {
@@ -100,25 +103,19 @@ void add_train_encoder(CLI::App& app, Action& action) {
   const auto args = std::make_shared<EncoderArguments>();
   std::vector<std::string> tasks(kPretrainingObjectives.begin(), kPretrainingObjectives.end());
   tasks.emplace_back(kClassify);
-  encoder
-      ->add_option("--task", args->task,
-                   "pre-training: mlm = find hidden tokens (default); mlm+nsp = and say whether "
-                   "two segments follow each other (BERT); mlm+sop = and in which order they "
-                   "stand (ALBERT); rtd = find tokens that a generator replaced (ELECTRA). "
-                   "classify = classes of texts")
-      ->check(CLI::IsMember(tasks));
+  OptionList options(*encoder);
+  options.choice("--task", tasks, args->task,
+                 "pre-training: mlm = find hidden tokens (default); mlm+nsp = and say whether "
+                 "two segments follow each other (BERT); mlm+sop = and in which order they "
+                 "stand (ALBERT); rtd = find tokens that a generator replaced (ELECTRA). "
+                 "classify = classes of texts");
   add_data_options(*encoder, *args);
   add_field_options(*encoder, "Pre-training", PretrainingOptions{}.to_json(), {"objective"},
                     args->pretraining);
-  encoder->add_option("--from", args->from,
-                      "classify: start from the weights in this .weft file, or in a folder as "
-                      "Hugging Face's library writes it");
-  encoder->add_option("--new", args->anew,
-                      "patterns of parameters that start anew though --from has them");
-  encoder->add_option("--freeze", args->freeze,
-                      "patterns of parameters that stay as they are: \"embeddings.*\"");
-  encoder->add_option("--layer-lr-decay", args->layer_lr_decay,
-                      "every layer learns at this share of the rate of the one above (default 1)");
+  add_start_options(*encoder, *args,
+                    "classify: start from the weights in this .weft file, or in a folder as "
+                    "Hugging Face's library writes it",
+                    "embeddings.*");
   add_train_options(*encoder,
                     preset_help(encoder_presets()) + "; each task has settings of its own",
                     EncoderConfig{}.to_json(), {"family", "vocab", "padding_id"}, *args);

@@ -11,13 +11,12 @@
 
 namespace weft::program {
 
-struct EncoderArguments : TrainArguments {
+struct EncoderArguments : TrainArguments, StartArguments {
   std::string task;  // an objective of pre-training, or "classify"
   std::vector<std::string> text, data;
-  std::string label = "auto", held_out = "test", from;
-  std::vector<std::string> freeze, anew;
+  std::string label = "auto", held_out = "test";
   std::uint64_t split_seed = 1;
-  double test_fraction = 0.2, layer_lr_decay = 1;
+  double test_fraction = 0.2;
   std::int64_t vocab = 4000;
   FieldValues pretraining = FieldValues::object();  // fields of PretrainingOptions that were given
 };
@@ -34,6 +33,9 @@ void print_encoder(const EncoderConfig& config, const Graph& graph);
 /// `base` with the fields that were given, for this tokenizer.
 EncoderConfig config_for(const EncoderConfig& base, const SentencePieceTokenizer& tokenizer,
                          const EncoderArguments& args);
+/// A tokenizer of the --vocab pieces of these texts; UsageError where they have not as many.
+SentencePieceTokenizer new_tokenizer(const std::vector<std::string>& texts,
+                                     const EncoderArguments& args);
 /// How the command goes on after a stop.
 std::string command_line(const EncoderArguments& args);
 

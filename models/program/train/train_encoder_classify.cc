@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
-
 #include "weft/models/program/console.h"
 #include "weft/models/program/train/train_encoder.h"
 #include "weft/models/train/encoder_presets.h"
@@ -37,28 +35,32 @@ TextClassifier new_classifier(const EncoderArguments& args, const LabelledText& 
   const Preset<EncoderConfig> preset = chosen_preset(text_classifier_presets(), args);
   const FineTuneOptions options{args.freeze, args.layer_lr_decay};
   if (args.from.empty()) {
-    const auto tokenizer = SentencePieceTokenizer::train(train.texts, {.vocab = args.vocab});
-    return make_text_classifier(config_for(preset.model, tokenizer, args), tokenizer, train.names,
-                                preset.training, options);
+    model_config(preset.model, args);  // before the tokenizer is made, which takes its time
+    const auto tokenizer = new_tokenizer(train.texts, args);
+    return as_usage([&] {
+      return make_text_classifier(config_for(preset.model, tokenizer, args), tokenizer, train.names,
+                                  preset.training, options);
+    });
   }
   const PretrainedEncoder base = load_pretrained_encoder(args.from);
-  TextClassifier model =
-      make_text_classifier(config_for(base.config, base.tokenizer, args), base.tokenizer,
-                           train.names, preset.training, options);
+  TextClassifier model = as_usage([&] {
+    return make_text_classifier(config_for(base.config, base.tokenizer, args), base.tokenizer,
+                                train.names, preset.training, options);
+  });
   // A head for other classes says nothing of these.
   std::vector<std::string> anew = args.anew;
   if (base.classes != train.names) anew.emplace_back("classifier.*");
-  const StartReport report =
-      start_from(*model.store, *model.graph, base.parameters, args.from, anew);
-  fmt::print("from      {}: {}\nsettings  those of training, of preset {}\n", args.from,
-             report.str(), preset.name);
+  const StartReport report = as_fitting(
+      [&] { return start_from(*model.store, *model.graph, base.parameters, args.from, anew); });
+  say("from      {}: {}\nsettings  those of training, of preset {}\n", args.from, report.str(),
+      preset.name);
   if (!args.freeze.empty()) {
     std::int64_t frozen = 0;
     for (const Variable& variable : model.graph->variables()) {
       const VariableInfo& info = variable.info();
       frozen += info.kind == VariableKind::parameter && !info.trainable ? 1 : 0;
     }
-    fmt::print("frozen    {} parameters\n", frozen);
+    say("frozen    {} parameters\n", frozen);
   }
   return model;
 }
@@ -76,21 +78,19 @@ TextClassifier resumed_classifier(const EncoderArguments& args) {
 
 int train_text_classifier(const EncoderArguments& args) {
   check_options(args);
-  args.destination();
   const LabelledParts parts = labelled_parts(args);
-  TextClassifier model = args.resume.empty()
-                             ? as_usage([&] { return new_classifier(args, parts.train); })
-                             : resumed_classifier(args);
+  TextClassifier model =
+      args.resume.empty() ? new_classifier(args, parts.train) : resumed_classifier(args);
   if (model.classes != parts.train.names) {
-    throw UsageError(fmt::format("{} knows the classes {}, the data have {}", args.resume,
-                                 fmt::join(model.classes, ", "),
-                                 fmt::join(parts.train.names, ", ")));
+    throw DataError(fmt::format("{} knows the classes {}, the data have {}", args.resume,
+                                fmt::join(model.classes, ", "),
+                                fmt::join(parts.train.names, ", ")));
   }
   print_encoder(model.config, *model.graph);
-  fmt::print("data      {} texts to train on, {} held out ({} part); classes {}\n",
-             grouped(parts.train.size()), grouped(parts.held_out.size()), args.held_out,
-             fmt::join(model.classes, ", "));
-  print_training(model.settings, "texts");
+  say("data      {} texts to train on, {} held out ({} part); classes {}\n",
+      grouped(parts.train.size()), grouped(parts.held_out.size()), args.held_out,
+      fmt::join(model.classes, ", "));
+  print_training(model.settings, "texts", model.config.longest_row());
   Session session(*model.graph, model.store, args.session_options(model.settings));
   const TrainTask task = text_classifier_task(session, model, parts.train, &parts.held_out);
   print_plan(session, model.programs.train, task.batch(0).inputs, args);
@@ -98,15 +98,12 @@ int train_text_classifier(const EncoderArguments& args) {
       run_training(session, run_of(model, task, &save_text_classifier, command_line(args)), args);
   if (outcome.stopped) return 0;
   const ConfusionMatrix matrix = confusion(session, model, parts.held_out);
-  fmt::print("held out  accuracy {:.2f}% of {} texts\n{}", 100 * matrix.accuracy(), matrix.total(),
-             matrix.table());
-  const std::filesystem::path out = args.destination();
-  const auto beside = [&](const std::string& name) {
-    return (out.parent_path() / (out.stem().string() + "." + name + ".svg")).string();
-  };
-  write_text(beside("confusion"), svg_heat_maps({matrix.heat_map("held-out texts")}));
-  write_text(beside("attention"), attention_svg(model, parts.held_out.texts.front()));
-  fmt::print("plots     {}, {}\n", beside("confusion"), beside("attention"));
+  say("held out  accuracy {:.2f}% of {} texts\n{}", 100 * matrix.accuracy(), matrix.total(),
+      matrix.table());
+  const OutputFile confusions = args.file(kConfusion), attention = args.file(kAttention);
+  write_text(confusions, svg_heat_maps({matrix.heat_map("held-out texts")}));
+  write_text(attention, attention_svg(model, parts.held_out.texts.front()));
+  say("plots     {}, {}\n", confusions.path(), attention.path());
   return 0;
 }
 

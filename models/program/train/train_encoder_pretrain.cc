@@ -47,18 +47,18 @@ std::vector<TextDocument> read_texts(const EncoderArguments& args, PretrainingOb
 PretrainingModel new_model(const EncoderArguments& args,
                            const std::vector<TextDocument>& documents) {
   const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
-  return as_usage([&] {
-    FieldValues fields = args.pretraining;
-    fields["objective"] = args.task;
-    const PretrainingOptions options = with_fields(PretrainingOptions{}, fields);
-    const auto tokenizer =
-        SentencePieceTokenizer::train(sentences(documents), {.vocab = args.vocab});
-    EncoderConfig config = config_for(preset.model, tokenizer, args);
-    // Presets for single texts have no token types, which pairs need.
-    if (reads_pairs(options.objective) && !args.model.contains("token_types"))
-      config.token_types = std::max<std::int64_t>(config.token_types, 2);
-    return make_pretraining_model(config, tokenizer, preset.training, options);
-  });
+  FieldValues fields = args.pretraining;
+  fields["objective"] = args.task;
+  const PretrainingOptions options =
+      as_usage([&] { return with_fields(PretrainingOptions{}, fields); });
+  model_config(preset.model, args);  // before the tokenizer is made, which takes its time
+  const auto tokenizer = new_tokenizer(sentences(documents), args);
+  EncoderConfig config = config_for(preset.model, tokenizer, args);
+  // Presets for single texts have no token types, which pairs need.
+  if (reads_pairs(options.objective) && !args.model.contains("token_types"))
+    config.token_types = std::max<std::int64_t>(config.token_types, 2);
+  return as_usage(
+      [&] { return make_pretraining_model(config, tokenizer, preset.training, options); });
 }
 
 PretrainingModel resumed_model(const EncoderArguments& args) {
@@ -90,9 +90,8 @@ Sets<PackedTexts> packed(const PretrainingModel& model, std::vector<TextDocument
   const std::int64_t length = model.config.longest_row();
   Sets<PackedTexts> sets{{model.tokenizer, sentences(train), length}, {}};
   if (!held_out.empty()) sets.held_out.emplace(model.tokenizer, sentences(held_out), length);
-  fmt::print("text      {} lines, {} tokens to train on, {} to validate\n",
-             grouped(sets.train.texts()), grouped(sets.train.tokens()),
-             grouped(sets.held_out ? sets.held_out->tokens() : 0));
+  say("text      {} lines, {} tokens to train on, {} to validate\n", grouped(sets.train.texts()),
+      grouped(sets.train.tokens()), grouped(sets.held_out ? sets.held_out->tokens() : 0));
   return sets;
 }
 
@@ -111,26 +110,27 @@ Sets<SentencePairs> paired(const PretrainingModel& model, std::vector<TextDocume
   };
   Sets<SentencePairs> sets{made(train, "training"), {}};
   if (!held_out.empty()) sets.held_out = made(held_out, "validation");
-  fmt::print("text      {} documents, {} tokens to train on, {} to validate\n",
-             grouped(sets.train.documents()), grouped(sets.train.tokens()),
-             grouped(sets.held_out ? sets.held_out->tokens() : 0));
+  say("text      {} documents, {} tokens to train on, {} to validate\n",
+      grouped(sets.train.documents()), grouped(sets.train.tokens()),
+      grouped(sets.held_out ? sets.held_out->tokens() : 0));
   return sets;
 }
 
 void print_objective(const PretrainingModel& model) {
   const PretrainingOptions& o = model.options;
-  fmt::print("objective {}{}", field_name(o.objective), o.whole_words ? ", whole words" : "");
+  say("objective {}{}", field_name(o.objective), o.whole_words ? ", whole words" : "");
   if (o.objective == PretrainingObjective::rtd) {
-    fmt::print(": a generator of width {}; finding what it replaced weighs {:g}",
-               generator_config(model.config, o.generator_share).width, o.replaced_weight);
+    say(": a generator of width {}; finding what it replaced weighs {:g}",
+        generator_config(model.config, o.generator_share).width, o.replaced_weight);
   }
-  fmt::print("\n");
+  say("\n");
 }
 
 template <class Data>
 int train_on(PretrainingModel& model, const Sets<Data>& sets, const EncoderArguments& args) {
   print_objective(model);
-  print_training(model.settings, fmt::format("x {} tokens", model.config.longest_row()));
+  print_training(model.settings, fmt::format("x {} tokens", model.config.longest_row()),
+                 model.config.longest_row());
   Session session(*model.graph, model.store, args.session_options(model.settings));
   const TrainTask task =
       pretraining_task(session, model, sets.train, sets.held_out ? &*sets.held_out : nullptr);
@@ -144,15 +144,15 @@ int train_on(PretrainingModel& model, const Sets<Data>& sets, const EncoderArgum
     }
     return std::numeric_limits<double>::quiet_NaN();
   };
-  fmt::print("held out  loss {:.4f}, {:.2f}% of the hidden tokens found", outcome.evaluation.loss,
-             100 * metric("masked_accuracy"));
+  say("held out  loss {:.4f}, {:.2f}% of the hidden tokens found", outcome.evaluation.loss,
+      100 * metric("masked_accuracy"));
   if (reads_pairs(model.options.objective))
-    fmt::print(", {:.2f}% of the pairs right", 100 * metric("pair_accuracy"));
+    say(", {:.2f}% of the pairs right", 100 * metric("pair_accuracy"));
   if (model.options.objective == PretrainingObjective::rtd) {
-    fmt::print(" by the generator, replaced tokens told apart with accuracy {:.2f}%, AUC {:.4f}",
-               100 * metric("replaced_accuracy"), metric("replaced_auc"));
+    say(" by the generator, replaced tokens told apart with accuracy {:.2f}%, AUC {:.4f}",
+        100 * metric("replaced_accuracy"), metric("replaced_auc"));
   }
-  fmt::print("\n");
+  say("\n");
   return 0;
 }
 
@@ -167,7 +167,6 @@ int pretrain(EncoderArguments args) {
   PretrainingObjective objective{};
   parse_field(args.task, objective);
   check_options(args, objective);
-  args.destination();
   std::vector<TextDocument> documents = read_texts(args, objective);
   if (!model) model = new_model(args, documents);
   print_encoder(model->config, *model->graph);

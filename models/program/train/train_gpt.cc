@@ -1,7 +1,6 @@
 // weft train gpt: a language model of the characters of a text.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -38,12 +37,13 @@ LanguageModel resume_model(const GptArguments& args) {
 
 LanguageModel new_model(const GptArguments& args, const CharacterTokenizer& tokenizer) {
   const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
+  GptConfig config = preset.model;
+  if (args.dropout >= 0)
+    config.embedding_dropout = config.attention_dropout = config.residual_dropout = args.dropout;
+  config.vocab = tokenizer.vocab_size();
+  config = model_config(config, args);
   return as_usage([&] {
-    GptConfig config = preset.model;
-    if (args.dropout >= 0)
-      config.embedding_dropout = config.attention_dropout = config.residual_dropout = args.dropout;
-    config.vocab = tokenizer.vocab_size();
-    return make_language_model(with_fields(config, args.model), tokenizer, preset.training,
+    return make_language_model(config, tokenizer, preset.training,
                                {args.freeze, args.layer_lr_decay});
   });
 }
@@ -61,15 +61,9 @@ LanguageModel adapted_model(const GptArguments& args) {
                       args.lora.rank > 0 ? std::optional(args.lora) : std::nullopt,
                       {args.freeze, args.layer_lr_decay});
   });
-  fmt::print(
-      "from      {}: config, characters and weights; of preset {} the training settings only\n",
+  say("from      {}: config, characters and weights; of preset {} the training settings only\n",
       args.from, preset.name);
   return model;
-}
-
-/// "net.weft" -> "net.lora.safetensors".
-std::string adapters_path(const std::string& model) {
-  return std::filesystem::path(model).replace_extension(".lora.safetensors").string();
 }
 
 /// One line of text from the model as it is now, with line breaks shown as spaces.
@@ -89,9 +83,9 @@ std::string sample_line(const LanguageModel& model, Generator& generator) {
   return line;
 }
 
-int train(const GptArguments& args) {
+int train(GptArguments args) {
   if (args.text.empty()) throw UsageError("--text is required: the file to learn from");
-  args.destination();
+  args.plan_files({});
   const std::string text = read_text_file(args.text);
   if (!args.from.empty() && !args.resume.empty())
     throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
@@ -100,23 +94,23 @@ int train(const GptArguments& args) {
   LanguageModel model = !args.resume.empty() ? resume_model(args)
                         : !args.from.empty() ? adapted_model(args)
                                              : new_model(args, CharacterTokenizer::from_text(text));
+  if (model.lora) args.plan_adapters();
   const GptConfig& c = model.config;
   const TextData data(model.tokenizer.encode(text), model.settings.validation_fraction);
 
   Session session(*model.graph, model.store, args.session_options(model.settings));
-  fmt::print(
-      "model     GPT: {} layers, {} heads, width {}, context {}, {} characters: {} parameters\n",
+  say("model     GPT: {} layers, {} heads, width {}, context {}, {} characters: {} parameters\n",
       c.layers, c.heads, c.width, c.context, c.vocab, grouped(c.parameter_count()));
   if (model.lora) {
     std::int64_t trained = 0;
     for (const Variable& v : model.graph->parameters())
       trained += v.shape()[0].constant() * v.shape()[1].constant();
-    fmt::print("adapters  of rank {}, alpha {:g}: {} parameters are trained\n", model.lora->rank,
-               model.lora->alpha, grouped(trained));
+    say("adapters  of rank {}, alpha {:g}: {} parameters are trained\n", model.lora->rank,
+        model.lora->alpha, grouped(trained));
   }
-  fmt::print("text      {}: {} characters to train on, {} to validate\n", args.text,
-             grouped(data.train_size()), grouped(data.validation_size()));
-  print_training(model.settings, fmt::format("x {} characters", c.context));
+  say("text      {}: {} characters to train on, {} to validate\n", args.text,
+      grouped(data.train_size()), grouped(data.validation_size()));
+  print_training(model.settings, fmt::format("x {} characters", c.context), c.context);
   const TrainTask task = text_task(session, model.programs, data, c.context, model.settings);
   print_plan(session, model.programs.train, task.batch(0).inputs, args);
 
@@ -127,20 +121,20 @@ int train(const GptArguments& args) {
                     .settings = model.settings,
                     .history = model.history,
                     .save =
-                        [&](const std::string& path, const TrainHistory& history) {
+                        [&](const OutputFile& file, const TrainHistory& history) {
                           model.history = history;
-                          save_language_model(path, model);
-                          if (model.lora) save_lora(adapters_path(path), lora_adapters(model));
+                          save_language_model(file.path(), model);
+                          if (!model.lora) return;
+                          const std::string adapters = beside(file.path(), kAdapters);
+                          save_lora(args.paths.planned(adapters).path(), lora_adapters(model));
                         },
                     .sample = [&] { return sample_line(model, generator); },
                     .command = "weft train gpt --text " + args.text},
                    args);
   if (model.lora) {
-    fmt::print("adapters  {}; weft merge adds them to a model\n",
-               adapters_path(args.destination()));
+    say("adapters  {}; weft merge adds them to a model\n", args.file(kAdapters).path());
   }
-  if (!outcome.stopped && task.evaluate)
-    fmt::print("validation loss {:.4f}\n", outcome.evaluation.loss);
+  if (!outcome.stopped && task.evaluate) say("validation loss {:.4f}\n", outcome.evaluation.loss);
   return 0;
 }
 
@@ -149,32 +143,35 @@ int train(const GptArguments& args) {
 void add_train_gpt(CLI::App& app, Action& action) {
   CLI::App* gpt = app.add_subcommand("gpt", "Train a GPT on the characters of a text");
   const auto args = std::make_shared<GptArguments>();
-  gpt->add_option("--text", args->text, "UTF-8 file to learn from; its end validates");
-  gpt->add_option("--dropout", args->dropout, "all three dropout rates")
-      ->check(CLI::Range(0.0, 0.99));
-  gpt->add_option("--from", args->from,
-                  "start from the weights of this file, with its config and tokenizer; of a "
-                  "--preset only the training settings are used");
-  CLI::Option* rank = gpt->add_option(
-      "--lora-rank", args->lora.rank,
+  OptionList options(*gpt);
+  options.input("--text", args->text, "UTF-8 file to learn from; its end validates");
+  options.real("--dropout", args->dropout, {0, 0.99}, "all three dropout rates");
+  options.input("--from", args->from,
+                "start from the weights of this file, with its config and tokenizer; of a "
+                "--preset only the training settings are used");
+  CLI::Option* rank = options.integer(
+      "--lora-rank", args->lora.rank, {1, 65536},
       "with --from: train low-rank adapters of this rank, not the weights themselves");
-  rank->check(CLI::PositiveNumber);
-  gpt->add_option("--lora-alpha", args->lora.alpha, "what adapters give is scaled by alpha / rank")
+  options
+      .real("--lora-alpha", args->lora.alpha, {0, 1e6, true},
+            "what adapters give is scaled by alpha / rank")
       ->needs(rank);
-  gpt->add_option("--lora-dropout", args->lora.dropout, "dropout of the adapters' inputs")
-      ->check(CLI::Range(0.0, 0.99))
+  options.real("--lora-dropout", args->lora.dropout, {0, 0.99}, "dropout of the adapters' inputs")
       ->needs(rank);
-  gpt->add_option("--lora-only", args->lora.patterns,
-                  "adapters for matrices of these names only (*, ?)")
+  args->lora.patterns.clear();
+  options
+      .texts("--lora-only", args->lora.patterns, OptionList::Times::list,
+             "adapters for matrices of these names only (*, ?)")
       ->needs(rank);
-  gpt->add_option("--freeze", args->freeze,
-                  "patterns of parameters that stay as they are: \"layers.0.*\"");
-  gpt->add_option("--layer-lr-decay", args->layer_lr_decay,
-                  "every layer learns at this share of the rate of the one above (default 1)");
+  options.texts("--freeze", args->freeze, OptionList::Times::list,
+                "patterns of parameters that stay as they are: \"layers.0.*\"");
+  options.real("--layer-lr-decay", args->layer_lr_decay, kAboveZeroToOne,
+               "every layer learns at this share of the rate of the one above (default 1)");
   add_train_options(*gpt, preset_help(gpt_presets()), GptConfig{}.to_json(), {"vocab", "family"},
                     *args);
   gpt->callback([args, gpt, &action] {
     args->remember(*gpt);
+    if (args->lora.patterns.empty()) args->lora.patterns = {"*"};
     action = [args] { return train(*args); };
   });
 }

@@ -48,8 +48,11 @@ int run(Seq2SeqArguments args) {
     }
     args.task = task;
   }
-  return args.task == kTranslation ? train_translator(args, std::move(resumed))
-                                   : pretrain_seq2seq(args, std::move(resumed));
+  const bool translation = args.task == kTranslation;
+  args.plan_files(translation ? std::vector<std::string>{kMeasure, kAttention}
+                              : std::vector<std::string>{});
+  return translation ? train_translator(args, std::move(resumed))
+                     : pretrain_seq2seq(args, std::move(resumed));
 }
 
 std::string all_presets() {
@@ -61,8 +64,7 @@ std::string all_presets() {
 
 void print_seq2seq(const Translator& model) {
   const EncoderDecoderConfig& c = model.config;
-  fmt::print(
-      "model     encoder-decoder: {} + {} layers, {} heads, width {}, {} {}: {} parameters\n",
+  say("model     encoder-decoder: {} + {} layers, {} heads, width {}, {} {}: {} parameters\n",
       c.encoder_layers, c.decoder_layers, c.encoder_heads, c.width, grouped(c.vocab),
       model.tokenizer.reads_characters() ? "characters" : "pieces",
       grouped(hf::count_parameters(*model.graph)));
@@ -74,33 +76,25 @@ void add_train_seq2seq(CLI::App& app, Action& action) {
   const auto args = std::make_shared<Seq2SeqArguments>();
   std::vector<std::string> tasks = {kTranslation};
   tasks.insert(tasks.end(), kDenoisingObjectives.begin(), kDenoisingObjectives.end());
-  command
-      ->add_option("--task", args->task,
-                   "translation = learn from --pairs (default). Pre-training on --text: "
-                   "span-corruption = find what hidden spans were (T5); ul2 = the same, lightly or "
-                   "heavily, or go on with a text (UL2's mixture); denoising = write a text again "
-                   "without noise (BART); gap-sentences = write the sentences that say most of "
-                   "the others (PEGASUS)")
-      ->check(CLI::IsMember(tasks));
-  command->add_option("--pairs", args->pairs,
-                      "file to learn from: source <tab> target on every line; some of the sources "
-                      "validate, some test");
-  command->add_option("--text", args->text,
-                      "pre-training: UTF-8 files, a sentence per line and a blank line between "
-                      "documents");
-  command
-      ->add_option("--vocab", args->vocab,
-                   "pieces of words, of both languages together (pre-training: default 4000)")
-      ->check(CLI::Range(16, 1000000));
-  command->add_option("--from", args->from,
-                      "translation: start from the weights, config and pieces of this .weft file, "
-                      "pre-trained or not (preset: fine-tune)");
-  command->add_option("--new", args->anew,
-                      "patterns of parameters that start anew though --from has them");
-  command->add_option("--freeze", args->freeze,
-                      "patterns of parameters that stay as they are: \"encoder.*\"");
-  command->add_option("--layer-lr-decay", args->layer_lr_decay,
-                      "every layer learns at this share of the rate of the one above (default 1)");
+  OptionList options(*command);
+  options.choice("--task", tasks, args->task,
+                 "translation = learn from --pairs (default). Pre-training on --text: "
+                 "span-corruption = find what hidden spans were (T5); ul2 = the same, lightly or "
+                 "heavily, or go on with a text (UL2's mixture); denoising = write a text again "
+                 "without noise (BART); gap-sentences = write the sentences that say most of "
+                 "the others (PEGASUS)");
+  options.input("--pairs", args->pairs,
+                "file to learn from: source <tab> target on every line; some of the sources "
+                "validate, some test");
+  options.inputs("--text", args->text,
+                 "pre-training: UTF-8 files, a sentence per line and a blank line between "
+                 "documents");
+  options.integer("--vocab", args->vocab, kVocabRange,
+                  "pieces of words, of both languages together (pre-training: default 4000)");
+  add_start_options(*command, *args,
+                    "translation: start from the weights, config and pieces of this .weft file, "
+                    "pre-trained or not (preset: fine-tune)",
+                    "encoder.*");
   add_field_options(*command, "Pre-training", DenoisingOptions{}.to_json(), {"objective"},
                     args->denoising);
   add_train_options(*command, all_presets(), EncoderDecoderConfig{}.to_json(),

@@ -10,12 +10,10 @@
 
 namespace weft::program {
 
-struct Seq2SeqArguments : TrainArguments {
+struct Seq2SeqArguments : TrainArguments, StartArguments {
   std::string task;  // an objective of pre-training, or "translation"
   std::vector<std::string> text;
-  std::string pairs, from;
-  std::vector<std::string> freeze, anew;
-  double layer_lr_decay = 1;
+  std::string pairs;
   std::optional<std::int64_t> vocab;
   FieldValues denoising = FieldValues::object();  // fields of DenoisingOptions that were given
 };

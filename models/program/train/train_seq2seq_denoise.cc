@@ -38,12 +38,12 @@ Translator new_model(const Seq2SeqArguments& args, const std::vector<TextDocumen
   Seq2SeqArguments chosen = args;
   if (chosen.preset.empty()) chosen.preset = default_preset(options.objective);
   const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
-  return as_usage([&] {
-    return make_denoising_model(
-        with_fields(preset.model, args.model),
-        make_denoising_tokenizer(sentences(documents), args.vocab.value_or(kVocab), options),
-        preset.training, options);
+  const EncoderDecoderConfig config = model_config(preset.model, args);
+  const auto tokenizer = as_usage([&] {
+    return make_denoising_tokenizer(sentences(documents), args.vocab.value_or(kVocab), options);
   });
+  return as_usage(
+      [&] { return make_denoising_model(config, tokenizer, preset.training, options); });
 }
 
 Passages passages_of(const Translator& model, const std::vector<TextDocument>& documents,
@@ -60,8 +60,7 @@ Passages passages_of(const Translator& model, const std::vector<TextDocument>& d
 
 void print_samples(Session& session, const Translator& model, const Passages& passages) {
   for (const Denoised& sample : denoise(session, model, passages, kSamples)) {
-    fmt::print("\ninput     {}\ntarget    {}\noutput    {}\n", sample.input, sample.target,
-               sample.output);
+    say("\ninput     {}\ntarget    {}\noutput    {}\n", sample.input, sample.target, sample.output);
   }
 }
 
@@ -71,7 +70,6 @@ int pretrain_seq2seq(const Seq2SeqArguments& args, std::optional<Translator> res
   args.refuse({"--pairs"}, fmt::format("is for --task translation: {} reads --text", args.task));
   args.refuse({"--from", "--new", "--freeze", "--layer-lr-decay"}, "is for --task translation");
   if (args.text.empty()) throw UsageError("--text is required: files to learn from");
-  args.destination();
   std::vector<TextDocument> documents = read_documents(args.text);
   Translator model = resumed ? *std::move(resumed) : new_model(args, documents);
   const auto [first, second] =
@@ -81,11 +79,10 @@ int pretrain_seq2seq(const Seq2SeqArguments& args, std::optional<Translator> res
   if (!second.empty()) held_out = passages_of(model, second, "validation");
 
   print_seq2seq(model);
-  fmt::print("objective {}, passages of up to {} tokens\n", field_name(model.denoising->objective),
-             model.denoising->passage);
-  fmt::print("text      {} documents, {} tokens to train on, {} to validate\n",
-             grouped(train.documents()), grouped(train.tokens()),
-             grouped(held_out ? held_out->tokens() : 0));
+  say("objective {}, passages of up to {} tokens\n", field_name(model.denoising->objective),
+      model.denoising->passage);
+  say("text      {} documents, {} tokens to train on, {} to validate\n", grouped(train.documents()),
+      grouped(train.tokens()), grouped(held_out ? held_out->tokens() : 0));
   print_training(model.settings, "tokens");
   SessionOptions options = args.session_options(model.settings);
   options.plan_cache = kTranslatorPlans;
@@ -98,8 +95,8 @@ int pretrain_seq2seq(const Seq2SeqArguments& args, std::optional<Translator> res
                           fmt::format("weft train seq2seq --text {}", fmt::join(args.text, " "))),
                    args);
   if (outcome.stopped || !held_out) return 0;
-  fmt::print("held out  loss {:.4f}, perplexity {:.3f}\n", outcome.evaluation.loss,
-             std::exp(outcome.evaluation.loss));
+  say("held out  loss {:.4f}, perplexity {:.3f}\n", outcome.evaluation.loss,
+      std::exp(outcome.evaluation.loss));
   print_samples(session, model, *held_out);
   return 0;
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "weft/models/data/reversal.h"
@@ -23,8 +22,14 @@ constexpr std::int64_t kBeams = 4;
 
 /// What is learnt from, split into its parts.
 TextPairSplit read_data(const Seq2SeqArguments& args, const TrainSettings& settings) {
-  const std::vector<TextPair> pairs =
-      args.pairs.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(args.pairs);
+  std::int64_t more_columns = 0;
+  const std::vector<TextPair> pairs = args.pairs.empty()
+                                          ? reversal_pairs(kStrings, settings.seed)
+                                          : read_text_pairs(args.pairs, &more_columns);
+  if (more_columns > 0) {
+    say("columns   {} lines of {} have more than two: the others are not read\n",
+        grouped(more_columns), args.pairs);
+  }
   return as_usage(
       [&] { return split_by_source(pairs, settings.validation_fraction, settings.seed); });
 }
@@ -40,12 +45,12 @@ SequenceTokenizer make_tokenizer(const std::vector<TextPair>& train, std::int64_
 
 Translator new_model(const Seq2SeqArguments& args, const Preset<EncoderDecoderConfig>& preset,
                      const TextPairSplit& data) {
+  const EncoderDecoderConfig config = model_config(preset.model, args);
+  const SequenceTokenizer tokenizer =
+      preset.name == kReversal
+          ? SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet))
+          : as_usage([&] { return make_tokenizer(data.train, args.vocab.value_or(config.vocab)); });
   return as_usage([&] {
-    EncoderDecoderConfig config = with_fields(preset.model, args.model);
-    const SequenceTokenizer tokenizer =
-        preset.name == kReversal
-            ? SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet))
-            : make_tokenizer(data.train, args.vocab.value_or(config.vocab));
     return make_translator(config, tokenizer, preset.training, {args.freeze, args.layer_lr_decay});
   });
 }
@@ -60,15 +65,15 @@ Translator adapted_model(const Seq2SeqArguments& args) {
         args.from));
   }
   Translator model = as_usage([&] {
-    return make_translator(with_fields(base.config, args.model), base.tokenizer, preset.training,
+    return make_translator(model_config(base.config, args), base.tokenizer, preset.training,
                            {args.freeze, args.layer_lr_decay});
   });
-  const StartReport report = as_usage([&] {
+  const StartReport report = as_fitting([&] {
     return start_from(*model.store, *model.graph, weights_of(*base.graph, *base.store), args.from,
                       args.anew);
   });
-  fmt::print("from      {}: {}\nsettings  those of training, of preset {}\n", args.from,
-             report.str(), preset.name);
+  say("from      {}: {}\nsettings  those of training, of preset {}\n", args.from, report.str(),
+      preset.name);
   return model;
 }
 
@@ -81,10 +86,10 @@ void check_resumed(const Translator& model, const Seq2SeqArguments& args) {
 }
 
 void print_data(const TextPairSplit& data) {
-  fmt::print("pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
-             grouped(static_cast<std::int64_t>(data.train.size())),
-             grouped(static_cast<std::int64_t>(data.validation.size())),
-             grouped(static_cast<std::int64_t>(data.test.size())));
+  say("pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
+      grouped(static_cast<std::int64_t>(data.train.size())),
+      grouped(static_cast<std::int64_t>(data.validation.size())),
+      grouped(static_cast<std::int64_t>(data.test.size())));
 }
 
 /// The figures of the part that nothing was chosen by.
@@ -93,39 +98,33 @@ void print_test(Session& session, const Translator& model, const std::vector<Tex
   const std::vector<TranslationCase> cases = group_by_source(test);
   const double loss = mean_loss(session, model.programs.evaluate, pairs);
   const Translations greedy = translate_cases(session, model, cases);
-  fmt::print("test      {} sources: loss {:.4f}, perplexity {:.3f}\n", cases.size(), loss,
-             std::exp(loss));
+  say("test      {} sources: loss {:.4f}, perplexity {:.3f}\n", cases.size(), loss, std::exp(loss));
   if (model.tokenizer.reads_characters()) {
-    fmt::print("test      exact match {:.2f}%\n",
-               100 * exact_match(greedy.outputs, greedy.references));
+    say("test      exact match {:.2f}%\n", 100 * exact_match(greedy.outputs, greedy.references));
     return;
   }
   const Translations beams = translate_cases(session, model, cases, {.beams = kBeams});
   for (const auto& [name, found] : {std::pair("greedy", &greedy), std::pair("beams", &beams)}) {
     const Bleu bleu = corpus_bleu(found->outputs, found->references);
-    fmt::print("{:9} {}, chrF2 = {:.2f}, exact match {:.2f}%\n", name, bleu.to_string(),
-               corpus_chrf(found->outputs, found->references),
-               100 * exact_match(found->outputs, found->references));
+    say("{:9} {}, chrF2 = {:.2f}, exact match {:.2f}%\n", name, bleu.to_string(),
+        corpus_chrf(found->outputs, found->references),
+        100 * exact_match(found->outputs, found->references));
   }
-  fmt::print("signature {} ({} beams)\n", corpus_bleu(greedy.outputs, greedy.references).signature,
-             kBeams);
+  say("signature {} ({} beams)\n", corpus_bleu(greedy.outputs, greedy.references).signature,
+      kBeams);
   constexpr std::size_t kSamples = 10;
   for (std::size_t i = 0; i < std::min(kSamples, cases.size()); ++i) {
     // Spread over the part, its shortest and longest texts left out.
     const std::size_t at = (2 * i + 1) * cases.size() / (2 * std::min(kSamples, cases.size()));
-    fmt::print("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n", cases[at].source,
-               fmt::join(cases[at].references, " | "), greedy.outputs[at], beams.outputs[at]);
+    say("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n", cases[at].source,
+        fmt::join(cases[at].references, " | "), greedy.outputs[at], beams.outputs[at]);
   }
-  fmt::print("\n");
-}
-
-std::string beside(const std::string& out, const std::string& extension) {
-  return std::filesystem::path(out).replace_extension(extension).string();
+  say("\n");
 }
 
 /// Measures over the steps, and what the last layer's heads looked at in one translation.
 void write_plots(Session& session, const Translator& model, const std::vector<TextPair>& test,
-                 const std::string& out) {
+                 const Seq2SeqArguments& args) {
   std::vector<PlotSeries> series;
   std::string measure;
   for (const auto& [name, points] : model.history.metrics) {
@@ -134,8 +133,8 @@ void write_plots(Session& session, const Translator& model, const std::vector<Te
     PlotSeries& line = series.emplace_back(PlotSeries{.name = name});
     for (const auto& [step, value] : points) line.points.emplace_back(step, value);
   }
-  const std::string title = std::filesystem::path(out).stem().string();
-  const std::string measures = beside(out, ".measure.svg"), maps = beside(out, ".attention.svg");
+  const std::string title = model_name(args.destination());
+  const OutputFile measures = args.file(kMeasure), maps = args.file(kAttention);
   write_text(measures,
              svg_line_plot(
                  series, {.title = title + ": validation", .x_label = "step", .y_label = measure}));
@@ -161,7 +160,7 @@ void write_plots(Session& session, const Translator& model, const std::vector<Te
   }
   write_text(maps, svg_heat_maps(panels, {.title = title + ": what the last layer looks at",
                                           .panels_per_row = 2}));
-  fmt::print("plots     {}, {}\n", measures, maps);
+  say("plots     {}, {}\n", measures.path(), maps.path());
 }
 
 /// A new model and what it learns from.
@@ -193,7 +192,6 @@ int train_translator(const Seq2SeqArguments& args, std::optional<Translator> res
   args.refuse({"--text"}, "is for pre-training: --task says which");
   for (const auto& [field, value] : args.denoising.items())
     throw UsageError(fmt::format("{} is for pre-training: --task says which", option_name(field)));
-  const std::string out = args.destination();
   TextPairSplit data;
   if (resumed) {
     check_resumed(*resumed, args);
@@ -218,7 +216,7 @@ int train_translator(const Seq2SeqArguments& args, std::optional<Translator> res
       args);
   if (outcome.stopped) return 0;
   print_test(session, model, data.test);
-  write_plots(session, model, data.test, out);
+  write_plots(session, model, data.test, args);
   return 0;
 }
 

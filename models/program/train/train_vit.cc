@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "weft/models/data/image_augment.h"
@@ -36,7 +35,7 @@ int run(VitArguments args) {
         "--data is required: a folder with MNIST's or optdigits's files or with a "
         "folder per class, or a .csv file");
   }
-  args.destination();
+  args.destination();  // asked for before the file of --resume is read
   std::string task = args.has("--task") ? args.task : kClassify;
   if (!args.resume.empty()) {
     check_resume_options(args);
@@ -47,7 +46,10 @@ int run(VitArguments args) {
                                    args.task, args.resume, task));
     }
   }
-  return task == kMaskedImage ? train_masked_images(args) : train_image_classifier(args);
+  const bool masked = task == kMaskedImage;
+  args.plan_files(masked ? std::vector<std::string>{kReconstruction}
+                         : std::vector<std::string>{kConfusion, kAttention});
+  return masked ? train_masked_images(args) : train_image_classifier(args);
 }
 
 }  // namespace
@@ -60,22 +62,21 @@ ImageParts load_parts(const VitArguments& args, const ImageSize& size,
   return parts;
 }
 
+std::int64_t image_values(const VitConfig& c) {
+  return c.channels * c.image_height * c.image_width;
+}
+
 void print_vit(const VitConfig& c, const Graph& graph) {
-  fmt::print("model     ViT: {} layers, {} heads, width {}, {} patches of {} x {}: {} parameters\n",
-             c.layers, c.heads, c.width, c.rows() * c.columns(), c.patch_height, c.patch_width,
-             grouped(hf::count_parameters(graph)));
+  say("model     ViT: {} layers, {} heads, width {}, {} patches of {} x {}: {} parameters\n",
+      c.layers, c.heads, c.width, c.rows() * c.columns(), c.patch_height, c.patch_width,
+      grouped(hf::count_parameters(graph)));
 }
 
 void print_split(const ImageParts& parts, const TrainSettings& settings) {
-  fmt::print(
-      "split     {} to train on, {} of them put aside to validate on (seed {}); {} to test "
+  say("split     {} to train on, {} of them put aside to validate on (seed {}); {} to test "
       "on at the end ({})\n",
       grouped(parts.data.train.count()), grouped(parts.validation.count()), settings.seed,
       grouped(parts.data.test.count()), parts.data.about);
-}
-
-std::string beside(const VitArguments& args, const std::string& ending) {
-  return std::filesystem::path(args.destination()).replace_extension(ending).string();
 }
 
 std::string command_line(const VitArguments& args) { return "weft train vit --data " + args.data; }
@@ -84,24 +85,18 @@ void add_train_vit(CLI::App& app, Action& action) {
   CLI::App* vit = app.add_subcommand(
       "vit", "Train a vision transformer: to classify images, or on images without labels");
   const auto args = std::make_shared<VitArguments>();
-  vit->add_option("--task", args->task,
-                  "classify = classes of images (default); masked-image = pre-training: some "
-                  "patches are hidden, and the model learns to fill them in (SimMIM)")
-      ->check(CLI::IsMember({kClassify, kMaskedImage}));
-  vit->add_option("--data", args->data,
-                  "images: a folder with MNIST's files, with optdigits (.tra, .tes), with train/ "
-                  "and test/ or with a folder per class; or a .csv file");
-  vit->add_option("--from", args->from,
-                  "classify: start from the weights in this .weft file, or of a ViT or DeiT in a "
-                  "folder as Hugging Face's library writes it, with a new head unless the classes "
-                  "are the same (default preset: fine-tune)");
-  vit->add_option("--new", args->anew,
-                  "patterns of parameters that start anew though --from has them");
-  vit->add_option("--freeze", args->freeze,
-                  "classify: patterns of parameters that stay as they are: \"layers.0.*\"");
-  vit->add_option(
-      "--layer-lr-decay", args->layer_lr_decay,
-      "classify: every layer learns at this share of the rate of the one above (default 1)");
+  OptionList options(*vit);
+  options.choice("--task", {kClassify, kMaskedImage}, args->task,
+                 "classify = classes of images (default); masked-image = pre-training: some "
+                 "patches are hidden, and the model learns to fill them in (SimMIM)");
+  options.input("--data", args->data,
+                "images: a folder with MNIST's files, with optdigits (.tra, .tes), with train/ "
+                "and test/ or with a folder per class; or a .csv file");
+  add_start_options(*vit, *args,
+                    "classify: start from the weights in this .weft file, or of a ViT or DeiT in a "
+                    "folder as Hugging Face's library writes it, with a new head unless the "
+                    "classes are the same (default preset: fine-tune)",
+                    "layers.0.*");
   add_train_options(*vit, preset_help(vit_presets()) + "; each task has settings of its own",
                     VitConfig{}.to_json(), {"family", "distillation"}, *args);
   add_field_options(*vit, "Augmentation", ImageAugmentation{}.to_json(), {}, args->augmentation);

@@ -10,10 +10,8 @@
 
 namespace weft::program {
 
-struct VitArguments : TrainArguments {
-  std::string task, data, from;
-  std::vector<std::string> freeze, anew;
-  double layer_lr_decay = 1;
+struct VitArguments : TrainArguments, StartArguments {
+  std::string task, data;
   FieldValues augmentation = FieldValues::object();
   FieldValues masking = FieldValues::object();
 };
@@ -26,12 +24,13 @@ struct ImageParts {
 ImageParts load_parts(const VitArguments& args, const ImageSize& size,
                       const TrainSettings& settings);
 
+/// Pixels of an image, of all channels.
+std::int64_t image_values(const VitConfig& config);
+
 /// The line "model".
 void print_vit(const VitConfig& config, const Graph& graph);
 /// The line "split".
 void print_split(const ImageParts& parts, const TrainSettings& settings);
-/// The model's file with another ending.
-std::string beside(const VitArguments& args, const std::string& ending);
 /// How the command goes on after a stop.
 std::string command_line(const VitArguments& args);
 

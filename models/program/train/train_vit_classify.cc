@@ -40,9 +40,8 @@ std::vector<Preset<VitRecipe>> presets(const VitArguments& args) {
 ImageClassifier new_model(const VitArguments& args, ImageParts& parts) {
   const Preset<VitRecipe> preset = chosen_preset(presets(args), args);
   std::optional<PretrainedVit> base;
-  if (!args.from.empty()) base = as_usage([&] { return load_pretrained_vit(args.from); });
-  const VitConfig config =
-      as_usage([&] { return with_fields(base ? base->config : preset.model.model, args.model); });
+  if (!args.from.empty()) base = load_pretrained_vit(args.from);
+  const VitConfig config = model_config(base ? base->config : preset.model.model, args);
   const ImageAugmentation augmentation =
       as_usage([&] { return with_fields(preset.model.augmentation, args.augmentation); });
   parts =
@@ -58,15 +57,14 @@ ImageClassifier new_model(const VitArguments& args, ImageParts& parts) {
   // A head for other classes says nothing of these.
   std::vector<std::string> anew = args.anew;
   if (base->classes != parts.train.classes) anew.emplace_back("classifier.*");
-  const StartReport report = as_usage([&] {
+  const StartReport report = as_fitting([&] {
     return start_from(*model.store, *model.graph, parameters_for(*base, config), args.from, anew);
   });
-  fmt::print("from      {}: {}\nsettings  those of training, of preset {}\n", args.from,
-             report.str(), preset.name);
-  fmt::print("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
-             fmt::join(model.normalisation.mean, ", "),
-             fmt::join(model.normalisation.deviation, ", "),
-             as_before ? "the trained model" : "these images");
+  say("from      {}: {}\nsettings  those of training, of preset {}\n", args.from, report.str(),
+      preset.name);
+  say("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
+      fmt::join(model.normalisation.mean, ", "), fmt::join(model.normalisation.deviation, ", "),
+      as_before ? "the trained model" : "these images");
   return model;
 }
 
@@ -75,9 +73,8 @@ void report_test(Session& session, const ImageClassifier& model, const ImageSet&
                  const VitArguments& args) {
   if (test.count() == 0) return;
   const ImageEvaluation found = evaluate_images(session, model, test);
-  fmt::print("{}", found.report.table());
-  const std::string confusion = beside(args, ".confusion.svg");
-  const std::string attention = beside(args, ".attention.svg");
+  say("{}", found.report.table());
+  const OutputFile confusion = args.file(kConfusion), attention = args.file(kAttention);
   write_text(confusion,
              svg_heat_maps({found.report.heat_map()},
                            {.title = fmt::format("test set: {} of {} right", found.report.correct(),
@@ -86,9 +83,9 @@ void report_test(Session& session, const ImageClassifier& model, const ImageSet&
   write_text(attention,
              attention_svg(model, test.image(0),
                            fmt::format("where the layers look: test image 0, class {}", truth)));
-  fmt::print("pictures  {}, {}\n", confusion, attention);
-  fmt::print("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n", found.loss,
-             found.report.accuracy(), found.report.correct(), found.report.total());
+  say("pictures  {}, {}\n", confusion.path(), attention.path());
+  say("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n", found.loss, found.report.accuracy(),
+      found.report.correct(), found.report.total());
 }
 
 }  // namespace
@@ -103,17 +100,17 @@ int train_image_classifier(const VitArguments& args) {
     model = resumed_model(args);
     parts = load_parts(args, model.image_size(), model.settings);
     if (parts.train.classes != model.classes) {
-      throw UsageError(fmt::format("{} knows the classes ({}), not those of {} ({})", args.resume,
-                                   fmt::join(model.classes, ", "), args.data,
-                                   fmt::join(parts.train.classes, ", ")));
+      throw DataError(fmt::format("{} knows the classes ({}), not those of {} ({})", args.resume,
+                                  fmt::join(model.classes, ", "), args.data,
+                                  fmt::join(parts.train.classes, ", ")));
     }
   }
   Session session(*model.graph, model.store, args.session_options(model.settings));
   print_vit(model.config, *model.graph);
-  fmt::print("data      {}: {} classes, images {}\n", args.data, parts.train.classes.size(),
-             parts.train.size().str());
+  say("data      {}: {} classes, images {}\n", args.data, parts.train.classes.size(),
+      parts.train.size().str());
   print_split(parts, model.settings);
-  print_training(model.settings, "images");
+  print_training(model.settings, "images", image_values(model.config));
   const TrainTask task = image_task(session, model, parts.train, parts.validation);
   print_plan(session, model.programs.train, task.batch(0).inputs, args);
   const TrainOutcome outcome =

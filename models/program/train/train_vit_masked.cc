@@ -14,7 +14,7 @@ namespace {
 MaskedImageModel new_model(const VitArguments& args, ImageParts& parts) {
   const Preset<VitPretrainingRecipe> preset = chosen_preset(vit_pretraining_presets(), args);
   const auto [config, augmentation, masking] = as_usage([&] {
-    return VitPretrainingRecipe{with_fields(preset.model.model, args.model),
+    return VitPretrainingRecipe{model_config(preset.model.model, args),
                                 with_fields(preset.model.augmentation, args.augmentation),
                                 with_fields(preset.model.masking, args.masking)};
   });
@@ -38,10 +38,10 @@ MaskedImageModel resumed_model(const VitArguments& args) {
 void print_masking(const MaskedImageModel& model) {
   const VitConfig& c = model.config;
   const std::int64_t unit = model.masking.mask_unit;
-  fmt::print("hidden    {} of {} patches of every image",
-             hidden_patches(model.masking, c.rows(), c.columns()), c.rows() * c.columns());
-  if (unit > 1) fmt::print(", in squares of {} x {}", unit, unit);
-  fmt::print("\n");
+  say("hidden    {} of {} patches of every image",
+      hidden_patches(model.masking, c.rows(), c.columns()), c.rows() * c.columns());
+  if (unit > 1) say(", in squares of {} x {}", unit, unit);
+  say("\n");
 }
 
 /// The one look at the test set, after training: figures and a picture.
@@ -53,14 +53,13 @@ void report_test(Session& session, const MaskedImageModel& model, const ImagePar
   const ImageSize size = model.image_size();
   const std::vector<std::int64_t> places = evenly_spread(
       test.count(), std::clamp<std::int64_t>(14000 / (3 * size.height * size.width), 1, 6));
-  const std::string picture = beside(args, ".reconstruction.svg");
+  const OutputFile picture = args.file(kReconstruction);
   write_text(picture, reconstruction_svg(session, model, test.pick(places).images,
                                          held_out_masks(model, places), "test images"));
   const double loss = masked_image_loss(session, model, test);
   const MaskedImageBaselines without = masked_image_baselines(model, parts.train, test);
-  fmt::print("picture   {}\n", picture);
-  fmt::print(
-      "test      loss {:.4f} over the hidden pixels of {} images; without a model: {:.4f} (the "
+  say("picture   {}\n", picture.path());
+  say("test      loss {:.4f} over the hidden pixels of {} images; without a model: {:.4f} (the "
       "image's mean of visible pixels), {:.4f} (the pixel's median in training)\n",
       loss, grouped(test.count()), without.visible_mean, without.training_median);
 }
@@ -79,10 +78,10 @@ int train_masked_images(const VitArguments& args) {
   }
   Session session(*model.graph, model.store, args.session_options(model.settings));
   print_vit(model.config, *model.graph);
-  fmt::print("data      {}: images {}, labels are not read\n", args.data, parts.train.size().str());
+  say("data      {}: images {}, labels are not read\n", args.data, parts.train.size().str());
   print_split(parts, model.settings);
   print_masking(model);
-  print_training(model.settings, "images");
+  print_training(model.settings, "images", image_values(model.config));
   const TrainTask task = masked_image_task(session, model, parts.train, parts.validation);
   print_plan(session, model.programs.train, task.batch(0).inputs, args);
   TrainRun run = run_of(model, task, &save_masked_image_model, command_line(args));

@@ -1,0 +1,77 @@
+#include "weft/models/program/data_digest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <vector>
+
+#include "weft/models/program/options.h"
+#include "weft/serialization/crc32c.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "file 1234 9ae3f102"; empty where it cannot be read.
+std::string file_word(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> block(std::size_t{1} << 20);
+  std::uint32_t crc = 0;
+  std::uint64_t bytes = 0;
+  while (file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    const auto count = static_cast<std::size_t>(file.gcount());
+    crc = crc32c(block.data(), count, crc);
+    bytes += count;
+  }
+  return file.eof() ? fmt::format("file {} {:08x}\n", bytes, crc) : "";
+}
+
+/// Names and sizes: a folder may hold a million images.
+std::string folder_word(const fs::path& folder) {
+  std::vector<std::string> lines;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;
+    const std::string ending = it->path().extension().string();
+    // A run's own files may lie beside its data.
+    if (!it->is_regular_file(ignored) || ending == ".weft" || ending == ".svg") continue;
+    const auto size = it->file_size(ignored);
+    lines.push_back(fmt::format("{} {}\n", it->path().lexically_relative(folder).string(), size));
+  }
+  if (error) return "";
+  std::sort(lines.begin(), lines.end());
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  return fmt::format("folder {} {:08x}\n", lines.size(), crc32c(all.data(), all.size()));
+}
+
+}  // namespace
+
+std::string data_digest(const CLI::App& command, const std::set<std::string>& besides) {
+  std::string words;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_type_name() != kInputType ||
+        besides.contains(option->get_name()))
+      continue;
+    for (const std::string& path : option->results()) {
+      std::error_code error;
+      const fs::file_status status = fs::status(path, error);
+      const std::string word = fs::is_regular_file(status) ? file_word(path)
+                               : fs::is_directory(status)  ? folder_word(path)
+                                                           : "";
+      if (word.empty()) return "";
+      words += option->get_name() + " " + word;
+    }
+  }
+  return words.empty() ? "" : fmt::format("{:08x}", crc32c(words.data(), words.size()));
+}
+
+}  // namespace weft::program

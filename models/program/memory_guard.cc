@@ -1,0 +1,99 @@
+#include "weft/models/program/memory_guard.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+
+namespace weft::program {
+namespace {
+
+/// Weights of blocks: queries, keys, values and output; the feed-forward block.
+double blocks(std::int64_t layers, std::int64_t width, std::int64_t inside, std::int64_t inner,
+              bool gated) {
+  const auto w = static_cast<double>(width);
+  return static_cast<double>(layers) *
+         (4 * w * static_cast<double>(inside) + (gated ? 3 : 2) * w * static_cast<double>(inner));
+}
+
+double product(std::int64_t a, std::int64_t b) {
+  return static_cast<double>(a) * static_cast<double>(b);
+}
+
+}  // namespace
+
+double machine_memory() {
+  struct sysinfo info = {};
+  double bytes = 0x1p62;
+  if (::sysinfo(&info) == 0)
+    bytes =
+        (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;
+  for (const char* limit :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(limit);
+    if (double most = 0; file >> most) bytes = std::min(bytes, most);  // "max" is no number
+  }
+  struct rlimit space = {};
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, static_cast<double>(space.rlim_cur));
+  return bytes;
+}
+
+void check_memory(std::string_view what, double bytes, std::string_view cure) {
+  const double there = machine_memory();
+  if (bytes <= there) return;
+  throw UsageError(fmt::format("{} takes {}, and there are {}: {}", what, short_bytes(bytes),
+                               short_bytes(there), cure));
+}
+
+double estimated_parameters(const GptConfig& c) { return static_cast<double>(c.parameter_count()); }
+
+double estimated_parameters(const EncoderConfig& c) {
+  return product(c.vocab + c.token_types, c.embeddings()) + product(c.context, c.width) +
+         blocks(c.distinct_layers(), c.width, c.heads * c.head_width(), c.inner, false);
+}
+
+double estimated_parameters(const EncoderDecoderConfig& c) {
+  const double tokens = product(c.vocab + c.decoder_vocab, c.width);
+  const double head = c.tied_head ? 0 : product(c.target_vocab(), c.width);
+  const std::int64_t encoder = c.encoder_heads * c.head_width(c.encoder_heads),
+                     decoder = c.decoder_heads * c.head_width(c.decoder_heads);
+  return tokens + head + 2 * product(c.context + c.position_offset, c.width) +
+         blocks(c.encoder_layers, c.width, encoder, c.encoder_inner, c.gated) +
+         blocks(c.decoder_layers, c.width, 2 * decoder, c.decoder_inner, c.gated);
+}
+
+double estimated_parameters(const VitConfig& c) {
+  return product(c.channels * c.patch_height, c.patch_width) * static_cast<double>(c.width) +
+         product(c.tokens(), c.width) + blocks(c.layers, c.width, c.width, c.inner, false);
+}
+
+void check_trainable_size(double parameters) {
+  constexpr double kBytesEach = 4 * 4;  // weight, gradient, two moments
+  check_memory(fmt::format("training a model of {} parameters", short_number(parameters)),
+               kBytesEach * parameters,
+               "fewer --layers, a smaller --width, --vocab or --context make it smaller");
+}
+
+double cache_bytes(const Graph& graph, double rows, double capacity) {
+  double bytes = 0;
+  for (const Variable& variable : graph.variables()) {
+    if (variable.info().kind != VariableKind::cache) continue;
+    auto size = static_cast<double>(dtype_size(variable.info().type.dtype));
+    for (const Dim& dim : variable.shape().dims()) {
+      size *= dim.is_constant()         ? static_cast<double>(dim.constant())
+              : dim.str() == "capacity" ? capacity
+                                        : rows;
+    }
+    bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace weft::program

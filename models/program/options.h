@@ -1,0 +1,116 @@
+// The options of a command. Every option says here what its values are, so that all are parsed in
+// one place: strictly, empty ones refused. An option's type in --help ("INTEGER[1, 64]", "FILE") is
+// what tests go by, and what CommandPaths finds the files by that a command reads.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "weft/models/numbers.h"
+
+namespace weft::program {
+
+/// Types of options as --help shows them; a range or choices may follow.
+inline constexpr const char* kInputType = "FILE";     // a file or folder that is read
+inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
+inline constexpr const char* kIntegerType = "INTEGER";
+inline constexpr const char* kNumberType = "NUMBER";
+inline constexpr const char* kBytesType = "BYTES";
+inline constexpr const char* kChoiceType = "CHOICE";
+inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
+inline constexpr const char* kPlaceType = "POSITION:ID";
+inline constexpr const char* kTextType = "TEXT";
+
+/// Ranges that many options have.
+inline constexpr IntegerRange<std::int64_t> kFromZero{0, 1'000'000'000};
+inline constexpr IntegerRange<std::int64_t> kFromOne{1, 1'000'000'000};
+inline constexpr RealRange kAboveZeroToOne{0, 1, true};
+
+class OptionList {
+ public:
+  using Range = IntegerRange<std::int64_t>;
+  /// once: an option that is given again is an error. repeated: one value each time. list: several
+  /// values each time.
+  enum class Times { once, repeated, list };
+
+  explicit OptionList(CLI::App& command) : command_(command) {}
+
+  CLI::Option* input(const std::string& name, std::string& to, const std::string& help);
+  CLI::Option* inputs(const std::string& name, std::vector<std::string>& to,
+                      const std::string& help);
+  CLI::Option* output(const std::string& name, std::string& to, const std::string& help);
+  CLI::Option* text(const std::string& name, std::string& to, const std::string& help);
+  CLI::Option* texts(const std::string& name, std::vector<std::string>& to, Times times,
+                     const std::string& help, const char* type = kTextType);
+  /// Ids as parse_ids reads them, kept as text.
+  CLI::Option* ids(const std::string& name, std::string& to, const std::string& help);
+  /// The same, repeated.
+  CLI::Option* ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
+
+  /// T: an integer, or an optional one.
+  template <class T>
+  CLI::Option* integer(const std::string& name, T& to, const Range& range,
+                       const std::string& help) {
+    return add(name, integer_type(range), Times::once, help,
+               [&to, name, range](const std::string& text) {
+                 to = static_cast<Plain<T>>(parse_integer(label(name), text, range));
+               });
+  }
+  /// Any number of 64 bits without a sign.
+  template <class T>
+  CLI::Option* seed(const std::string& name, T& to, const std::string& help) {
+    return add(name, std::string(kIntegerType) + "[0, 2^64)", Times::once, help,
+               [&to, name](const std::string& text) { to = parse_unsigned(label(name), text); });
+  }
+  /// T: a double, or an optional one.
+  template <class T>
+  CLI::Option* real(const std::string& name, T& to, const RealRange& range,
+                    const std::string& help) {
+    return add(
+        name, number_type(range), Times::once, help,
+        [&to, name, range](const std::string& text) { to = parse_real(label(name), text, range); });
+  }
+  CLI::Option* bytes(const std::string& name, std::size_t& to, const std::string& help);
+  /// One of `legal`, which `use` takes.
+  CLI::Option* choice(const std::string& name, const std::vector<std::string>& legal,
+                      std::function<void(const std::string&)> use, const std::string& help);
+  CLI::Option* choice(const std::string& name, const std::vector<std::string>& legal,
+                      std::string& to, const std::string& help);
+  CLI::Option* flag(const std::string& name, bool& to, const std::string& help);
+  /// "--name" and "--no-name".
+  CLI::Option* switches(const std::string& name, std::function<void(bool)> use,
+                        const std::string& help);
+  /// --threads.
+  CLI::Option* threads(int& to);
+
+  /// An option whose every value goes to `use`, which throws ArgumentError for what is wrong.
+  CLI::Option* add(const std::string& name, const std::string& type, Times times,
+                   const std::string& help, std::function<void(const std::string&)> use);
+
+  /// "--name" as messages say it: "file" is the argument in its place.
+  static std::string label(const std::string& name);
+
+ private:
+  template <class T>
+  struct PlainOf {
+    using Type = T;
+  };
+  template <class T>
+  struct PlainOf<std::optional<T>> {
+    using Type = T;
+  };
+  template <class T>
+  using Plain = typename PlainOf<T>::Type;
+
+  static std::string integer_type(const Range& range);
+  static std::string number_type(const RealRange& range);
+
+  CLI::App& command_;
+};
+
+}  // namespace weft::program

@@ -1,0 +1,226 @@
+#include "weft/models/program/paths.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "weft/core/error.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
+#include "weft/models/train/lora_file.h"
+#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The place that a path leads to, links followed: the last one also where nothing is behind it.
+fs::path resolved(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  fs::path at = fs::absolute(path, error);
+  for (int i = 0; i < kMostLinks && fs::is_symlink(at, error); ++i) {
+    const fs::path to = fs::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  const fs::path found = fs::weakly_canonical(at, error);
+  return error ? at : found;
+}
+
+bool is_inside(const fs::path& file, const fs::path& folder) {
+  for (fs::path at = file.parent_path(); at != at.parent_path(); at = at.parent_path()) {
+    if (at == folder) return true;
+  }
+  return folder == folder.root_path();
+}
+
+std::string first_bytes(const std::string& path) {
+  std::string bytes(512, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return bytes;
+}
+
+/// As svg_line_plot and svg_heat_maps begin.
+bool is_our_plot(const std::string& bytes) {
+  return bytes.starts_with(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )") &&
+         bytes.find(R"(font-family="system-ui, sans-serif" font-size=")") != std::string::npos;
+}
+
+/// A length of 8 bytes and a JSON object.
+bool is_safetensors(const std::string& bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
+
+bool holds_adapters(const std::string& path) {
+  try {
+    load_lora(path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Whether the file that is there is of that kind. An empty one is of any: nothing is lost with it.
+bool is_of_kind(const std::string& path, FileKind kind) {
+  std::error_code error;
+  if (fs::file_size(path, error) == 0 && !error) return true;
+  const std::string bytes = first_bytes(path);
+  switch (kind) {
+    case FileKind::model: return is_weft_file(path);
+    case FileKind::plot: return is_our_plot(bytes);
+    case FileKind::tensors: return is_safetensors(bytes) && !holds_adapters(path);
+    case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
+  }
+  return false;
+}
+
+const char* kind_name(FileKind kind) {
+  switch (kind) {
+    case FileKind::model: return "a .weft file";
+    case FileKind::plot: return "a plot that weft drew";
+    case FileKind::tensors: return "a safetensors file of plain tensors";
+    case FileKind::adapters: return "a file of adapters";
+  }
+  return "";
+}
+
+/// What is there must be a file that may be replaced: it is looked into before it is.
+void check_place(const std::string& what, const std::string& path) {
+  const auto refuse = [&](const char* why) {
+    throw IoError(fmt::format("{}: cannot write {}: {}", what, path, why));
+  };
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != ENOENT) refuse(std::strerror(errno));
+    const fs::path folder = resolved(path).parent_path();
+    std::error_code ignored;
+    if (!fs::is_directory(folder.empty() ? "." : folder, ignored))
+      throw IoError(
+          fmt::format("{}: cannot write {}: there is no folder {}", what, path, folder.string()));
+    return;
+  }
+  if (S_ISDIR(status.st_mode)) refuse("it is a folder");
+  if (!S_ISREG(status.st_mode)) refuse("it is a device, a pipe or a socket, not a file");
+  if ((status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) refuse("it is write-protected");
+}
+
+/// A name says what is in a file: a model is not called as its own plot, nor as data.
+void check_name(const std::string& what, const std::string& path, FileKind kind) {
+  const std::string ending = fs::path(path).extension().string();
+  constexpr std::array<std::string_view, 4> kEndings = {".weft", ".svg", ".safetensors", ".json"};
+  const std::string_view own = kind == FileKind::model  ? ".weft"
+                               : kind == FileKind::plot ? ".svg"
+                                                        : ".safetensors";
+  if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
+    throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,
+                                 kind_name(kind), ending));
+  }
+}
+
+}  // namespace
+
+CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_type_name() != kInputType) continue;
+    for (const std::string& path : option->results()) inputs_.push_back({option->get_name(), path});
+  }
+}
+
+void CommandPaths::refuse_input(const std::string& what, const std::string& path, FileKind kind,
+                                std::string_view besides) const {
+  for (const Entry& input : inputs_) {
+    if (input.what == besides) continue;
+    if (same_file(path, input.path)) {
+      throw UsageError(fmt::format("{} {} would replace {} {}, which is read: name another file",
+                                   what, path, input.what, input.path));
+    }
+    std::error_code ignored;
+    if (!fs::is_directory(input.path, ignored) || !is_inside(resolved(path), resolved(input.path)))
+      continue;
+    // A run's own files may lie beside its data; they are never read as such.
+    const bool own = kind == FileKind::model || kind == FileKind::plot;
+    if (!own || (fs::exists(path, ignored) && !is_of_kind(path, kind))) {
+      throw UsageError(fmt::format("{} {} lies in {} {}, which is read: name a file elsewhere",
+                                   what, path, input.what, input.path));
+    }
+  }
+}
+
+OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
+                              std::string_view replaced) {
+  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
+  check_name(what, path, kind);
+  refuse_input(what, path, kind, replaced);
+  for (const Entry& output : outputs_) {
+    if (same_file(path, output.path)) {
+      throw UsageError(fmt::format("{} {} and {} {} are one file: each needs a name of its own",
+                                   what, path, output.what, output.path));
+    }
+  }
+  check_place(what, path);
+  try {
+    // Makes a file beside it and removes it again: what writes it later cannot be refused that.
+    const AtomicFile probe(path);
+  } catch (const IoError& e) {
+    throw IoError(fmt::format("{}: {}", what, e.what()));
+  }
+  std::error_code ignored;
+  if (!force_ && fs::exists(path, ignored) && !is_of_kind(path, kind)) {
+    throw IoError(
+        fmt::format("{} {} is there already and is not {}: name another file, or add --force", what,
+                    path, kind_name(kind)));
+  }
+  outputs_.push_back({what, path});
+  return OutputFile(path);
+}
+
+OutputFile CommandPaths::writes(const std::string& what, const std::string& path, FileKind kind) {
+  return plan(what, path, kind, "");
+}
+
+OutputFile CommandPaths::continues(const std::string& what, const std::string& path,
+                                   std::string_view replaced) {
+  return plan(what, path, FileKind::model, replaced);
+}
+
+OutputFile CommandPaths::planned(const std::string& path) const {
+  for (const Entry& output : outputs_) {
+    if (output.path == path) return OutputFile(path);
+  }
+  throw StateError(fmt::format("{} was not planned as a file to write", path));
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  if (resolved(a) == resolved(b)) return true;
+  struct stat first = {}, second = {};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+std::string beside(const std::string& model, const std::string& ending) {
+  const fs::path path(model);
+  return path.extension() == ".weft" ? fs::path(path).replace_extension(ending).string()
+                                     : model + ending;
+}
+
+std::string model_name(const std::string& model) {
+  const fs::path path(model);
+  return (path.extension() == ".weft" ? path.stem() : path.filename()).string();
+}
+
+void write_text(const OutputFile& file, const std::string& text) {
+  AtomicFile out(file.path());
+  out.write(text.data(), text.size());
+  out.commit();
+}
+
+}  // namespace weft::program

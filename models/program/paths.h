@@ -1,0 +1,80 @@
+// The files of a command: what it reads, and what it may write. A command plans all that it will
+// write, plots and companions included, before any work, and writes nothing else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft::program {
+
+/// What an output is. A file that is there already is only replaced by one of its kind.
+enum class FileKind {
+  model,     // .weft
+  plot,      // .svg, as Weft draws them
+  tensors,   // .safetensors
+  adapters,  // .safetensors, as save_lora writes them
+};
+
+/// A file that may be written: only CommandPaths makes one.
+class OutputFile {
+ public:
+  const std::string& path() const { return path_; }
+
+ private:
+  friend class CommandPaths;
+  explicit OutputFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+class CommandPaths {
+ public:
+  CommandPaths() = default;
+  /// Takes over the values of all options of type FILE (OptionList::input) as what is read.
+  /// `force`: files of another kind may be replaced, too.
+  explicit CommandPaths(const CLI::App& command, bool force = false);
+
+  /// Plans a file. `what` names it in messages: "--out", "the loss curve". Nothing stays behind of
+  /// the look at whether it can be written.
+  ///
+  /// Throws UsageError where it is a file that the command reads (by whatever name: a link, another
+  /// path), lies inside a folder that is read and is not the command's own kind of file there, or
+  /// is another output; where its name is that of another kind of file. IoError where it is a
+  /// folder, a device or a pipe, is write-protected, has no folder, or cannot be made there; where
+  /// there is a file of another kind.
+  OutputFile writes(const std::string& what, const std::string& path, FileKind kind);
+  /// The same for a model whose run goes on: the file that the option `replaced` reads may be
+  /// replaced by its next state.
+  OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
+
+  /// The file that was planned under this path; StateError where none was.
+  OutputFile planned(const std::string& path) const;
+
+ private:
+  struct Entry {
+    std::string what, path;
+  };
+  OutputFile plan(const std::string& what, const std::string& path, FileKind kind,
+                  std::string_view replaced);
+  void refuse_input(const std::string& what, const std::string& path, FileKind kind,
+                    std::string_view besides) const;
+
+  bool force_ = false;
+  std::vector<Entry> inputs_, outputs_;
+};
+
+/// Whether both are one file: the same place, a link to it, or another name of the same file.
+bool same_file(const std::string& a, const std::string& b);
+
+/// A file's name beside a model: "net.weft" and ".svg" make "net.svg"; a name that does not end in
+/// .weft keeps its ending, so that "net.v1" and "net.v2" have plots of their own.
+std::string beside(const std::string& model, const std::string& ending);
+/// The model's name without ".weft": for titles.
+std::string model_name(const std::string& model);
+
+/// Replaces a text file as a whole. IoError.
+void write_text(const OutputFile& file, const std::string& text);
+
+}  // namespace weft::program

@@ -1,0 +1,35 @@
+// The program `weft` as a whole.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "weft/models/program/commands.h"
+
+namespace weft::program {
+
+/// The command line with all its commands.
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// Reads the arguments; nothing is opened, nothing runs. UsageError for what makes no sense,
+  /// CLI::Success where --help or --version was asked for.
+  void parse(int argc, const char* const* argv);
+  /// Does what was read; gives the exit code.
+  int run() const { return action_(); }
+
+  const CLI::App& app() const { return app_; }
+  CLI::App& app() { return app_; }
+
+ private:
+  CLI::App app_;
+  Action action_;
+};
+
+/// Parses, runs, says in one line on stderr what went wrong; gives the exit code: 0, 1 for a failed
+/// run, 2 for bad usage.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace weft::program

@@ -1,0 +1,279 @@
+// What the program may write over: nothing that it reads, nothing that is not its own, nothing that
+// is no file. For every option that writes, of every command.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+
+#include "command_files.h"
+#include "command_walk.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The folder that the tests share: each leaves it as it was.
+const CommandFiles& files() {
+  static const CommandFiles shared;
+  return shared;
+}
+
+struct Writer {
+  const WalkedCommand* command;
+  const WalkedOption* option;
+};
+
+std::vector<Writer> writers(const std::vector<WalkedCommand>& commands) {
+  std::vector<Writer> found;
+  for (const WalkedCommand& command : commands) {
+    for (const WalkedOption& option : command.options) {
+      if (option.is(kOutputType)) found.push_back({&command, &option});
+    }
+  }
+  return found;
+}
+
+bool is_training(const WalkedCommand& command) { return command.words.front() == "train"; }
+
+/// The command writing to `file` by that option, and elsewhere by what else it must write.
+std::string writing(const Writer& writer, const std::string& file) {
+  std::string arguments =
+      files().base(writer.command->name) + " " + writer.option->name + " " + file;
+  for (const WalkedOption& other : writer.command->options) {
+    const bool needed = other.required || (is_training(*writer.command) && other.name == "--out");
+    if (other.is(kOutputType) && needed && other.name != writer.option->name)
+      arguments += " " + other.name + " elsewhere.weft";
+  }
+  return arguments;
+}
+
+/// The same reading `file` by that option.
+std::string reading(std::string arguments, const WalkedCommand& command, const WalkedOption& input,
+                    const std::string& file) {
+  const std::string before = (input.positional ? command.name : " " + input.name) + " ";
+  const std::size_t at = arguments.find(before);
+  if (at == std::string::npos) return arguments + before + file;
+  const std::size_t begin = at + before.size(), end = arguments.find(' ', begin);
+  return arguments.replace(begin, end - begin, file);
+}
+
+/// An ending that suits the option.
+std::string ending(const Writer& writer) {
+  return writer.command->name == "run" ? ".safetensors" : ".weft";
+}
+
+BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
+  const std::vector<WalkedCommand> commands = all_commands();
+  std::size_t pairs = 0;
+  for (const Writer& writer : writers(commands)) {
+    for (const WalkedOption& input : writer.command->options) {
+      if (!input.is(kInputType)) continue;
+      // A run that goes on replaces its file by its next state.
+      if (input.name == "--resume" && writer.option->name == "--out") continue;
+      const std::string source = CommandFiles::input_of(writer.command->name, input.name);
+      const std::string victim = "victim" + fs::path(source).extension().string();
+      fs::copy_file(files().path(source), files().path(victim));
+      fs::create_symlink(files().path(victim), files().path("link" + ending(writer)));
+      fs::create_hard_link(files().path(victim), files().path("hard" + ending(writer)));
+      for (const std::string& name :
+           {victim, "link" + ending(writer), "hard" + ending(writer), "digits/../" + victim}) {
+        files().check_refused(reading(writing(writer, name), *writer.command, input, victim));
+        ++pairs;
+      }
+      for (const std::string& name : {victim, "link" + ending(writer), "hard" + ending(writer)})
+        fs::remove(files().path(name));
+    }
+  }
+  BOOST_TEST(pairs > 80U);
+}
+
+BOOST_AUTO_TEST_CASE(the_input_and_the_output_are_named) {
+  const CommandFiles& weft = files();
+  weft.check_refused(weft.base("train gpt") + " --out text.txt",
+                     "--out text.txt would replace --text text.txt, which is read");
+  weft.check_refused(weft.base("train gpt") + " --out m.weft --best text.txt",
+                     "--best text.txt would replace --text text.txt");
+  weft.check_refused("train gpt --resume gpt.weft --text text.txt --out text.txt",
+                     "--out text.txt would replace --text text.txt");
+  weft.check_refused(weft.base("train encoder") + " --out labelled.tsv", "would replace --data");
+  weft.check_refused(weft.base("train seq2seq") + " --out pairs.tsv", "would replace --pairs");
+  weft.check_refused(weft.base("train vit") + " --out digits/digits.tra",
+                     "--out digits/digits.tra lies in --data digits, which is read");
+  weft.check_refused("quantize gpt.weft --out gpt.weft", "would replace file gpt.weft");
+  weft.check_refused("quantize gpt.weft --text text.txt --out text.txt", "would replace --text");
+  weft.check_refused("merge gpt.weft --adapters tuned.lora.safetensors --out gpt.weft",
+                     "would replace file gpt.weft");
+  weft.check_refused(weft.base("run") + " --outputs folder/model.safetensors",
+                     "lies in model folder, which is read");
+  weft.check_refused(weft.base("run") + " --outputs folder/new.safetensors",
+                     "lies in model folder");
+  weft.check_refused(weft.base("run") + " --outputs inputs.safetensors", "would replace --inputs");
+  weft.check_refused("train gpt --from gpt.weft --text text.txt --steps 2 --out gpt.weft",
+                     "would replace --from gpt.weft");
+}
+
+BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
+  const CommandFiles& weft = files();
+  weft.check_refused(weft.base("train gpt") + " --out new.weft --best new.weft", "are one file");
+  weft.check_refused(weft.base("train gpt") + " --out new.svg", "its name should not end in .svg");
+  weft.check_refused(weft.base("train gpt") + " --out a.weft --best a.svg",
+                     "should not end in .svg");
+  fs::create_symlink(weft.path("a.svg"), weft.path("b.weft"));
+  weft.check_refused(weft.base("train gpt") + " --out a.weft --best b.weft", "are one file");
+  fs::remove(weft.path("b.weft"));
+  // Names that differ only behind a dot have plots of their own.
+  weft.run(weft.base("train gpt") + " --out m.v1");
+  const std::string plot = weft.read("m.v1.svg");
+  weft.run(with(weft.base("train gpt"), "--steps", "3") + " --out m.v2");
+  BOOST_TEST(weft.read("m.v1.svg") == plot);
+  BOOST_TEST(weft.read("m.v2.svg") != plot);
+  for (const char* name : {"m.v1", "m.v2", "m.v1.svg", "m.v2.svg"}) fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
+  const CommandFiles& weft = files();
+  weft.write("own.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"><text>mine</text></svg>");
+  weft.check_refused(weft.base("train gpt") + " --out own.weft",
+                     "the plot own.svg is there already and is not a plot that weft drew");
+  const std::string text = weft.read("text.txt");
+  weft.write("read.svg", text);
+  weft.check_refused(
+      "train gpt --text read.svg --out read.weft --steps 2 --layers 1 --heads 2 --width 16 "
+      "--context 16 --batch 4",
+      "the plot read.svg would replace --text read.svg");
+  for (const auto& [command, plots] : std::map<std::string, std::vector<std::string>>{
+           {"train encoder", {".svg", ".confusion.svg", ".attention.svg"}},
+           {"train seq2seq", {".svg", ".measure.svg", ".attention.svg"}},
+           {"train vit", {".svg", ".confusion.svg", ".attention.svg"}},
+           {"train vit --task masked-image", {".svg", ".reconstruction.svg"}}}) {
+    for (const std::string& plot : plots) {
+      weft.write("mine" + plot, "not a plot");
+      const bool masked = command.ends_with("masked-image");
+      weft.check_refused(weft.base(masked ? "train vit" : command) +
+                             (masked ? " --task masked-image" : "") + " --out mine.weft",
+                         "mine" + plot + " is there already");
+      fs::remove(weft.path("mine" + plot));
+    }
+  }
+  weft.write("a.lora.safetensors", "not adapters");
+  weft.check_refused(
+      "train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out a.weft",
+      "the adapters a.lora.safetensors is there already");
+  for (const char* name : {"own.svg", "read.svg", "a.lora.safetensors"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_replaced_by_force_only) {
+  const CommandFiles& weft = files();
+  const std::vector<WalkedCommand> commands = all_commands();
+  for (const Writer& writer : writers(commands)) {
+    const bool run = writer.command->name == "run";
+    const std::vector<std::string> others = {"documents.txt", "other.png",
+                                             run ? "gpt.weft" : "folder/config.json",
+                                             "tuned.lora.safetensors"};
+    for (const std::string& other : others) {
+      if (other == "other.png") weft.write(other, "\x89PNG and more");
+      weft.check_refused(writing(writer, other));
+    }
+  }
+  fs::remove(weft.path("other.png"));
+  weft.write("old.weft", "something else");
+  weft.run("quantize gpt.weft --force --out old.weft");
+  BOOST_TEST(weft.read("old.weft") != "something else");
+  weft.write("old.weft", "");  // as mktemp makes it: nothing is lost
+  weft.run("quantize gpt.weft --out old.weft");
+  weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of its own kind
+  // What can be trained is not replaced by what cannot.
+  fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
+  weft.check_refused("quantize gpt.weft --out precious.weft",
+                     "is a model that can be trained, and would be replaced by one that cannot");
+  fs::remove(weft.path("old.weft"));
+  fs::remove(weft.path("precious.weft"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_file_or_cannot_be_made_is_refused_before_any_work) {
+  const CommandFiles& weft = files();
+  const std::vector<WalkedCommand> commands = all_commands();
+  BOOST_REQUIRE(mkfifo(weft.path("pipe").c_str(), 0666) == 0);
+  fs::create_symlink(weft.path("pipe"), weft.path("to_pipe"));
+  fs::create_symlink("nowhere/there", weft.path("dangling"));
+  fs::create_symlink("loop", weft.path("loop"));
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof(address.sun_path), "%s", weft.path("socket").c_str());
+  BOOST_REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  std::vector<std::string> places = {"pipe",     "to_pipe", "socket", "digits", ".",
+                                     "dangling", "loop",    "/",      "",       "text.txt/under"};
+  // A device of our own: one of the machine is not put at risk.
+  if (mknod(weft.path("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0)
+    places.emplace_back("null");
+  fs::create_directory(weft.path("sealed"));
+  fs::permissions(weft.path("sealed"), fs::perms::owner_read | fs::perms::owner_exec);
+  for (const Writer& writer : writers(commands)) {
+    for (const std::string& place : places)
+      weft.check_refused(writing(writer, place.empty() ? "''" : place));
+    weft.check_refused(writing(writer, std::string(305, 'n') + ending(writer)));
+    weft.check_refused(writing(writer, "missing/folder/m" + ending(writer)));
+    if (geteuid() != 0) weft.check_refused(writing(writer, "sealed/m" + ending(writer)));
+    // Of the right kind, but write-protected.
+    const std::string kept = "kept" + ending(writer);
+    fs::copy_file(weft.path(writer.command->name == "run" ? "inputs.safetensors" : "gpt.weft"),
+                  weft.path(kept));
+    fs::permissions(weft.path(kept), fs::perms::owner_read);
+    weft.check_refused(writing(writer, kept), "it is write-protected");
+    fs::remove(weft.path(kept));
+  }
+  close(listener);
+  for (const char* name : {"pipe", "to_pipe", "dangling", "loop", "socket", "null", "sealed"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(a_replaced_file_keeps_its_mode) {
+  const CommandFiles& weft = files();
+  weft.run("quantize gpt.weft --out q.weft");
+  fs::permissions(weft.path("q.weft"), fs::perms::owner_read | fs::perms::owner_write);
+  weft.run("quantize gpt.weft --weights bf16 --out q.weft");
+  BOOST_TEST((fs::status(weft.path("q.weft")).permissions() ==
+              (fs::perms::owner_read | fs::perms::owner_write)));
+  weft.run(weft.base("train gpt") + " --stop-after 1 --out own.weft");
+  for (const char* name : {"own.weft", "own.svg"})
+    fs::permissions(weft.path(name), fs::perms::owner_read | fs::perms::owner_write);
+  weft.run("train gpt --text text.txt --resume own.weft");
+  for (const char* name : {"own.weft", "own.svg"}) {
+    BOOST_TEST((fs::status(weft.path(name)).permissions() ==
+                (fs::perms::owner_read | fs::perms::owner_write)));
+    fs::remove(weft.path(name));
+  }
+  fs::remove(weft.path("q.weft"));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_goes_on_with_the_data_that_it_began_with) {
+  const CommandFiles& weft = files();
+  weft.run(weft.base("train gpt") + " --stop-after 1 --out run.weft");
+  weft.write("copy.txt", weft.read("text.txt"));
+  weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
+  weft.check_refused("train gpt --resume run.weft --text other.txt",
+                     "the run in run.weft learned from other data than those given");
+  weft.run("train gpt --resume run.weft --text copy.txt");
+  for (const char* name : {"run.weft", "run.svg", "copy.txt", "other.txt"})
+    fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_resume_is_no_new_training) {
+  const CommandFiles& weft = files();
+  for (const char* option : {"--resume", "--from", "--text", "--best", "--preset"}) {
+    weft.check_refused(weft.base("train gpt") + " --out gpt.weft " + option + " ''",
+                       std::string(option) + " is empty");
+    weft.check_refused(weft.base("train gpt") + " --out gpt.weft " + option + "=",
+                       std::string(option) + "= is empty");
+  }
+}
+
+}  // namespace
+}  // namespace weft::program

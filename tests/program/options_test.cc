@@ -1,0 +1,220 @@
+// What every option of every command refuses, before anything is read.
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <set>
+
+#include "command_walk.h"
+
+namespace weft::program {
+namespace {
+
+const std::vector<std::string> kNoIntegers = {"many",
+                                              "1.5",
+                                              "1e3",
+                                              "0x10",
+                                              "+1",
+                                              " 1",
+                                              "1 ",
+                                              "1,000",
+                                              "nan",
+                                              "inf",
+                                              "-",
+                                              "--1",
+                                              "99999999999999999999",
+                                              "-99999999999999999999"};
+const std::vector<std::string> kNoNumbers = {"nan",   "-nan",   "inf",  "-inf", "infinity",
+                                             "1e999", "-1e999", "much", "1,5",  "0x1p3",
+                                             " 1",    "1 ",     "1e",   "+",    "--1"};
+const std::vector<std::string> kNoBytes = {"-1",  "much", "nan", "inf",  "1.5",           "1e30GiB",
+                                           "5XB", "0x10", "GiB", "1 MM", "99999999999EiB"};
+const std::vector<std::string> kNoIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
+const std::vector<std::string> kNoPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
+
+/// The numbers just outside of "INTEGER[1, 64]" or "NUMBER(0, 1]".
+std::vector<std::string> beyond(const std::string& type) {
+  const std::size_t open = type.find_first_of("[("), comma = type.find(", ");
+  if (open == std::string::npos) return {};
+  const std::string low = type.substr(open + 1, comma - open - 1),
+                    high = type.substr(comma + 2, type.size() - comma - 3);
+  std::vector<std::string> values = {"-" + (low == "0" ? std::string("1") : low + "9")};
+  if (low != "0" && !low.starts_with('-')) values.emplace_back("0");
+  if (type[open] == '(') values.push_back(low);
+  if (!high.empty() && high != "2^64") values.push_back(high + "9");
+  if (!high.empty() && type.ends_with(')') && high != "2^64") values.push_back(high);
+  return values;
+}
+
+std::vector<std::string> bad_values(const WalkedOption& option) {
+  std::vector<std::string> values = {""};
+  const auto add = [&](const std::vector<std::string>& more) {
+    values.insert(values.end(), more.begin(), more.end());
+  };
+  if (option.is(kIntegerType)) add(kNoIntegers);
+  if (option.is(kNumberType)) add(kNoNumbers);
+  if (option.is(kIntegerType) || option.is(kNumberType)) add(beyond(option.type));
+  if (option.is(kBytesType)) add(kNoBytes);
+  if (option.is(kIdsType)) add(kNoIds);
+  if (option.is(kPlaceType)) add(kNoPlaces);
+  if (option.is(kChoiceType)) add({"no-such", "A", " "});
+  if (option.is(kOutputType)) add({"--text"});
+  return values;
+}
+
+bool is_one_line(const std::string& message) {
+  return !message.empty() && message.find('\n') == std::string::npos && message.size() < 400;
+}
+
+BOOST_AUTO_TEST_CASE(there_are_commands_and_their_options_are_found) {
+  std::map<std::string, std::size_t> counts;
+  for (const WalkedCommand& command : all_commands()) counts[command.name] = command.options.size();
+  BOOST_TEST(counts.size() >= 17U);
+  for (const char* name : {"train gpt", "train encoder", "train seq2seq", "train vit"})
+    BOOST_TEST_CONTEXT(name) BOOST_TEST(counts[name] > 40U);
+  BOOST_TEST(counts["generate"] > 20U);
+  BOOST_TEST(counts["bench gemm"] > 5U);
+}
+
+// An option that is declared past OptionList would have a type of CLI11's, and checks of its own.
+BOOST_AUTO_TEST_CASE(every_option_says_what_its_values_are) {
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << option.type) {
+        bool known = option.type == "FLAG";
+        for (const char* type : {kInputType, kOutputType, kIntegerType, kNumberType, kBytesType,
+                                 kChoiceType, kIdsType, kPlaceType, kTextType})
+          known = known || option.is(type);
+        BOOST_TEST(known);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_bad_value_of_every_option_is_refused_by_its_name) {
+  std::size_t tried = 0;
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      if (option.type == "FLAG") continue;
+      for (const std::string& value : bad_values(option)) {
+        // In front of what else is asked for: an argument in its place is the first then.
+        std::vector<std::string> arguments = command.words;
+        if (!option.positional) arguments.push_back(option.name);
+        arguments.push_back(value);
+        const std::string message = refused(arguments);
+        ++tried;
+        const bool named = message.find(option.name) != std::string::npos ||
+                           (option.positional && message.find("file") != std::string::npos);
+        BOOST_TEST_CONTEXT(command.name << " " << option.name << " '" << value
+                                        << "': " << message) {
+          BOOST_TEST(is_one_line(message));
+          BOOST_TEST(named);
+        }
+      }
+    }
+  }
+  BOOST_TEST(tried > 2000U);
+}
+
+BOOST_AUTO_TEST_CASE(every_option_needs_its_value) {
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      if (option.type == "FLAG" || option.positional) continue;
+      std::vector<std::string> last = command.words, empty = command.words;
+      last.push_back(option.name);
+      empty.push_back(option.name + "=");
+      empty.emplace_back("5");
+      BOOST_TEST_CONTEXT(command.name << " " << option.name) {
+        BOOST_TEST(refused(last).find(option.name) != std::string::npos);
+        BOOST_TEST(refused(empty).find(option.name) != std::string::npos);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_required_is_asked_for) {
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      if (!option.required || option.positional) continue;
+      BOOST_TEST_CONTEXT(command.name << " without " << option.name) {
+        BOOST_TEST(refused(required_arguments(command, option.name)).find(option.name) !=
+                   std::string::npos);
+      }
+    }
+  }
+}
+
+/// A legal value of an option.
+std::string good_value(const WalkedOption& option) {
+  if (option.is(kChoiceType)) return option.type.substr(7, option.type.find_first_of("|}") - 7);
+  if (option.is("INTEGER[16,")) return "16";
+  if (option.is(kIntegerType) || option.is(kIdsType)) return "3";
+  if (option.is(kNumberType)) return "0.5";
+  if (option.is(kBytesType)) return "1GiB";
+  if (option.is(kPlaceType)) return "2:3";
+  return "nothing";
+}
+
+BOOST_AUTO_TEST_CASE(an_option_for_one_value_is_not_given_twice) {
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      if (option.type == "FLAG" || option.positional || option.repeatable) continue;
+      std::vector<std::string> arguments = command.words;
+      for (int i = 0; i < 2; ++i) {
+        arguments.push_back(option.name);
+        arguments.push_back(good_value(option));
+      }
+      BOOST_TEST_CONTEXT(command.name << " " << option.name)
+      BOOST_TEST(refused(arguments).find(option.name) != std::string::npos);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_legal_value_of_every_option_is_taken) {
+  for (const WalkedCommand& command : all_commands()) {
+    for (const WalkedOption& option : command.options) {
+      if (option.positional) continue;
+      std::vector<std::string> arguments = required_arguments(command, option.name);
+      arguments.push_back(option.name);
+      if (option.type != "FLAG") arguments.push_back(good_value(option));
+      const std::string message = refused(arguments);
+      // Some belong together, which is another matter than their values.
+      const bool alone = message.empty() || message.find("requires") != std::string::npos ||
+                         message.find("belong together") != std::string::npos ||
+                         message.find("inspect needs a file") != std::string::npos;
+      BOOST_TEST_CONTEXT(command.name << " " << option.name << ": " << message) BOOST_TEST(alone);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(options_that_contradict_each_other_are_refused) {
+  const auto says = [](const std::vector<std::string>& arguments, const std::string& part) {
+    const std::string message = refused(arguments);
+    BOOST_TEST_CONTEXT(message) BOOST_TEST(message.find(part) != std::string::npos);
+  };
+  says({"inspect", "m.weft", "--batch", "3"}, "--batch is for --model, not for a file");
+  says({"inspect", "m.weft", "--seq", "3"}, "--seq is for --model");
+  says({"inspect", "--model", "gpt2", "--graph"}, "--graph is for a file, not for --model");
+  says({"inspect", "m.weft", "--model", "gpt2"}, "inspect needs a file, or --model");
+  says({"generate", "m.weft", "--force", "3:1", "--force", "3:2"},
+       "--force says twice what is in position 3");
+  says({"bench", "gemm", "--m", "3"}, "--m, --n and --k belong together");
+}
+
+BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {
+  const auto range = parse_unsigned("--seed", "18446744073709551615");
+  BOOST_TEST(range == 18446744073709551615U);
+  BOOST_CHECK_THROW(parse_unsigned("--seed", "18446744073709551616"), ArgumentError);
+  BOOST_CHECK_THROW(parse_unsigned("--seed", "-1"), ArgumentError);
+  BOOST_TEST(refused({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(bytes_have_units) {
+  BOOST_TEST(parse_bytes("b", "1000") == 1000U);
+  BOOST_TEST(parse_bytes("b", "1KiB") == 1024U);
+  BOOST_TEST(parse_bytes("b", "500MiB") == 500U << 20);
+  BOOST_TEST(parse_bytes("b", "1.5 gb") == std::uint64_t{3} << 29);
+  BOOST_TEST(parse_bytes("b", "2g") == std::uint64_t{2} << 30);
+  BOOST_TEST(parse_bytes("b", "10B") == 10U);
+}
+
+}  // namespace
+}  // namespace weft::program

@@ -1,0 +1,122 @@
+// Sizes that no machine has memory for are refused before anything is made, and what they would
+// cost is said.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <set>
+
+#include "command_files.h"
+#include "command_walk.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+const CommandFiles& files() {
+  static const CommandFiles shared;
+  return shared;
+}
+
+BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
+  const CommandFiles& weft = files();
+  const std::string gpt = weft.base("train gpt") + " --out new.weft";
+  weft.check_refused(with(gpt, "--layers", "100000"), "layers must be at most 4096, not 100000");
+  weft.check_refused(with(gpt, "--batch", "1000000000"), "batch must be at most");
+  weft.check_refused(with(gpt, "--steps", "9223372036854775807"), "steps must be at most");
+  weft.check_refused(with(gpt, "--seed", "18446744073709551616"), "--seed must be an integer");
+  weft.check_refused(with(gpt, "--lr", "nan"), "--lr must be a finite number, not 'nan'");
+  weft.check_refused(with(gpt, "--dropout", "nan"),
+                     "--dropout must be a finite number in [0, 0.99]");
+  weft.check_refused(with(gpt, "--memory-budget", "-1"),
+                     "--memory-budget must be a number of bytes");
+  weft.check_refused("generate gpt.weft --beams 1000000",
+                     "--beams must be an integer in [1, 4096], not '1000000'");
+  weft.check_refused("generate gpt.weft --seed -1", "--seed must be an integer in [0, ");
+  weft.check_refused("generate gpt.weft --min-tokens 9 --tokens 5",
+                     "--min-tokens 9: a text that must not end before cannot end after 5");
+  weft.check_refused("generate gpt.weft --greedy --min-length 9 --max-length 5 --prompt al",
+                     "--min-length 9: a text that must not end before cannot end after 5");
+  const std::string config = weft.read("folder/config.json");
+  std::string huge = config;
+  const std::size_t at = huge.find("\"n_layers\": ") + 12;
+  BOOST_TEST_REQUIRE(at > 12U);
+  huge.replace(at, huge.find_first_of(",\n", at) - at, "2147483648");
+  weft.write("folder/config.json", huge);
+  weft.check_refused(weft.base("run") + " --outputs out.safetensors",
+                     "layers must be at most 4096, not 2147483648");
+  weft.write("folder/config.json", config);
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes) {
+  const CommandFiles& weft = files();
+  const auto refused = [&](const std::string& arguments, const std::string& part) {
+    // A limit of the shell stands for a small machine.
+    const Outcome outcome = weft(arguments, {.kilobytes = 4'000'000});
+    BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
+      BOOST_TEST(outcome.code == 2);
+      BOOST_TEST(contains(outcome.err, part));
+      BOOST_TEST(contains(outcome.err, ", and there are 3.81 GiB: "));
+      BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+    }
+  };
+  const std::string gpt = weft.base("train gpt") + " --out new.weft";
+  refused(with(with(gpt, "--width", "65536"), "--layers", "4"),
+          "training a model of 206.16G parameters takes 3072.00 GiB");
+  refused(with(gpt, "--batch", "16000000"), "a batch takes 1.91 GiB, ");
+  refused("bench gemm --m 100000 --n 100000 --k 100000", "this product takes 111.76 GiB");
+  refused("bench attention --seq 100000000", "attention of these sizes takes");
+  refused("bench forward --model char-small --batch 1000000000 --seq 64", "a batch takes");
+  refused("bench forward --model gpt3-175b", "the model takes 650.");
+  refused("bench decode --batch 1000000 --context 60 --model char-small", "takes");
+  BOOST_TEST(!fs::exists(weft.path("new.weft")));
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence) {
+  const CommandFiles& weft = files();
+  const Outcome outcome =
+      weft("bench gemm --m 9000 --n 9000 --k 9000 --threads 1 --runs 1", {.kilobytes = 1'100'000});
+  BOOST_TEST_CONTEXT(outcome.err) {
+    BOOST_TEST(outcome.code == 1);
+    BOOST_TEST(outcome.err.starts_with("weft: there is not enough memory for this"));
+  }
+}
+
+// Each number of every training, once far too large: it is taken, where it makes sense, or refused
+// in a line. What several families have is tried with the first.
+BOOST_AUTO_TEST_CASE(no_number_of_a_training_ends_it_otherwise_than_in_a_line) {
+  const CommandFiles& weft = files();
+  std::set<std::string> seen;
+  int turn = 0;
+  for (const WalkedCommand& command : all_commands()) {
+    if (command.words.front() != "train") continue;
+    for (const WalkedOption& option : command.options) {
+      const bool integer = option.is(kIntegerType), number = option.is(kNumberType);
+      if ((!integer && !number) || !seen.insert(option.name).second) continue;
+      ++turn;
+      const std::string value =
+          integer ? (turn % 2 == 0 ? "-9223372036854775808" : "9223372036854775807")
+                  : (turn % 2 == 0 ? "-1e300" : "1e300");
+      const std::string before = weft.digest();
+      const Outcome outcome =
+          weft(with(with(weft.base(command.name), option.name, value), "--stop-after", "1") +
+                   " --out tried.weft",
+               {.kilobytes = 8'000'000});
+      BOOST_TEST_CONTEXT(command.name << " " << option.name << " " << value << "\n"
+                                      << outcome.err) {
+        BOOST_TEST((outcome.code == 0 || outcome.code == 1 || outcome.code == 2));
+        if (outcome.code == 0) {
+          for (const auto& entry : fs::directory_iterator(weft.path())) {
+            if (entry.path().filename().string().starts_with("tried.")) fs::remove(entry.path());
+          }
+        } else {
+          BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+        }
+        BOOST_TEST(weft.digest() == before);
+      }
+    }
+  }
+  BOOST_TEST(turn > 60);
+}
+
+}  // namespace
+}  // namespace weft::program
