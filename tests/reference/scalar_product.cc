@@ -29,9 +29,7 @@ void multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     Number& n = out.elements[static_cast<std::size_t>(i)];
     n = approximate(product.at(i), 4 + 2 * std::sqrt(k), m, out.dtype);
     n.error += precision_error(precision, out.dtype) * m;
-    // Sums that may overflow on the way are not looked at.
-    const bool uncertain = overflows(m, out.dtype) && std::isfinite(n.value);
-    if (!std::isfinite(n.error) || uncertain) n.error = kAnyValue;
+    if (overflows(m, out.dtype)) n.error = kAnyValue;
   }
 }
 
