@@ -60,6 +60,7 @@ Tensor floats(DType dtype, const Sizes& sizes, Range range, Draw& draw, Values v
   double* const to = t.mutable_data<double>();
   const std::int64_t n = t.numel();
   if (values == Values::spread) {
+    if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
     // The middles of n equal parts, shuffled and moved a little.
     const double step =
         (range.high - range.low) / static_cast<double>(std::max<std::int64_t>(n, 1));

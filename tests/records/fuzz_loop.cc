@@ -35,10 +35,10 @@ std::string run_case(const OpRecord& op, const std::vector<OpSample>& samples, s
                      const std::string& name, const FuzzOptions& options, const CaseBody& body) {
   std::string wrong, detail;
   const auto crash = crash_of(name, kCpuSecondsPerCase, [&] {
-    Draw draw(seed);
-    const OpSample sample = vary_sample(op, samples, draw, options.vary(draw));
-    detail = describe(sample);
     try {
+      Draw draw(seed);
+      const OpSample sample = vary_sample(op, samples, draw, options.vary(draw));
+      detail = describe(sample);
       wrong = body(op, sample, draw);
     } catch (const std::exception& e) {
       wrong = fmt::format("an exception where none belongs: {}", e.what());

@@ -16,7 +16,8 @@ VaryOptions small(Draw& draw) {
   return {.values = draw.one_in(3) ? Values::special : Values::tame,
           .elements = 4096,
           .flops = 3e5,
-          .beside_zero = 70};
+          .beside_zero = 70,
+          .extreme_one_in = 0};
 }
 
 bool all_finite(const OpSample& sample) {
