@@ -11,5 +11,6 @@
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/norm.h"
 #include "weft/graph/functions/random.h"
+#include "weft/graph/functions/recurrence.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
