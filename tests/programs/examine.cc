@@ -22,9 +22,6 @@
 namespace weft::testing {
 namespace {
 
-/// Streams in functions are numbered for each body apart: draws of several calls agree.
-constexpr bool kStreamsOfFunctions = false;
-
 /// What a sequence of runs gave: outputs and variables after each, or the error that ended it.
 struct Trace {
   struct Step {
@@ -156,7 +153,7 @@ class Examination {
     if (wanted("file")) guarded("file", [&] { check_file(); });
     if (wanted("static")) guarded("static", [&] { check_static(); });
     if (wanted("gradient")) guarded("gradient", [&] { check_gradients(); });
-    if (wanted("draws") && kStreamsOfFunctions) guarded("draws", [&] { check_draws(); });
+    if (wanted("draws")) guarded("draws", [&] { check_draws(); });
     return failure_;
   }
 

@@ -1,6 +1,7 @@
 #include "weft/tests/reference/interpreter.h"
 
 #include "weft/core/error.h"
+#include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/program.h"
 
 namespace weft::testing {
@@ -12,7 +13,8 @@ NumberTensor numbers_of(const Tensor& t) {
   return n;
 }
 
-std::vector<NumberTensor> interpret_call(const Node& call, const std::vector<Tensor>& inputs) {
+std::vector<NumberTensor> interpret_call(const Node& call, const std::vector<Tensor>& inputs,
+                                         std::int64_t first_stream) {
   const Function& function = call.graph().function(call.attributes().text("body"));
   Feed feed;
   Bindings bindings;
@@ -25,7 +27,7 @@ std::vector<NumberTensor> interpret_call(const Node& call, const std::vector<Ten
     }
   }
   std::vector<NumberTensor> outputs;
-  for (const Tensor& t : interpret(function.outputs, feed, bindings))
+  for (const Tensor& t : interpret(function.outputs, feed, bindings, first_stream))
     outputs.push_back(numbers_of(t));
   return outputs;
 }
@@ -33,14 +35,19 @@ std::vector<NumberTensor> interpret_call(const Node& call, const std::vector<Ten
 }  // namespace
 
 std::vector<NumberTensor> interpret_node(const Node& node, const std::vector<Tensor>& inputs,
-                                         const Bindings& bindings, Precision precision) {
-  if (node.op().has(Trait::call)) return interpret_call(node, inputs);
+                                         const Bindings& bindings, Precision precision,
+                                         std::int64_t first_stream) {
   if (node.op().name == "constant") return {numbers_of(node.attributes().tensor("value"))};
-  return scalar_outputs(node.op(), inputs, node.attributes().evaluate(bindings), precision);
+  const Attributes attributes =
+      with_streams_from(first_stream, node, node.attributes().evaluate(bindings));
+  if (node.op().has(Trait::call)) {
+    return interpret_call(node, inputs, attributes.integer("stream"));
+  }
+  return scalar_outputs(node.op(), inputs, attributes, precision);
 }
 
 std::vector<Tensor> interpret(const std::vector<Value>& values, const Feed& feed,
-                              const Bindings& bindings) {
+                              const Bindings& bindings, std::int64_t first_stream) {
   Feed known = feed;
   for (Node* node : reachable_nodes(values)) {
     if (known.contains(node->output(0))) continue;
@@ -49,7 +56,7 @@ std::vector<Tensor> interpret(const std::vector<Value>& values, const Feed& feed
     }
     std::vector<Tensor> inputs;
     for (const Value& v : node->inputs()) inputs.push_back(v.defined() ? known.at(v) : Tensor());
-    const auto outputs = interpret_node(*node, inputs, bindings);
+    const auto outputs = interpret_node(*node, inputs, bindings, Precision::highest, first_stream);
     for (int o = 0; o < node->output_count(); ++o) {
       known[node->output(o)] = to_tensor(outputs[static_cast<std::size_t>(o)]);
     }
