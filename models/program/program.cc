@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <iostream>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,8 +42,9 @@ int run_commands(int argc, const char* const* argv) {
     line.parse(argc, argv);
     return line.run();
   } catch (const CLI::ParseError& e) {  // --help, --version
-    const int code = line.app().exit(e);
-    std::cout.flush();
+    std::ostringstream out;
+    const int code = line.app().exit(e, out, out);
+    write_stdout(out.str());
     return code;
   } catch (const UsageError& e) {
     return fail(2, e.what());

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes) {
 BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence) {
   const CommandFiles& weft = files();
   const Outcome outcome =
-      weft("bench gemm --m 9000 --n 9000 --k 9000 --threads 1 --runs 1", {.kilobytes = 1'100'000});
+      weft("bench gemm --m 9000 --n 9000 --k 9000 --threads 1 --runs 1", {.kilobytes = 1'000'000});
   BOOST_TEST_CONTEXT(outcome.err) {
     BOOST_TEST(outcome.code == 1);
     BOOST_TEST(outcome.err.starts_with("weft: there is not enough memory for this"));
