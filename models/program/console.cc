@@ -121,8 +121,8 @@ void ConsoleProgress::on_step(const StepReport& report) {
 
 void ConsoleProgress::on_skip(const SkipReport& report) {
   finish();
-  fmt::print("skipped   step {}: {} ({} of at most {} in a row)\n", report.step, report.what,
-             report.in_a_row, report.most);
+  say("skipped   step {}: {} ({} of at most {} in a row)\n", report.step, report.what,
+      report.in_a_row, report.most);
   std::fflush(stdout);
 }
 

@@ -7,6 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/figures.h"
 #include "weft/models/program/held_out.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/trained_model.h"
@@ -32,6 +33,7 @@ void print(const ImageClassifier& model, const HeldOutData& data) {
   const ImageData images = held_out_images(model.image_size(), model.settings, data);
   Session session(*model.graph, model.store, {.threads = data.threads});
   const ImageEvaluation found = evaluate_images(session, model, images.test);
+  finite_figure(found.loss, "the loss");
   say("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(), found.loss,
       found.report.accuracy(), found.report.correct(), found.report.total(), images.about);
 }
@@ -40,19 +42,23 @@ void print(const MaskedImageModel& model, const HeldOutData& data) {
   const ImageData images = held_out_images(model.image_size(), model.settings, data);
   Session session(*model.graph, model.store, {.threads = data.threads});
   say("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
-      masked_image_loss(session, model, images.test), images.test.count(), images.about);
+      finite_figure(masked_image_loss(session, model, images.test), "the loss"),
+      images.test.count(), images.about);
 }
 
 template <class Model>
 void print(const Model& model, const HeldOutData& data) {
   const Evaluation found = held_out_evaluation(model, data);
-  say("validation loss {:.5f}", found.loss);
+  std::string line =
+      fmt::format("validation loss {:.5f}", finite_figure(found.loss, "the validation loss"));
   if constexpr (kHasPerplexity<Model>) {
-    say(", perplexity {:.4f}", std::exp(found.loss));
+    line +=
+        fmt::format(", perplexity {:.4f}", finite_figure(std::exp(found.loss), "the perplexity"));
   } else {
-    for (const Metric& metric : found.metrics) say(", {} {:.4f}", metric.name, metric.value);
+    for (const Metric& metric : found.metrics)
+      line += fmt::format(", {} {:.4f}", metric.name, finite_figure(metric.value, metric.name));
   }
-  say("\n");
+  say("{}\n", line);
 }
 
 int run(const EvaluateArguments& args) {

@@ -212,7 +212,7 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
 
 std::vector<std::string> prompt_lines(const GenerateArguments& args) {
   std::vector<std::string> lines;
-  std::istringstream in(read_text_file(args.prompts_file));
+  std::istringstream in(read_utf8_file(args.prompts_file));
   for (std::string line; std::getline(in, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) lines.push_back(line);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "weft/core/error.h"
 #include "weft/graph/text/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -78,8 +79,31 @@ void print_variables(const Checkpoint& file) {
   }
 }
 
+/// Of a file whose graph cannot be read, as with ops of a program of the user's own.
+void print_saved_variables(const std::string& path) {
+  for (const SavedVariable& v : saved_variables(path)) {
+    std::string aliases;
+    for (const std::string& alias : v.aliases) aliases += " = " + alias;
+    const bool frozen = v.kind == VariableKind::parameter && !v.trainable;
+    say("{:<10} {:<24} {}{}{}\n", variable_kind_name(v.kind), v.type, v.name, aliases,
+        frozen ? " (frozen)" : "");
+  }
+}
+
+Checkpoint load_to_inspect(const std::string& path) {
+  try {
+    return load_checkpoint(path, {.verify = true});
+  } catch (const FormatError&) {
+    try {
+      print_saved_variables(path);
+    } catch (const Error&) {  // what was wrong at first says more
+    }
+    throw;
+  }
+}
+
 int inspect(const InspectArguments& args) {
-  const Checkpoint file = load_checkpoint(args.file);
+  const Checkpoint file = load_to_inspect(args.file);
   if (!args.graph && !args.programs && !args.variables) print_summary(args, file);
   if (args.programs) print_programs(file);
   if (args.variables) print_variables(file);

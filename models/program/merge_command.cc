@@ -52,7 +52,7 @@ void check_base(const LoraAdapters& adapters, const VariableStore& store,
 int run(const MergeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
   const LoraAdapters adapters = load_lora(args.adapters);
-  const Checkpoint file = load_checkpoint(args.file);
+  const Checkpoint file = load_checkpoint(args.file, {.verify = true});
   std::vector<Program> forward;
   for (const Program& program : file.programs()) {
     if (!trains(program)) forward.push_back(program);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/core/lost_files.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 
@@ -74,6 +76,7 @@ CommandLine::CommandLine()
   add_evaluate_command(app_, action_);
   add_bench_command(app_, action_);
   add_run_command(app_, action_);
+  add_verify_command(app_, action_);
 }
 
 void CommandLine::parse(int argc, const char* const* argv) {
@@ -87,6 +90,9 @@ void CommandLine::parse(int argc, const char* const* argv) {
 }
 
 int run_program(int argc, const char* const* argv) {
+  explain_lost_files("weft");
+  // A file that grows beyond its limit is an error of write(), as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_commands(argc, argv);
   // What was said last may only fail to be written now.
   flush_stdout();

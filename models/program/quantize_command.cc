@@ -9,6 +9,7 @@
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/figures.h"
 #include "weft/models/program/held_out.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
@@ -78,6 +79,11 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
 
 /// What the model lost: perplexity where it says one token after another, else its metrics.
 void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
+  for (const Evaluation* found : {&before, &after}) {
+    finite_figure(perplexity ? std::exp(found->loss) : found->loss,
+                  perplexity ? "the perplexity" : "the loss");
+    for (const Metric& metric : found->metrics) finite_figure(metric.value, metric.name);
+  }
   if (perplexity) {
     say("perplexity {:.4f} -> {:.4f} ({:+.2f}%), validation loss {:.5f} -> {:.5f}\n",
         std::exp(before.loss), std::exp(after.loss), 100 * (std::exp(after.loss - before.loss) - 1),

@@ -10,6 +10,7 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/figures.h"
 #include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/options.h"
@@ -62,6 +63,8 @@ Pairs make_pairs(Pairs given, bool decoder) {
 /// `show` is how an id is printed.
 template <class Show>
 void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Show&& show) {
+  for (const ContinuationScore& score : scores)
+    finite_figure(score.perplexity(), "the perplexity of a continuation");
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const ContinuationScore& score = scores[i];
     if (i > 0) say("---\n");

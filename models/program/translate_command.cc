@@ -41,7 +41,7 @@ int run(const TranslateArguments& args) {
   if (args.input == "-") {
     texts = lines_of(std::string(std::istreambuf_iterator<char>(std::cin), {}));
   } else if (!args.input.empty()) {
-    texts = lines_of(read_text_file(args.input));
+    texts = lines_of(read_utf8_file(args.input));
   }
   Session session(*model.graph, model.store,
                   {.threads = args.threads, .plan_cache = kTranslatorPlans});

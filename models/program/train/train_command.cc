@@ -242,7 +242,7 @@ TrainOutcome run_training(Session& session, const TrainRun& run, const TrainArgu
         "--patience {}\n",
         outcome.step, run.settings.steps, outcome.best.since, resume, 2 * run.settings.patience);
   }
-  if (outcome.skipped > 0) fmt::print("skipped   {} steps that were not finite\n", outcome.skipped);
+  if (outcome.skipped > 0) say("skipped   {} steps that were not finite\n", outcome.skipped);
   if (!outcome.stopped && run.task.evaluate && !std::isfinite(outcome.evaluation.loss)) {
     throw DataError(fmt::format(
         "the validation loss of step {} is {}, though every parameter of {} is finite: training "

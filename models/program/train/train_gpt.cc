@@ -86,7 +86,7 @@ std::string sample_line(const LanguageModel& model, Generator& generator) {
 int train(GptArguments args) {
   if (args.text.empty()) throw UsageError("--text is required: the file to learn from");
   args.plan_files({});
-  const std::string text = read_text_file(args.text);
+  const std::string text = read_utf8_file(args.text);
   if (!args.from.empty() && !args.resume.empty())
     throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
   if (args.from.empty() && args.lora.rank > 0)

@@ -1,0 +1,77 @@
+// weft verify: whether files are whole.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/options.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/safetensors.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string whole(const TensorMap& tensors, std::string_view more) {
+  double bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += static_cast<double>(tensor.bytes());
+  return fmt::format("whole: {} tensors, {}{}", tensors.size(), short_bytes(bytes), more);
+}
+
+/// What there is to say of a file that is whole; throws what is wrong with any other.
+std::string verify(const std::string& path) {
+  if (fs::is_directory(path)) {
+    const hf::Folder folder = hf::read_folder(path);
+    static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));
+    return whole(folder.weights, ", and a config (the weights' format has no checksums)");
+  }
+  if (is_weft_file(path)) {
+    const Checkpoint file = load_checkpoint(path, {.verify = true});
+    return whole(file.tensors(), fmt::format(", {} programs, {} attachments, all checksums right",
+                                             file.programs().size(), file.attachments().size()));
+  }
+  if (fs::path(path).extension() == ".safetensors")
+    return whole(read_safetensors(path).tensors, " (the format has no checksums)");
+  throw FormatError(fmt::format(
+      "{} is neither a .weft file nor a .safetensors file nor a folder with them", path));
+}
+
+int run(const std::vector<std::string>& paths) {
+  bool damaged = false;
+  for (const std::string& path : paths) {
+    try {
+      say("{}: {}\n", path, verify(path));
+    } catch (const Error& e) {
+      // The others are looked at all the same.
+      damaged = true;
+      fmt::print(stderr, "weft: {}\n", one_line(e.what()));
+    }
+  }
+  return damaged ? 1 : 0;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "verify", "Check that files are whole: their structure, every checksum, and that they load");
+  const auto paths = std::make_shared<std::vector<std::string>>();
+  OptionList options(*command);
+  options
+      .inputs("files", *paths,
+              ".weft files, .safetensors files, Hugging Face folders; exit code 1 where one is "
+              "damaged")
+      ->required();
+  command->callback([paths, &action] { action = [paths] { return run(*paths); }; });
+}
+
+}  // namespace weft::program
