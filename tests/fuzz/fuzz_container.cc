@@ -1,6 +1,7 @@
 // Checkpoints: whatever the bytes, load_checkpoint() gives a checkpoint whose tensors can be read,
-// or throws FormatError. Then the same with fresh checksums and index around the records: else
-// hardly any mutation would get past them to the readers of graphs and programs.
+// or throws FormatError; and its programs run, or throw an Error. Then the same with fresh
+// checksums and index around the records: else hardly any mutation would get past them to the
+// readers of graphs and programs.
 #include <unistd.h>
 
 #include <cstring>
@@ -9,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
+#include "weft/tests/fuzz/run_programs.h"
 #include "weft/tests/fuzz/scratch_file.h"
 
 namespace {
@@ -19,6 +21,7 @@ void load(const std::string& path) {
     for (const auto& [name, tensor] : checkpoint.tensors()) {
       if (tensor.numel() > 0) tensor.at(tensor.numel() - 1);
     }
+    weft::fuzz::run_programs(checkpoint);
   } catch (const weft::FormatError&) {  // the answer to a malformed file
   }
 }

@@ -1,0 +1,55 @@
+#include <filesystem>
+
+#include "attacks.h"
+#include "mutate.h"
+
+namespace weft::attack {
+namespace {
+
+/// The damaged bytes as a file: mended half of the time, so that deeper readers see them.
+void put(const Workspace& w, const std::string& to, const Reader& reader, const std::string& bytes,
+         bool mended) {
+  if (mended && reader.kind == Kind::weft) {
+    if (repair_container(bytes, w.path(to))) return;
+  } else if (mended && reader.kind == Kind::image && reader.name.ends_with(".png")) {
+    return w.write(to, repaired_png(bytes));
+  } else if (mended && reader.kind == Kind::safetensors && bytes.size() > 8) {
+    return w.write(to, repaired_safetensors(bytes));
+  }
+  w.write(to, bytes);
+}
+
+}  // namespace
+
+void attack_files(const Workspace& w, const Budget& budget, Report& report) {
+  Random random(budget.seed);
+  const Clock clock(budget.seconds);
+  while (!clock.over()) {
+    const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
+    const bool text = reader.kind == Kind::json || reader.kind == Kind::text;
+    const std::string whole = w.read(reader.name);
+    std::string bytes = mutated(whole, text, random);
+    // Without this most damage to a container hits tensors, which are most of its bytes.
+    if (reader.kind == Kind::weft && below(random, 1) == 0) {
+      const std::size_t structure = std::min<std::size_t>(whole.size(), 16 << 10);
+      const bool front = below(random, 1) == 0;
+      const std::size_t begin = front ? 0 : whole.size() - structure;
+      bytes = whole.substr(0, begin) +
+              mutated(whole.substr(begin, structure), below(random, 1) == 0, random) +
+              whole.substr(begin + structure);
+    }
+    // A file in a folder is damaged in place, another under a name of its own.
+    const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
+    const std::string name =
+        alone ? "damaged" + std::filesystem::path(reader.name).extension().string() : reader.name;
+    put(w, name, reader, bytes, below(random, 1) == 0);
+    const Arguments arguments = Workspace::with(reader.arguments, w.path(name));
+    const Outcome outcome = w.program()(arguments, {.address_space = std::uint64_t{8} << 30});
+    report.ran();
+    if (const std::string what = complaint(outcome); !what.empty())
+      report.found("damaged " + reader.name + ": " + what, arguments, outcome, w.path(name));
+    if (!alone) w.write(reader.name, whole);
+  }
+}
+
+}  // namespace weft::attack

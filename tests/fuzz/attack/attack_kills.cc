@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "attacks.h"
+#include "mutate.h"
+
+namespace weft::attack {
+
+void attack_with_kills(const Workspace& w, const Budget& budget, Report& report) {
+  Random random(budget.seed);
+  const Clock clock(budget.seconds);
+  constexpr int kSignals[] = {SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGHUP};
+  while (!clock.over()) {
+    const Task& task = w.tasks()[below(random, w.tasks().size() - 1)];
+    const std::string name = "killed-" + task.name + ".weft", path = w.path(name);
+    std::filesystem::copy_file(w.path(task.name + ".weft"), path,
+                               std::filesystem::copy_options::overwrite_existing);
+    Arguments arguments = task.arguments;
+    arguments.insert(arguments.end(), {"--out", path, "--seed", "5"});
+    // How long it takes shows where the moments are.
+    const Outcome whole = w.program()(arguments);
+    if (const std::string what = complaint(whole); !what.empty() || whole.code != 0) {
+      report.found("a training that nobody disturbs: " + what, arguments, whole);
+      continue;
+    }
+    const auto most = static_cast<std::uint64_t>(whole.seconds * 1e6);
+    for (int i = 0; i < 8 && !clock.over(); ++i) {
+      const std::uint64_t moment = below(random, most);
+      const int signal = kSignals[below(random, std::size(kSignals) - 1)];
+      bool sent = false;
+      const auto watch = [&](int pid, std::chrono::microseconds since) {
+        if (sent || static_cast<std::uint64_t>(since.count()) < moment) return;
+        sent = true;
+        ::kill(pid, signal);
+      };
+      const Outcome outcome = w.program()(arguments, {.watch = watch});
+      report.ran();
+      if (const std::string what = complaint(outcome, {.signals_are_fine = true}); !what.empty())
+        report.found(fmt::format("signal {} after {} us: {}", signal, moment, what), arguments,
+                     outcome);
+      const Outcome verified = w.program()({"verify", path});
+      if (verified.code != 0)
+        report.found(fmt::format("signal {} after {} us: the file is not whole", signal, moment),
+                     {"verify", path}, verified, path);
+    }
+    w.program()(arguments);
+    for (const std::string& left : w.temporaries())
+      report.found("left behind after the next save: " + left, arguments, {});
+  }
+}
+
+}  // namespace weft::attack

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "attacks.h"
+#include "mutate.h"
+
+namespace weft::attack {
+namespace {
+
+/// The program's libraries could not even be loaded: nothing of ours has run.
+bool never_began(const Outcome& outcome) {
+  return outcome.err.find("error while loading shared libraries") != std::string::npos ||
+         (outcome.code == 127 && outcome.err.find("weft: ") == std::string::npos);
+}
+
+}  // namespace
+
+void attack_with_limits(const Workspace& w, const Budget& budget, Report& report) {
+  if (budget.sanitized) return;
+  Random random(budget.seed);
+  const Clock clock(budget.seconds);
+  std::vector<Arguments> commands;
+  for (const Task& task : w.tasks()) {
+    commands.push_back(task.arguments);
+    commands.back().insert(commands.back().end(), {"--out", w.path("limited.weft")});
+  }
+  for (const Reader& reader : w.readers()) {
+    if (reader.kind == Kind::weft || reader.kind == Kind::image)
+      commands.push_back(Workspace::with(reader.arguments, w.path(reader.name)));
+  }
+  while (!clock.over()) {
+    const Arguments& arguments = commands[below(random, commands.size() - 1)];
+    RunOptions options;
+    std::string limit;
+    switch (below(random, 4)) {
+      case 0:
+        options.descriptors = static_cast<int>(3 + below(random, 12));
+        limit = fmt::format("{} descriptors", options.descriptors);
+        break;
+      case 1:
+        // Its error message goes into a file too.
+        options.file_size = 4096 + below(random, 60'000);
+        limit = fmt::format("files of {} bytes", options.file_size);
+        break;
+      default:
+        options.address_space = (below(random, 1) == 0 ? 20'000'000 + below(random, 80'000'000)
+                                                       : 20'000'000 + below(random, 600'000'000));
+        limit = fmt::format("{} bytes of addresses", options.address_space);
+        break;
+    }
+    const Outcome outcome = w.program()(arguments, options);
+    report.ran();
+    if (never_began(outcome)) continue;
+    if (const std::string what = complaint(outcome); !what.empty())
+      report.found(limit + ": " + what, arguments, outcome);
+  }
+}
+
+}  // namespace weft::attack

@@ -1,0 +1,234 @@
+#include "workspace.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "weft/tests/models/image_files.h"
+
+namespace weft::attack {
+namespace {
+
+namespace fs = std::filesystem;
+
+Arguments words(const std::string& line) {
+  Arguments result;
+  std::string word;
+  for (const char c : line + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      result.push_back(std::exchange(word, {}));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Workspace::Workspace(const std::string& program, const std::string& goldens,
+                     const std::string& folder, bool sanitized)
+    : folder_(folder), program_(program, folder, sanitized) {
+  fs::create_directories(folder_);
+  write_data();
+  for (const char* name : {"gpt2-default", "bert-qa-default", "t5-v1.1-default", "vit-mim-default"})
+    fs::copy(fs::path(goldens) / name, folder_ / name,
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  train();
+  list_readers();
+}
+
+void Workspace::write_data() const {
+  std::string text, mail, pairs, train_rows, test_rows, documents;
+  for (int i = 0; i < 100; ++i) {
+    text += fmt::format("all work and no play makes jack a dull boy {}\n", i % 7);
+    documents +=
+        fmt::format("the {} cat sat. on a mat {}\n{}", i % 3, i % 5, i % 4 == 3 ? "\n" : "");
+    mail += fmt::format("{}\t{} there {} friend\n", i % 2 == 0 ? "ham" : "spam",
+                        i % 2 == 0 ? "hello" : "buy", i % 7);
+  }
+  const char* const ours[] = {"one", "two", "three", "four", "five", "six"};
+  const char* const theirs[] = {"ett", "tva", "tre", "fyra", "fem", "sex"};
+  for (int a = 0; a < 36; ++a) {
+    pairs += fmt::format("{} and {}.\t{} och {}.\n", ours[a / 6], ours[a % 6], theirs[a / 6],
+                         theirs[a % 6]);
+  }
+  for (int i = 0; i < 60; ++i) {
+    std::string& rows = i < 40 ? train_rows : test_rows;
+    for (int p = 0; p < 16; ++p)
+      rows += fmt::format("{},", ((p < 8) == (i % 2 == 0) ? 9 : 0) + (i * 7 + p * 5) % 8);
+    rows += fmt::format("{}\n", i % 2);
+  }
+  write("text.txt", text);
+  write("documents.txt", documents);
+  write("mail.tsv", mail);
+  write("pairs.tsv", pairs);
+  write("lines.txt", "one and two.\nsix and six.\n");
+  write("digits/digits.tra", train_rows);
+  write("digits/digits.tes", test_rows);
+  write("table.csv", train_rows + test_rows);
+  write("a.png", testing::colour_png());
+  write("a.bmp", testing::colour_bmp());
+  write("a.jpg", testing::grey_jpeg());
+  // Two images of 2 x 3 with their labels.
+  write("mnist/train-images-idx3-ubyte",
+        testing::unhex("00000803000000020000000200000003000102030405060708090a0b"));
+  write("mnist/train-labels-idx1-ubyte", testing::unhex("00000801000000020001"));
+}
+
+void Workspace::must(const Arguments& arguments) const {
+  const Outcome outcome = program_(arguments);
+  if (outcome.code == 0) return;
+  throw std::runtime_error(
+      fmt::format("{}: exit code {}: {}", shown(arguments), outcome.code, outcome.err));
+}
+
+void Workspace::train() {
+  const std::string small =
+                        " --width 8 --batch 4 --threads 2 --steps 3 --eval-every 1 --save-every 1",
+                    encoder = " --layers 1 --heads 1 --inner 16 --context 16";
+  tasks_ = {
+      {"gpt",
+       words("train gpt --layers 1 --heads 1 --context 8 --text " + path("text.txt") + small)},
+      {"mlm",
+       words("train encoder --task mlm --vocab 60 --text " + path("text.txt") + encoder + small)},
+      {"mail", words("train encoder --task classify --vocab 45 --data " + path("mail.tsv") +
+                     encoder + small)},
+      {"vit", words("train vit --image-height 4 --image-width 4 --layers 1 --heads 1 --inner 16 "
+                    "--padding 0 --shift 0 --rotation 0 --warmup 1 --data " +
+                    path("digits") + small)},
+      {"mim",
+       words("train vit --task masked-image --image-height 4 --image-width 4 --layers 1 --heads 1 "
+             "--inner 16 --warmup 1 --data " +
+             path("digits") + small)},
+      {"translator",
+       words("train seq2seq --vocab 60 --validation-fraction 0.1 --encoder-layers 1 "
+             "--decoder-layers 1 --encoder-heads 1 --decoder-heads 1 --encoder-inner 16 "
+             "--decoder-inner 16 --pairs " +
+             path("pairs.tsv") + small)},
+  };
+  for (const Task& task : tasks_) {
+    Arguments arguments = task.arguments;
+    arguments.insert(arguments.end(), {"--out", path(task.name + ".weft")});
+    must(arguments);
+  }
+  must({"train", "gpt", "--from", path("gpt.weft"), "--text", path("text.txt"), "--lora-rank", "2",
+        "--steps", "2", "--batch", "2", "--out", path("lora.weft")});
+  must({"quantize", path("gpt.weft"), "--out", path("quantized.weft")});
+  must({"merge", path("gpt.weft"), "--adapters", path("lora.lora.safetensors"), "--out",
+        path("merged.weft")});
+}
+
+void Workspace::list_readers() {
+  const std::string out = path("o.weft");
+  const auto add = [&](std::string name, Kind kind, std::initializer_list<std::string> lines) {
+    for (const std::string& line : lines) readers_.push_back({name, kind, words(line)});
+  };
+  const std::string text = path("text.txt"), mail = path("mail.tsv"), digits = path("digits"),
+                    pairs = path("pairs.tsv");
+  for (const Task& task : tasks_) {
+    add(task.name + ".weft", Kind::weft,
+        {"verify {}", "inspect {}", "inspect {} --graph",
+         "quantize {} --weights int4 --out " + out});
+  }
+  add("gpt.weft", Kind::weft,
+      {"generate {} --prompt a --tokens 3 --temperature 0.7",
+       "generate {} --prompt a --tokens 3 --greedy", "score {} --prompt al --continuation l",
+       "evaluate {} --text " + text,
+       "train gpt --resume {} --steps 4 --text " + text + " --out " + out,
+       "train gpt --from {} --steps 1 --batch 2 --text " + text + " --out " + out,
+       "merge {} --adapters " + path("lora.lora.safetensors") + " --out " + out});
+  add("mlm.weft", Kind::weft,
+      {"evaluate {} --text " + text,
+       "train encoder --task mlm --resume {} --steps 4 --text " + text + " --out " + out});
+  add("mail.weft", Kind::weft,
+      {"classify {} hello buy", "evaluate {} --data " + mail,
+       "train encoder --task classify --resume {} --steps 4 --data " + mail + " --out " + out});
+  add("vit.weft", Kind::weft,
+      {"classify {} " + path("a.png"), "evaluate {} --data " + digits,
+       "train vit --resume {} --steps 4 --data " + digits + " --out " + out});
+  add("mim.weft", Kind::weft, {"evaluate {} --data " + digits});
+  add("translator.weft", Kind::weft,
+      {"translate {} one --beams 2", "evaluate {} --pairs " + pairs,
+       "train seq2seq --resume {} --steps 4 --pairs " + pairs + " --out " + out});
+  add("lora.lora.safetensors", Kind::safetensors,
+      {"verify {}", "merge " + path("gpt.weft") + " --adapters {} --out " + out});
+  for (const std::string name :
+       {"gpt2-default", "bert-qa-default", "t5-v1.1-default", "vit-mim-default"}) {
+    const std::string run = "run " + path(name) + " --outputs " + path("o.safetensors") +
+                            " --inputs " + path(name + "/inputs.safetensors");
+    add(name + "/config.json", Kind::json, {run});
+    add(name + "/model.safetensors", Kind::safetensors, {run, "verify {}"});
+    add(name + "/inputs.safetensors", Kind::safetensors, {run});
+  }
+  add("gpt2-default/config.json", Kind::json,
+      {"generate " + path("gpt2-default") + " --prompt-ids 1 --tokens 2",
+       "score " + path("gpt2-default") + " --prompt-ids 1 --continuation-ids 3"});
+  add("gpt2-default/generation_config.json", Kind::json,
+      {"generate " + path("gpt2-default") + " --prompt-ids 1 --tokens 2"});
+  add("text.txt", Kind::text,
+      {"train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 1 --text {} --out " +
+           out,
+       "train encoder --task mlm --layers 1 --heads 1 --width 8 --inner 16 --context 16 --vocab 60 "
+       "--batch 2 --steps 1 --text {} --out " +
+           out,
+       "evaluate " + path("gpt.weft") + " --text {}"});
+  add("documents.txt", Kind::text,
+      {"train encoder --task mlm+nsp --layers 1 --heads 1 --width 8 --inner 16 --context 16 "
+       "--vocab 40 --batch 2 --steps 1 --text {} --out " +
+       out});
+  add("mail.tsv", Kind::text,
+      {"train encoder --task classify --layers 1 --heads 1 --width 8 --inner 16 --context 16 "
+       "--vocab 45 --batch 2 --steps 1 --data {} --out " +
+           out,
+       "evaluate " + path("mail.weft") + " --data {}"});
+  add("pairs.tsv", Kind::text,
+      {"train seq2seq --vocab 50 --validation-fraction 0.1 --encoder-layers 1 --decoder-layers 1 "
+       "--width 8 --encoder-heads 1 --decoder-heads 1 --encoder-inner 16 --decoder-inner 16 "
+       "--batch 8 --steps 1 --pairs {} --out " +
+           out,
+       "evaluate " + path("translator.weft") + " --pairs {}"});
+  add("lines.txt", Kind::text, {"translate " + path("translator.weft") + " --input {}"});
+  const std::string vit =
+      "train vit --image-height 4 --image-width 4 --layers 1 --heads 1 --width 8 "
+      "--inner 16 --padding 0 --batch 2 --steps 1 --warmup 0 --out " +
+      out;
+  add("table.csv", Kind::text, {vit + " --data {}"});
+  add("digits/digits.tra", Kind::text, {vit + " --data " + digits});
+  add("mnist/train-images-idx3-ubyte", Kind::binary, {vit + " --data " + path("mnist")});
+  add("mnist/train-labels-idx1-ubyte", Kind::binary, {vit + " --data " + path("mnist")});
+  for (const char* image : {"a.png", "a.bmp", "a.jpg"})
+    add(image, Kind::image, {"classify " + path("vit.weft") + " {}"});
+}
+
+std::string Workspace::read(const std::string& name) const {
+  std::ifstream in(folder_ / name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+void Workspace::write(const std::string& name, const std::string& bytes) const {
+  fs::create_directories((folder_ / name).parent_path());
+  std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+Arguments Workspace::with(const Arguments& arguments, const std::string& path) {
+  Arguments result = arguments;
+  for (std::string& a : result) {
+    if (a == "{}") a = path;
+  }
+  return result;
+}
+
+std::vector<std::string> Workspace::temporaries() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".tmp-") != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace weft::attack

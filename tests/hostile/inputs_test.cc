@@ -1,0 +1,264 @@
+// Inputs that are damaged, without an end, or not what they say: an error that says so, in bounded
+// memory.
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <limits>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/data/image_codec.h"
+#include "weft/models/data/image_idx.h"
+#include "weft/models/data/labelled_text.h"
+#include "weft/models/data/packed_texts.h"
+#include "weft/models/data/parallel_text.h"
+#include "weft/models/data/text.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/generate/sampling.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/container.h"
+#include "weft/tests/models/folder.h"
+#include "weft/tests/models/program_shell.h"
+
+namespace weft {
+namespace {
+
+auto says(std::string what) {
+  return [what](const Error& e) {
+    const bool ok = std::string(e.what()).find(what) != std::string::npos;
+    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
+    return ok;
+  };
+}
+
+constexpr std::size_t kMebi = std::size_t{1} << 20;
+
+std::string deflated(const std::string& bytes, int window, int flush) {
+  z_stream stream = {};
+  deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, flush);
+  out.resize(out.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string png_chunk(const std::string& type, const std::string& data) {
+  const auto big = [](std::size_t v) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(v >> shift);
+    return bytes;
+  };
+  const std::string covered = type + data;
+  return big(data.size()) + covered +
+         big(crc32(0, reinterpret_cast<const Bytef*>(covered.data()),
+                   static_cast<uInt>(covered.size())));
+}
+
+// Of memory so far; sanitizers take what they like.
+std::int64_t peak_bytes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;
+#endif
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+void flip_bit(const std::string& path, std::uint64_t at) {
+  std::string bytes = read_text_file(path);
+  bytes[at] = static_cast<char>(bytes[at] ^ 0x40);
+  std::ofstream(path, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(hostile_inputs)
+
+BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
+  const testing::Folder folder("hostile");
+  const std::string path = folder.write("t.txt",
+                                        "one\ntwo\nthr\xFF"
+                                        "e\n");
+  BOOST_CHECK_EXCEPTION(
+      read_utf8_file(path), FormatError,
+      says(path + ", line 3: not UTF-8: a byte that starts no character at byte 11"));
+  folder.write("t.tsv", "a\tb\nc\xC3\td\n");
+  BOOST_CHECK_EXCEPTION(read_text_pairs(folder.path("t.tsv")), FormatError, says("t.tsv, line 2"));
+  const std::string paths[] = {folder.path("t.tsv")};
+  BOOST_CHECK_EXCEPTION(read_labelled_text(paths, LabelSide::first), FormatError,
+                        says("t.tsv, line 2"));
+}
+
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
+  const testing::Folder folder("hostile");
+  BOOST_TEST(read_utf8_file(folder.write("t.txt",
+                                         "\xEF\xBB\xBF"
+                                         "ab")) == "ab");
+  BOOST_TEST(read_utf8_file(folder.write("u.txt",
+                                         "a\xEF\xBB\xBF"
+                                         "b"))
+                 .size() == 5u);
+  BOOST_CHECK_EXCEPTION(read_utf8_file(folder.write("w.txt", std::string("\xFF\xFE"
+                                                                         "a\0",
+                                                                         4))),
+                        FormatError, says("w.txt: the text is UTF-16 or UTF-32"));
+}
+
+BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
+  const testing::Folder folder("hostile");
+  const int gzip = 16 + MAX_WBITS;
+  std::string bomb = deflated(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip, Z_FINISH);
+  const std::string block = deflated(std::string(kMebi, '\0'), gzip, Z_FINISH);
+  for (int i = 0; i < 4000; ++i) bomb += block;
+  const std::int64_t before = peak_bytes();
+  BOOST_CHECK_EXCEPTION(read_idx(folder.write("i.gz", bomb)), FormatError,
+                        says("more than 11 bytes when unpacked"));
+  BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
+}
+
+BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
+  const std::string block = deflated(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
+  std::string data = block.substr(0, 2);
+  for (int i = 0; i < 3000; ++i) data += block.substr(2);
+  const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
+                          png_chunk("IHDR", std::string("\0\0\0\1\0\0\0\1\x08\0\0\0\0", 13)) +
+                          png_chunk("IDAT", data) + png_chunk("IEND", "");
+  const std::int64_t before = peak_bytes();
+  BOOST_CHECK_EXCEPTION(decode_image(png, 1, "b.png"), FormatError,
+                        says("b.png: the image data are more than its pixels take"));
+  BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
+}
+
+BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {
+  const std::string deep =
+      "{\"vocab\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError, says("nests more than 64 deep"));
+  BOOST_CHECK_EXCEPTION(hf::ConfigReader{deep}, FormatError, says("nests more than 64 deep"));
+  BOOST_CHECK_EXCEPTION((hf::ConfigReader{R"({"n_layer": 1, "n_layer": 2})"}), FormatError,
+                        says("the key 'n_layer' occurs twice"));
+  hf::ConfigReader config(R"({"n_layer": 18446744073709551615})");
+  std::int64_t layers = 0;
+  BOOST_CHECK_EXCEPTION(config.field("n_layer", layers), FormatError,
+                        says("not 18446744073709551615"));
+  const std::string wide = "{\"n_layer\": \"" + std::string(100'000, 'x') + "\"}";
+  try {
+    hf::ConfigReader(wide).field("n_layer", layers);
+    BOOST_ERROR("no exception");
+  } catch (const FormatError& e) {
+    BOOST_TEST(std::string_view(e.what()).size() < 300u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_learned_not_tested) {
+  const std::vector<std::int32_t> labels = {0, 0, 0, 0, 1};
+  const Split split = stratified_split(labels, 0.9, 1);
+  for (const std::int32_t label : {0, 1}) {
+    BOOST_TEST(std::count_if(split.train.begin(), split.train.end(), [&](std::int64_t i) {
+                 return labels[static_cast<std::size_t>(i)] == label;
+               }) >= 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_temperature_near_zero_takes_the_best) {
+  for (const double temperature : {1e-300, 1e-307, 5e-324}) {
+    std::vector<double> scores = {-3000, 999, 1000, 999};
+    filter_scores({.temperature = temperature}, scores);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) BOOST_TEST(draw_id(scores, seed, 0, 0) == 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(long_texts_are_cut_word_by_word_into_the_same_pieces) {
+  const std::vector<std::string> texts = {"the cat sat on the mat", "a cat and a mat, and the sun"};
+  const auto tokenizer = SentencePieceTokenizer::train(texts, {.vocab = 28});
+  std::vector<std::int32_t> words;
+  for (const char* word : {"the", "sat", "zz", "?!", "cat,", "mats"}) {
+    for (const std::int32_t id : tokenizer.encode(word)) {
+      // Unknown characters side by side are one id.
+      if (words.empty() || id != tokenizer.unk_id() || words.back() != id) words.push_back(id);
+    }
+  }
+  BOOST_TEST(tokenizer.encode("the sat zz ?! cat, mats") == words,
+             boost::test_tools::per_element());
+  // A line of 4 MiB: what is merged at once is a word.
+  std::string line;
+  while (line.size() < 4 * kMebi) line += "the cat ";
+  const std::int64_t before = peak_bytes();
+  const auto ids = tokenizer.encode(line);
+  BOOST_TEST(ids.size() >= line.size() / 8);
+  BOOST_TEST(peak_bytes() - before < std::int64_t{100} << 20);
+  BOOST_CHECK_EXCEPTION(tokenizer.encode(std::string(17 * kMebi, 'a')), DataError,
+                        says("at most 16777216 can be cut into tokens"));
+  const PackedTexts rows(tokenizer, std::vector<std::string>{line, "a cat"}, 16);
+  BOOST_TEST(rows.row(0).size() == 16u);
+  BOOST_TEST(rows.row(1).size() == 16u);
+}
+
+BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_and_so_do_the_commands) {
+  const Shell weft;
+  const std::string model = weft.path("m.weft"), text = " --text " + weft.path("text.txt");
+  BOOST_TEST(weft("train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 2" +
+                  text + " --out " + model)
+                 .code == 0);
+  const Outcome whole = weft("verify " + model + " " + model);
+  BOOST_TEST(whole.code == 0);
+  BOOST_TEST(contains(whole.out, model + ": whole: "));
+  BOOST_TEST(contains(whole.out, "all checksums right"));
+  const std::vector<Record> data = Container(model).data();
+  flip_bit(model, data.front().offset + 3);
+  const std::string damaged =
+      "at byte " + std::to_string(data.front().offset) + ": a DATA record is damaged";
+  for (const std::string& command :
+       {"verify " + model, "inspect " + model, "evaluate " + model + text,
+        "quantize " + model + " --out " + weft.path("q.weft"),
+        "generate " + model + " --prompt a --tokens 2", "score " + model + " --continuation ab",
+        "train gpt --resume " + model + text + " --out " + weft.path("r.weft")})
+    check_error(weft(command), 1, damaged);
+  BOOST_TEST(!std::filesystem::exists(weft.path("r.weft")));
+  check_error(weft("verify " + weft.path("text.txt")), 1, "is neither a .weft file");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_with_ops_of_the_users_own_shows_its_variables) {
+  const Shell weft;
+  auto more = std::make_shared<OpSet>(*builtin_ops());
+  OpRecord mine = builtin_ops()->at("neg");
+  mine.name = "my_neg";
+  more->add(mine);
+  Graph g(more);
+  const Variable v = g.variable("weight", DType::f32, {2, 3});
+  write_checkpoint(weft.path("m.weft"),
+                   {Program("p").output("y", g.apply("my_neg", {v.value()}, {}).output(0))},
+                   [](const VariableInfo&) {
+                     return Tensor::zeros(DType::f32, {2, 3});
+                   });
+  const Outcome seen = weft("inspect " + weft.path("m.weft"));
+  check_error(seen, 1,
+              "does not know op 'my_neg' version 1; give the set that has it to LoadOptions::ops");
+  BOOST_TEST(contains(seen.out, "parameter"));
+  BOOST_TEST(contains(seen.out, "f32[2, 3]"));
+  BOOST_TEST(contains(seen.out, "weight"));
+}
+
+BOOST_AUTO_TEST_CASE(inputs_without_an_end_are_refused_by_the_program) {
+  const Shell weft;
+  const std::string out = " --out " + weft.path("m.weft");
+  check_error(weft("train gpt --text /dev/zero" + out), 1, "/dev/zero: it is a device");
+  check_error(weft("inspect /dev/zero"), 1, "/dev/zero");
+  BOOST_REQUIRE(::mkfifo(weft.path("fifo").c_str(), 0600) == 0);
+  check_error(weft("inspect " + weft.path("fifo")), 1, "not a regular file");
+  check_error(weft("verify " + weft.path("fifo")), 1, "not a regular file");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+#include "weft/serialization/atomic_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+
+#include "temporary_folder.h"
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::read_file;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+void save(const std::string& path, const std::string& bytes) {
+  AtomicFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  BOOST_REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+auto says(std::string what) {
+  return [what](const Error& e) {
+    const bool ok = std::string(e.what()).find(what) != std::string::npos;
+    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
+    return ok;
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(atomic_file)
+
+BOOST_AUTO_TEST_CASE(a_saver_that_was_killed_leaves_nothing_after_the_next_save) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  save(path, "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write("half", 4);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(folder.files() == 2u);
+  BOOST_TEST(read_file(path) == "old");
+  save(path, "new");
+  BOOST_TEST(read_file(path) == "new");
+  BOOST_TEST(folder.files() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_saver_that_is_at_work_keeps_its_file) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  AtomicFile first(path);
+  first.write("first", 5);
+  save(path, "second");
+  BOOST_TEST(read_file(path) == "second");
+  first.commit();
+  BOOST_TEST(read_file(path) == "first");
+  BOOST_TEST(folder.files() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(files_that_only_look_like_temporary_ones_stay) {
+  const TemporaryFolder folder;
+  for (const char* name : {"m.weft.tmp-1-x", "m.weft.tmp-", "m.weft.tmp-12", "n.weft.tmp-1-0"})
+    write_file(folder / name, "mine");
+  write_file(folder / "m.weft.tmp-1-0", "a killed saver's");
+  save(folder / "m.weft", "new");
+  BOOST_TEST(folder.files() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(the_mode_of_the_file_that_is_replaced_is_kept) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  const mode_t mask = ::umask(022);
+  save(path, "a");
+  ::umask(mask);
+  BOOST_TEST(mode_of(path) == 0644u);
+  for (const mode_t mode : {0600u, 0640u, 0755u}) {
+    BOOST_REQUIRE(::chmod(path.c_str(), mode) == 0);
+    save(path, "b");
+    BOOST_TEST(mode_of(path) == mode);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_may_not_be_replaced_is_an_error_that_says_so) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  write_file(path, "mine");
+  BOOST_REQUIRE(::chmod(path.c_str(), 0444) == 0);
+  BOOST_CHECK_EXCEPTION(AtomicFile{path}, IoError, says("it is read-only"));
+  BOOST_REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  BOOST_CHECK_EXCEPTION(AtomicFile{folder / "fifo"}, IoError, says("no regular file"));
+  BOOST_CHECK_EXCEPTION(AtomicFile{"/dev/null"}, IoError, says("no regular file"));
+  fs::create_directory(folder / "folder");
+  BOOST_CHECK_EXCEPTION(AtomicFile{folder / "folder"}, IoError, says("Is a directory"));
+  BOOST_CHECK_EXCEPTION(AtomicFile{folder / "none/m.weft"}, IoError, says("No such file"));
+  BOOST_CHECK_EXCEPTION(AtomicFile{""}, IoError, says("No such file"));
+  fs::create_symlink(folder / "loop", folder / "loop");
+  BOOST_CHECK_THROW(AtomicFile{folder / "loop"}, IoError);
+  BOOST_TEST(fs::is_fifo(folder / "fifo"));
+  BOOST_TEST(read_file(path) == "mine");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_as_long_as_names_can_be_is_saved) {
+  const TemporaryFolder folder;
+  const std::string path = folder / std::string(255, 'x');
+  save(path, "a");
+  BOOST_TEST(read_file(path) == "a");
+  BOOST_TEST(folder.files() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
+  const TemporaryFolder folder;
+  write_file(folder / "real", "old");
+  fs::create_symlink("real", folder / "link");
+  save(folder / "link", "new");
+  BOOST_TEST(fs::is_symlink(folder / "link"));
+  BOOST_TEST(read_file(folder / "real") == "new");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft

@@ -1,0 +1,141 @@
+// Files that are damaged, foreign, or go away while they are read.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+
+#include "temporary_folder.h"
+#include "weft/core/error.h"
+#include "weft/core/lost_files.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/container.h"
+
+namespace weft {
+namespace {
+
+using testing::read_file;
+using testing::TemporaryFolder;
+using testing::write_file;
+
+auto says(std::string what) {
+  return [what](const Error& e) {
+    const bool ok = std::string(e.what()).find(what) != std::string::npos;
+    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
+    return ok;
+  };
+}
+
+Tensor zeros(const VariableInfo& info) {
+  return Tensor::zeros(info.type.dtype, info.type.shape.constant());
+}
+
+// Writes what `program` says about `mapped` after it was cut, and gives the exit code.
+template <class Read>
+int exit_code_of(const std::string& errors, Read&& read) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (std::freopen(errors.c_str(), "w", stderr) == nullptr) ::_exit(99);
+    explain_lost_files("test");
+    read();
+    ::_exit(0);
+  }
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(damage)
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_named) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft", errors = folder / "errors";
+  Graph g;
+  const Variable v = g.variable("w", DType::f32, {10'000});
+  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  const int code = exit_code_of(errors, [&] {
+    const Checkpoint c = load_checkpoint(path);
+    std::filesystem::resize_file(path, 4096);
+    double sum = 0;
+    for (const float x : c.tensors().at("w").span<float>()) sum += x;
+    if (sum != 0) ::_exit(3);
+  });
+  BOOST_TEST(code == 1);
+  const std::string said = read_file(errors);
+  BOOST_TEST(said.starts_with("test: \"" + path + "\" went away while it was read (at byte "));
+  BOOST_TEST(std::count(said.begin(), said.end(), '\n') == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_outlives_its_file) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  Graph g;
+  const Variable v = g.variable("w", DType::f32, {10'000});
+  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  const int code = exit_code_of(folder / "errors", [&] {
+    const Checkpoint c = load_checkpoint(path, {.mode = LoadOptions::Mode::copy});
+    std::filesystem::resize_file(path, 4096);
+    if (c.tensors().at("w").at(9'999) != 0) ::_exit(3);
+  });
+  BOOST_TEST(code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(bools_are_zero_or_one) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  Graph g;
+  const Variable v =
+      g.variable("flags", DType::boolean, {3}, {.kind = VariableKind::buffer, .trainable = false});
+  write_checkpoint(path, {Program("p").output("f", v.value())}, zeros);
+  const Record record = Container(path).data().front();
+  std::string bytes = read_file(path);
+  bytes[record.offset + 2] = 2;
+  write_file(path, bytes);
+  BOOST_CHECK_EXCEPTION(load_checkpoint(path), FormatError,
+                        says("at byte " + std::to_string(record.offset + 2) +
+                             ": variable 'flags' is bool, but this byte is neither 0 nor 1"));
+}
+
+BOOST_AUTO_TEST_CASE(a_source_path_of_any_bytes_is_saved) {
+  const TemporaryFolder folder;
+  Graph g;
+  const Value x = g.input("x", DType::f32, {2}, {"caf\xE9/net.cc", 7});
+  const Value y = g.apply("neg", {x}, {}, SourceLocation{"caf\xE9/net.cc", 8}).output(0);
+  write_checkpoint(folder / "m.weft", {Program("p").output("y", y)}, zeros);
+  const Checkpoint c = load_checkpoint(folder / "m.weft");
+  const Value read = c.program("p").outputs().front().second;
+  BOOST_TEST(c.graph().where(read.node()).find("caf\\xe9/net.cc:8") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_is_not_utf8_is_shown) {
+  const TemporaryFolder folder;
+  Graph g;
+  const Variable v = g.variable("w\xFF", DType::f32, {2});
+  BOOST_CHECK_EXCEPTION(
+      write_checkpoint(folder / "m.weft", {Program("p").output("w", v.value())}, zeros),
+      ArgumentError, says("not valid UTF-8: \"w\\xff\", which is 'name' of a"));
+  BOOST_TEST(folder.files() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(variables_are_listed_without_the_graph) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.weft";
+  Graph g;
+  const Variable v = g.variable("w", DType::f32, {2, 3});
+  g.alias("tied", v);
+  g.variable("cache", DType::bf16, {"batch", 4}, {.kind = VariableKind::cache});
+  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  const std::vector<SavedVariable> found = saved_variables(path);
+  BOOST_REQUIRE(found.size() == 2u);
+  BOOST_TEST(found[0].name == "w");
+  BOOST_TEST(found[0].type == "f32[2, 3]");
+  BOOST_TEST(found[0].aliases.size() == 1u);
+  BOOST_TEST(found[1].type == "bf16[batch, 4]");
+  BOOST_TEST((found[1].kind == VariableKind::cache));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft
