@@ -32,6 +32,13 @@ void check_words(const OpRecord& record) {
   }
 }
 
+// A draw's counter holds 32 bits of its stream.
+void check_stream(std::int64_t stream) {
+  constexpr std::int64_t kLast = 0xFFFFFFFF;
+  if (stream >= 0 && stream <= kLast) return;
+  throw ArgumentError(fmt::format("stream must be from 0 to {}, but is {}", kLast, stream));
+}
+
 bool before(const OpRecord& a, std::string_view name, int version) {
   return a.name != name ? a.name < name : a.version < version;
 }
@@ -61,6 +68,7 @@ Attributes OpRecord::complete(const Attributes& given) const {
     if (s.required) throw ArgumentError(fmt::format("op {} needs attribute '{}'", name, s.name));
     result.set(s.name, s.default_value);
   }
+  if (has(Trait::random)) check_stream(result.integer("stream"));
   return result;
 }
 

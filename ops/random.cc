@@ -17,16 +17,8 @@ void require_key(const InferContext& c, int i) {
   c.require_shape(i, {Dim(2)}, "the key {seed, runs}");
 }
 
-void check_stream(const InferContext& c) {
-  const std::int64_t stream = c.attributes().integer("stream");
-  if (stream < 0 || stream > 0xFFFFFFFFLL) {
-    throw ArgumentError(fmt::format("stream must be from 0 to 4294967295, but is {}", stream));
-  }
-}
-
 std::vector<ValueType> infer_float_draw(const InferContext& c) {
   require_key(c, 0);
-  check_stream(c);
   const DType dtype = c.attributes().dtype("dtype");
   if (dtype != DType::f32 && dtype != DType::f64) {
     throw DTypeError(fmt::format("dtype must be f32 or f64, but is {}", dtype_name(dtype)));
@@ -36,7 +28,6 @@ std::vector<ValueType> infer_float_draw(const InferContext& c) {
 
 std::vector<ValueType> infer_bernoulli(const InferContext& c) {
   require_key(c, 0);
-  check_stream(c);
   const double p = c.attributes().real("p");
   if (!(p >= 0 && p <= 1)) {
     throw ArgumentError(fmt::format("p must be in [0, 1], but is {}", p));
@@ -47,7 +38,6 @@ std::vector<ValueType> infer_bernoulli(const InferContext& c) {
 std::vector<ValueType> infer_dropout(const InferContext& c) {
   c.require_floating(0, "x");
   require_key(c, 1);
-  check_stream(c);
   const double rate = c.attributes().real("rate");
   if (!(rate >= 0 && rate < 1)) {
     throw ArgumentError(fmt::format("rate must be in [0, 1), but is {}", rate));

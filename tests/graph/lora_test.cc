@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {
     return [&net, options] { add_lora({net.predict}, *net.store, options); };
   };
   refused(add({.rank = 0}), "rank must be at least 1, not 0");
-  refused(add({.alpha = INFINITY}), "alpha must be finite, not inf");
+  refused(add({.alpha = INFINITY}), "alpha must be positive and finite, not inf");
   refused(add({.dropout = 1}), "dropout must be in [0, 1), not 1");
   refused(add({.patterns = {"table"}}),
           "'table' names no matrix that could have adapters; there are: up.weight, down.weight");

@@ -276,7 +276,8 @@ bool is_legal(const OpRecord& op, const OpSample& sample) {
   for (const Tensor& t : sample.inputs) given.push_back(t.defined());
   try {
     check_operands(op, given);
-    for (const ValueType& type : output_types(op, sample)) num_elements(type.shape.constant());
+    for (const ValueType& type : output_types(op, sample))
+      tensor_bytes(type.dtype, type.shape.constant());
     return true;
   } catch (const Error&) {
     return false;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "command_walk.h"
+#include "weft/core/error.h"
 
 namespace weft::program {
 namespace {

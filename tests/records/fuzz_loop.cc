@@ -37,7 +37,12 @@ std::string run_case(const OpRecord& op, const std::vector<OpSample>& samples, s
   const auto crash = crash_of(name, kCpuSecondsPerCase, [&] {
     try {
       Draw draw(seed);
-      const OpSample sample = vary_sample(op, samples, draw, options.vary(draw));
+      OpSample sample;
+      try {
+        sample = vary_sample(op, samples, draw, options.vary(draw));
+      } catch (const Error&) {
+        return;  // the rules refuse it, or no memory can address its operands
+      }
       detail = describe(sample);
       wrong = body(op, sample, draw);
     } catch (const std::exception& e) {

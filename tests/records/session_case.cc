@@ -64,7 +64,7 @@ Value followed(Graph& g, Value x, Draw& draw) {
   if (draw.one_in(2)) next(draw.pick(kBinary), {y, x});
   if (draw.one_in(2)) next("abs", {y});
   if (y.shape().rank() > 0 && draw.one_in(2)) {
-    static constexpr const char* kReductions[] = {"sum", "mean"};
+    static constexpr const char* kReductions[] = {"sum", "mean", "max", "min"};
     std::vector<std::int64_t> axes = {y.shape().rank() - 1};
     if (y.shape().rank() > 1 && draw.one_in(3)) axes.insert(axes.begin(), axes[0] - 1);
     next(draw.pick(kReductions), {y}, {{"axes", axes}, {"keepdims", draw.one_in(2)}});

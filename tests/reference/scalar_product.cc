@@ -126,8 +126,11 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
         // Few rows are split into bytes under one scale of their own (quantized_dot.h).
         magnitude += extreme * std::fabs(w);
       }
-      out[0].elements[static_cast<std::size_t>(r * outputs + j)] =
-          approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
+      Number& n = out[0].elements[static_cast<std::size_t>(r * outputs + j)];
+      n = approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
+      // Sums of steps, before their scale, may overflow on the way.
+      const Real steps = 128 * extreme * static_cast<Real>(inputs);
+      if (std::isfinite(extreme) && overflows(steps, out[0].dtype)) n.error = kAnyValue;
     }
   }
 }

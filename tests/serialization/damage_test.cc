@@ -125,8 +125,10 @@ BOOST_AUTO_TEST_CASE(variables_are_listed_without_the_graph) {
   Graph g;
   const Variable v = g.variable("w", DType::f32, {2, 3});
   g.alias("tied", v);
-  g.variable("cache", DType::bf16, {"batch", 4}, {.kind = VariableKind::cache});
-  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  const Variable cache =
+      g.variable("cache", DType::bf16, {"batch", 4}, {.kind = VariableKind::cache});
+  write_checkpoint(path, {Program("p").output("w", v.value()).output("cache", cache.value())},
+                   zeros);
   const std::vector<SavedVariable> found = saved_variables(path);
   BOOST_REQUIRE(found.size() == 2u);
   BOOST_TEST(found[0].name == "w");

@@ -1,0 +1,123 @@
+#include "weft/tests/kit/same_program.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weft/graph/ir/graph.h"
+
+namespace weft::testing {
+namespace {
+
+/// Symbols belong to their graph: dims of two graphs are compared by their text.
+bool same(const Attribute& a, const Attribute& b) {
+  if (a.index() != b.index()) return false;
+  if (const Dim* dim = std::get_if<Dim>(&a)) return dim->str() == std::get<Dim>(b).str();
+  if (const Shape* shape = std::get_if<Shape>(&a)) return shape->str() == std::get<Shape>(b).str();
+  return identical(a, b);
+}
+
+class Comparison {
+ public:
+  std::string programs(const Program& a, const Program& b) {
+    if (a.name() != b.name()) return fmt::format("names {} and {}", a.name(), b.name());
+    if (a.precision() != b.precision()) return "other precisions";
+    const Updates left = a.updates(), right = b.updates();
+    if (a.outputs().size() != b.outputs().size() || left.size() != right.size())
+      return "other numbers of outputs or updates";
+    for (std::size_t i = 0; i < a.outputs().size(); ++i) {
+      const auto& [name, value] = a.outputs()[i];
+      const auto& [other, twin] = b.outputs()[i];
+      if (name != other) return fmt::format("outputs {} and {}", name, other);
+      meet(value, twin);
+    }
+    for (auto l = left.begin(), r = right.begin(); l != left.end(); ++l, ++r) {
+      meet(l->first.value(), r->first.value());
+      meet(l->second, r->second);
+    }
+    return walk();
+  }
+
+ private:
+  void meet(const Value& a, const Value& b) { pending_.emplace_back(a, b); }
+
+  // Iterative: graphs may be deep.
+  std::string walk() {
+    while (!pending_.empty()) {
+      const auto [a, b] = pending_.back();
+      pending_.pop_back();
+      if (a.defined() != b.defined()) return "an operand is missing";
+      if (!a.defined()) continue;
+      if (a.output() != b.output()) return "another output of a node is read";
+      const auto [known, fresh] = twins_.emplace(a.node_pointer(), b.node_pointer());
+      if (known->second != b.node_pointer()) return "nodes are shared otherwise";
+      if (!fresh) continue;
+      const std::string found = nodes(a.node(), b.node());
+      if (!found.empty()) return found;
+    }
+    return {};
+  }
+
+  std::string nodes(const Node& a, const Node& b) {
+    const std::string& op = a.op().name;
+    const auto differ = [&](std::string_view what) {
+      return fmt::format("{} differ in {}", op, what);
+    };
+    if (op != b.op().name) return fmt::format("ops {} and {}", op, b.op().name);
+    if (a.op().version != b.op().version) return differ("version");
+    if (a.instance() != b.instance()) return differ("instance");
+    if (a.output_count() != b.output_count() || a.inputs().size() != b.inputs().size())
+      return differ("operands");
+    for (int i = 0; i < a.output_count(); ++i) {
+      if (a.type(i).str() != b.type(i).str()) return differ("type");
+    }
+    auto right = b.attributes().begin();
+    for (const auto& [name, value] : a.attributes()) {
+      if (right == b.attributes().end() || right->first != name || !same(value, right->second))
+        return differ(name);
+      ++right;
+    }
+    if (right != b.attributes().end()) return differ("attributes");
+    if (op == "variable") {
+      const std::string found = variables(a.graph().variable_info(a), b.graph().variable_info(b));
+      if (!found.empty()) return found;
+    }
+    if (a.op().has(Trait::call)) {
+      const std::string& name = a.attributes().text("body");
+      const std::string found = functions(a.graph().function(name), b.graph().function(name));
+      if (!found.empty()) return found;
+    }
+    for (std::size_t i = 0; i < a.inputs().size(); ++i) meet(a.inputs()[i], b.inputs()[i]);
+    return {};
+  }
+
+  static std::string variables(const VariableInfo& a, const VariableInfo& b) {
+    const bool equal = a.name == b.name && a.kind == b.kind && a.trainable == b.trainable &&
+                       a.type.str() == b.type.str() && a.initializer == b.initializer &&
+                       a.aliases == b.aliases;
+    return equal ? "" : fmt::format("variable '{}' differs", a.name);
+  }
+
+  std::string functions(const Function& a, const Function& b) {
+    if (!seen_.insert(&a).second) return {};
+    if (a.gradient != b.gradient || a.inputs.size() != b.inputs.size() ||
+        a.outputs.size() != b.outputs.size())
+      return fmt::format("function '{}' differs", a.name);
+    for (std::size_t i = 0; i < a.inputs.size(); ++i) meet(a.inputs[i], b.inputs[i]);
+    for (std::size_t i = 0; i < a.outputs.size(); ++i) meet(a.outputs[i], b.outputs[i]);
+    return {};
+  }
+
+  std::vector<std::pair<Value, Value>> pending_;
+  std::unordered_map<const Node*, const Node*> twins_;
+  std::set<const Function*> seen_;
+};
+
+}  // namespace
+
+std::string difference(const Program& a, const Program& b) { return Comparison().programs(a, b); }
+
+}  // namespace weft::testing
