@@ -57,7 +57,7 @@ CLI::Option* OptionList::add(const std::string& name, const std::string& type, T
   switch (times) {
     case Times::once: option->expected(1); break;
     case Times::repeated: option->expected(1)->take_all(); break;
-    case Times::list: option->expected(1, kManyValues)->take_all(); break;
+    case Times::list: option->expected(1, kManyValues)->take_all()->allow_extra_args(); break;
   }
   return option;
 }

@@ -165,12 +165,12 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   const auto refuses = [](const GenerationOptions& o, const std::string& message) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
-  refuses({.beams = 0}, "beams must be at least 1, not 0");
+  refuses({.beams = 0}, "beams must be in [1, 4096], not 0");
   refuses({.beams = 2, .results = 3}, "results must be at most beams, 2, not 3");
-  refuses({.max_length = 0}, "max_length must be at least 1, not 0");
+  refuses({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
   refuses({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
   refuses({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
-  refuses({.max_new = -2}, "max_new must be at least -1, not -2");
+  refuses({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
   refuses({.min_new = -1}, "min_new must be at least 0, not -1");
   refuses({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
   refuses({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");

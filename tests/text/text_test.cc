@@ -202,7 +202,8 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
                         says("1:11: version 2 of the text"));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 1", {.file = "a.txt"}).program.output("x", Value()),
                         GraphError, says("undefined"));
-  bad("%0 = summ(%x)", "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (ops of your own: ParseOptions::ops)");
+  bad("%0 = summ(%x)",
+      "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (ops of your own: ParseOptions::ops)");
   bad("%0 = sum(%y)", "4:10: %y is not defined");
   bad("%0 = sum(@w)", "4:10: @w is not defined");
   bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
