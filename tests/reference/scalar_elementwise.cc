@@ -148,7 +148,8 @@ bool is_comparison(const std::string& op) {
 
 /// What a change of the operands by their errors does to the result of a step: the step's own
 /// error, and how far the result moves where one operand after the other does, or all at once.
-Number with_carried_error(const std::vector<Number>& operands, const Number& at, DType result,
+Number with_carried_error(const std::vector<Number>& operands, const std::vector<DType>& types,
+                          const Number& at, DType result,
                           const std::function<Number(const std::vector<Number>&)>& f) {
   Number out = at;
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -156,13 +157,13 @@ Number with_carried_error(const std::vector<Number>& operands, const Number& at,
     if (error == 0) continue;
     for (const int sign : {-1, 1}) {
       std::vector<Number> moved = operands;
+      if (error == kAnyValue && types[k] != DType::boolean) {
+        out.error = kAnyValue;
+        return out;
+      }
       if (error == kAnyValue) {
-        moved[k].integer ^= 1;  // a bool that may be either
+        moved[k].integer ^= 1;  // may be either
         moved[k].value = static_cast<Real>(moved[k].integer);
-        if (is_floating(result) && operands[k].integer == 0 && operands[k].value != 0) {
-          out.error = kAnyValue;
-          return out;
-        }
       } else {
         moved[k].value += sign * error;
       }
@@ -326,9 +327,9 @@ std::vector<std::vector<Number>> scalar_tile_program(const std::string& text,
         for (Number& n : exact) n.error = 0;
         return scalar_elementwise(*step.op, step.attributes, exact, in_types, type, key, i);
       };
-      Number y = with_carried_error(in, f(in), type, f);
+      Number y = with_carried_error(in, in_types, f(in), type, f);
       values.push_back(rounded(y, type));
-      if (y.error > 0) values.back().error += epsilon(type) * std::fabs(y.value);
+      if (y.error > 0) values.back() = with_rounding(values.back(), type);
       types.push_back(type);
     }
     for (std::size_t r = 0; r < results.size(); ++r) {

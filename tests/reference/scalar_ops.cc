@@ -122,6 +122,11 @@ Real epsilon(DType dtype) {
   }
 }
 
+Number with_rounding(Number n, DType dtype) {
+  if (std::isfinite(n.value)) n.error += epsilon(dtype) * std::fabs(n.value);
+  return n;
+}
+
 Number approximate(Real value, Real units, Real magnitude, DType dtype) {
   Number n = number_of(value);
   n.error =

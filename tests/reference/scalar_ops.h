@@ -38,6 +38,8 @@ Number rounded(const Number& number, DType dtype);
 std::int64_t wrapped(std::int64_t value, DType dtype);
 /// Distance from 1 to the next number.
 Real epsilon(DType dtype);
+/// The same number after one more rounding to a floating dtype.
+Number with_rounding(Number n, DType dtype);
 /// `value`, computed with `units` roundings of numbers as large as `magnitude`.
 Number approximate(Real value, Real units, Real magnitude, DType dtype);
 

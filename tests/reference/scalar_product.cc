@@ -44,8 +44,7 @@ void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberT
   std::vector<TileOperand> operands = {{out[0], {}}};
   // A product is rounded to its dtype before the steps.
   for (Number& n : operands[0].numbers.elements) {
-    n = rounded(n, out[0].dtype);
-    n.error += epsilon(out[0].dtype) * std::fabs(n.value);
+    n = with_rounding(rounded(n, out[0].dtype), out[0].dtype);
   }
   for (std::size_t i = first; i < call.in.size(); ++i) {
     if (!call.has(i)) continue;
