@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -36,6 +37,7 @@ std::string verify(const std::string& path) {
   }
   if (is_weft_file(path)) {
     const Checkpoint file = load_checkpoint(path, {.verify = true});
+    check_finite(*file.store(), path);
     return whole(file.tensors(), fmt::format(", {} programs, {} attachments, all checksums right",
                                              file.programs().size(), file.attachments().size()));
   }
@@ -63,7 +65,9 @@ int run(const std::vector<std::string>& paths) {
 
 void add_verify_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "verify", "Check that files are whole: their structure, every checksum, and that they load");
+      "verify",
+      "Check that files are whole: their structure, every checksum, that they load, and that their "
+      "parameters are finite");
   const auto paths = std::make_shared<std::vector<std::string>>();
   OptionList options(*command);
   options

@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(every_command_refuses_a_model_that_is_not_finite) {
            "quantize " + model + out,
            "evaluate " + model + text,
            "score " + model + " --continuation work",
+           "verify " + model,
            "generate " + model + " --prompt work",
        }) {
     BOOST_TEST_CONTEXT(command) {
