@@ -92,8 +92,8 @@ Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
 
 template <class T>
 Kernel make_max_pool(const KernelRequest& r) {
-  require_pixels(r.inputs[0].sizes[2], r.inputs[0].sizes[3]);
   const PoolGeometry g = geometry(r.attributes, r.inputs[0].sizes, r.outputs[0].sizes);
+  require_pixels(r.inputs[0].sizes[2], r.inputs[0].sizes[3]);
   const bool values = r.has_output(0), places = r.has_output(1);
   return plane_kernel(g, r.inputs[0].sizes, [=](const KernelRun& run, std::int64_t plane) {
     const std::int64_t positions = g.out_height * g.out_width;

@@ -43,6 +43,30 @@ void bound_total(const Plan& plan) {
       plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));
 }
 
+// Asks the op's shape rule again, with numbers: it says in its own words which sizes it does not
+// take, where the dims of its result only become negative.
+void ask_rule(const Node& node, const Bindings& bindings) {
+  const OpRecord& op = node.op();
+  if (op.infer == nullptr || op.has(Trait::leaf) || op.has(Trait::call)) return;
+  std::vector<ValueType> types;
+  std::vector<const ValueType*> pointers;
+  types.reserve(node.inputs().size());
+  Attributes attributes;
+  try {
+    for (const Value& input : node.inputs()) {
+      if (input.defined()) {
+        types.push_back({input.dtype(), Shape(input.shape().evaluate(bindings))});
+      }
+      pointers.push_back(input.defined() ? &types.back() : nullptr);
+    }
+    attributes = node.attributes().evaluate(bindings);
+  } catch (const Error&) {
+    return;  // a symbol has no number: nothing to ask with
+  }
+  const DimFacts facts;
+  op.infer(InferContext(op.name, pointers, attributes, facts));
+}
+
 // The sizes of one value; a missing symbol is reported with the user's line.
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
@@ -59,7 +83,13 @@ void evaluate_values(Plan& plan) {
       v.sizes = type.shape.evaluate(plan.bindings);
       v.bytes = tensor_bytes(v.dtype, v.sizes);
     } catch (const Error& e) {
-      node.graph().fail(with_hint(e, type.shape, plan.bindings), node);
+      const ShapeError found = with_hint(e, type.shape, plan.bindings);
+      try {
+        ask_rule(node, plan.bindings);
+      } catch (const Error& own) {
+        node.graph().fail(own, node);
+      }
+      node.graph().fail(found, node);
     }
   }
   bound_total(plan);
