@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/hf/encoder_task.h"
 
 namespace weft::hf {
@@ -51,20 +52,23 @@ Model build_albert(Request& request) {
                    {"embeddings.token_types", "embeddings.token_type_embeddings"},
                    {"embeddings.norm", "embeddings.LayerNorm"},
                    {"embeddings.projection", "encoder.embedding_hidden_mapping_in"}};
-  for (std::int64_t i = 0; i < c.distinct_layers(); ++i) {
-    add_layer(style.encoder, i,
-              fmt::format("encoder.albert_layer_groups.{}.albert_layers.{}", i / c.group_layers,
-                          i % c.group_layers),
-              {{"attention.query", "attention.query"},
-               {"attention.key", "attention.key"},
-               {"attention.value", "attention.value"},
-               {"attention.distances", "attention.distance_embedding"},
-               {"attention.out", "attention.dense"},
-               {"attention_norm", "attention.LayerNorm"},
-               {"feed_forward.up", "ffn"},
-               {"feed_forward.down", "ffn_output"},
-               {"feed_forward_norm", "full_layer_layer_norm"}});
-  }
+  // Each before their product.
+  size_limits::check({{"layer_groups", c.layer_groups, size_limits::kLayers},
+                      {"group_layers", c.group_layers, size_limits::kLayers}});
+  add_layers(style.encoder, c.distinct_layers(),
+             [&](std::int64_t i) {
+               return fmt::format("encoder.albert_layer_groups.{}.albert_layers.{}",
+                                  i / c.group_layers, i % c.group_layers);
+             },
+             {{"attention.query", "attention.query"},
+              {"attention.key", "attention.key"},
+              {"attention.value", "attention.value"},
+              {"attention.distances", "attention.distance_embedding"},
+              {"attention.out", "attention.dense"},
+              {"attention_norm", "attention.LayerNorm"},
+              {"feed_forward.up", "ffn"},
+              {"feed_forward.down", "ffn_output"},
+              {"feed_forward_norm", "full_layer_layer_norm"}});
   style.heads = {
       {"masked_lm.dense", "predictions.dense"},       {"masked_lm.norm", "predictions.LayerNorm"},
       {"masked_lm.bias", "predictions.bias"},         {"masked_lm.decoder", "predictions.decoder"},

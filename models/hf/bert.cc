@@ -42,18 +42,16 @@ ModuleNames bert_names(const EncoderConfig& c) {
                        {"embeddings.positions", "embeddings.position_embeddings"},
                        {"embeddings.token_types", "embeddings.token_type_embeddings"},
                        {"embeddings.norm", "embeddings.LayerNorm"}};
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    add_layer(names, i, fmt::format("encoder.layer.{}", i),
-              {{"attention.query", "attention.self.query"},
-               {"attention.key", "attention.self.key"},
-               {"attention.value", "attention.self.value"},
-               {"attention.distances", "attention.self.distance_embedding"},
-               {"attention.out", "attention.output.dense"},
-               {"attention_norm", "attention.output.LayerNorm"},
-               {"feed_forward.up", "intermediate.dense"},
-               {"feed_forward.down", "output.dense"},
-               {"feed_forward_norm", "output.LayerNorm"}});
-  }
+  add_layers(names, c.layers, "encoder.layer",
+             {{"attention.query", "attention.self.query"},
+              {"attention.key", "attention.self.key"},
+              {"attention.value", "attention.self.value"},
+              {"attention.distances", "attention.self.distance_embedding"},
+              {"attention.out", "attention.output.dense"},
+              {"attention_norm", "attention.output.LayerNorm"},
+              {"feed_forward.up", "intermediate.dense"},
+              {"feed_forward.down", "output.dense"},
+              {"feed_forward_norm", "output.LayerNorm"}});
   return names;
 }
 

@@ -80,16 +80,14 @@ void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& a
                    {"relative_positions.norm", "encoder.LayerNorm"},
                    {"conv", "encoder.conv.conv"},
                    {"conv.norm", "encoder.conv.LayerNorm"}};
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    const std::string prefix = fmt::format("encoder.layer.{}", i);
-    add_layer(style.encoder, i, prefix + ".attention.self", attention);
-    add_layer(style.encoder, i, prefix,
-              {{"attention.out", "attention.output.dense"},
-               {"attention_norm", "attention.output.LayerNorm"},
-               {"feed_forward.up", "intermediate.dense"},
-               {"feed_forward.down", "output.dense"},
-               {"feed_forward_norm", "output.LayerNorm"}});
-  }
+  ModuleNames parts = attention;
+  for (auto& [ours, theirs] : parts) theirs = "attention.self." + theirs;
+  parts.insert(parts.end(), {{"attention.out", "attention.output.dense"},
+                             {"attention_norm", "attention.output.LayerNorm"},
+                             {"feed_forward.up", "intermediate.dense"},
+                             {"feed_forward.down", "output.dense"},
+                             {"feed_forward_norm", "output.LayerNorm"}});
+  add_layers(style.encoder, c.layers, "encoder.layer", parts);
 }
 
 }  // namespace

@@ -31,17 +31,15 @@ Model build_distilbert(Request& request) {
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},
                    {"embeddings.norm", "embeddings.LayerNorm"}};
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    add_layer(style.encoder, i, fmt::format("transformer.layer.{}", i),
-              {{"attention.query", "attention.q_lin"},
-               {"attention.key", "attention.k_lin"},
-               {"attention.value", "attention.v_lin"},
-               {"attention.out", "attention.out_lin"},
-               {"attention_norm", "sa_layer_norm"},
-               {"feed_forward.up", "ffn.lin1"},
-               {"feed_forward.down", "ffn.lin2"},
-               {"feed_forward_norm", "output_layer_norm"}});
-  }
+  add_layers(style.encoder, c.layers, "transformer.layer",
+             {{"attention.query", "attention.q_lin"},
+              {"attention.key", "attention.k_lin"},
+              {"attention.value", "attention.v_lin"},
+              {"attention.out", "attention.out_lin"},
+              {"attention_norm", "sa_layer_norm"},
+              {"feed_forward.up", "ffn.lin1"},
+              {"feed_forward.down", "ffn.lin2"},
+              {"feed_forward_norm", "output_layer_norm"}});
   style.heads = {{"masked_lm.dense", "vocab_transform"},
                  {"masked_lm.norm", "vocab_layer_norm"},
                  {"masked_lm.bias", "vocab_projector.bias"},

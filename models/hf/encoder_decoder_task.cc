@@ -1,4 +1,5 @@
 #include "weft/models/hf/encoder_decoder_task.h"
+#include "weft/models/families/size_limits.h"
 
 #include <fmt/format.h>
 
@@ -83,6 +84,7 @@ class Classifier {
 
 void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
                const std::string& prefix, const ModuleNames& parts) {
+  size_limits::check({{stack + " layers", layers, size_limits::kLayers}});
   for (std::int64_t i = 0; i < layers; ++i) {
     for (const auto& [ours, theirs] : parts)
       names.emplace_back(fmt::format("{}.layers.{}.{}", stack, i, ours),

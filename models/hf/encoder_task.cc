@@ -1,4 +1,5 @@
 #include "weft/models/hf/encoder_task.h"
+#include "weft/models/families/size_limits.h"
 
 #include <fmt/format.h>
 
@@ -180,10 +181,20 @@ class Task {
 
 }  // namespace
 
-void add_layer(ModuleNames& names, std::int64_t index, const std::string& prefix,
-               const ModuleNames& parts) {
-  for (const auto& [ours, theirs] : parts)
-    names.emplace_back(fmt::format("layers.{}.{}", index, ours), prefix + "." + theirs);
+void add_layers(ModuleNames& names, std::int64_t layers,
+                const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts) {
+  size_limits::check({{"layers", layers, size_limits::kLayers}});
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const std::string theirs_of_layer = prefix(i);
+    for (const auto& [ours, theirs] : parts)
+      names.emplace_back(fmt::format("layers.{}.{}", i, ours), theirs_of_layer + "." + theirs);
+  }
+}
+
+void add_layers(ModuleNames& names, std::int64_t layers, std::string_view stack,
+                const ModuleNames& parts) {
+  add_layers(
+      names, layers, [&](std::int64_t i) { return fmt::format("{}.{}", stack, i); }, parts);
 }
 
 Problem label_problem(const Request& request, std::int64_t labels) {

@@ -1,7 +1,9 @@
 // Encoders with their heads, as Hugging Face's classes put them together. Internal to hf.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,9 +43,14 @@ struct EncoderStyle {
   bool soft_sequence_labels = false;
 };
 
-/// Adds the names of one layer's modules: "layers.<index>.<ours>" and "<prefix>.<theirs>".
-void add_layer(ModuleNames& names, std::int64_t index, const std::string& prefix,
-               const ModuleNames& parts);
+/// Adds the names of all layers' modules: "layers.<index>.<ours>" and "<prefix(index)>.<theirs>".
+/// Throws ArgumentError for more layers than any model has: names are made before the rest of a
+/// configuration is checked, and for a number that is a mistake they would fill the memory.
+void add_layers(ModuleNames& names, std::int64_t layers,
+                const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts);
+/// The same where the prefix is "<stack>.<index>".
+void add_layers(ModuleNames& names, std::int64_t layers, std::string_view stack,
+                const ModuleNames& parts);
 
 /// What the input "labels" is to a classifier: as the config's problem_type says, else by their
 /// number and dtype. Throws ArgumentError for an unknown problem_type.

@@ -30,17 +30,15 @@ class Task {
           {"pooler", "pooler.dense"}})
       model_.names.add(ours, in_base + theirs);
     ModuleNames layers;
-    for (std::int64_t i = 0; i < config.layers; ++i) {
-      add_layer(layers, i, fmt::format("{}encoder.layer.{}", in_base, i),
-                {{"attention.query", "attention.attention.query"},
-                 {"attention.key", "attention.attention.key"},
-                 {"attention.value", "attention.attention.value"},
-                 {"attention.out", "attention.output.dense"},
-                 {"attention_norm", "layernorm_before"},
-                 {"feed_forward.up", "intermediate.dense"},
-                 {"feed_forward.down", "output.dense"},
-                 {"feed_forward_norm", "layernorm_after"}});
-    }
+    add_layers(layers, config.layers, in_base + "encoder.layer",
+               {{"attention.query", "attention.attention.query"},
+                {"attention.key", "attention.attention.key"},
+                {"attention.value", "attention.attention.value"},
+                {"attention.out", "attention.output.dense"},
+                {"attention_norm", "layernorm_before"},
+                {"feed_forward.up", "intermediate.dense"},
+                {"feed_forward.down", "output.dense"},
+                {"feed_forward_norm", "layernorm_after"}});
     for (const auto& [ours, theirs] : layers) model_.names.add(ours, theirs);
     model_.names.add("pixels", "decoder.0");
   }

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
   const CommandFiles& weft = files();
   weft.write("broken.weft", "no model");
   weft.write("empty.txt", "");
-  weft.write("words.txt", "one two\n");
+  weft.write("words.txt", "the quick brown fox jumps over the lazy dog\n");
   for (const std::string& arguments :
        {weft.base("train vit") + " --out new.weft --from broken.weft",
         std::string(
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(data_that_are_wrong_are_a_failed_run) {
         std::string("train gpt --text text.txt --resume broken.weft"),
         std::string("train encoder --data labelled.tsv --resume broken.weft"),
         std::string("generate gpt.weft --prompts empty.txt"),
-        std::string("train encoder --task mlm+nsp --text words.txt --vocab 20 --out new.weft"),
+        std::string("train encoder --task mlm+nsp --text words.txt --vocab 36 --out new.weft"),
         std::string("evaluate broken.weft --text text.txt"), std::string("inspect text.txt"),
         std::string("quantize text.txt --out new.weft"), std::string("classify gpt.weft text"),
         std::string("translate gpt.weft text")}) {

@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_run_goes_on_with_the_data_that_it_began_with) {
 BOOST_AUTO_TEST_CASE(an_empty_resume_is_no_new_training) {
   const CommandFiles& weft = files();
   for (const char* option : {"--resume", "--from", "--text", "--best", "--preset"}) {
-    weft.check_refused(weft.base("train gpt") + " --out gpt.weft " + option + " ''",
+    weft.check_refused(with(weft.base("train gpt") + " --out gpt.weft", option, "''"),
                        std::string(option) + " is empty");
     weft.check_refused(weft.base("train gpt") + " --out gpt.weft " + option + "=",
                        std::string(option) + "= is empty");

@@ -25,6 +25,7 @@ constexpr const char* kSmaller = "a smaller --batch, --seq or --model takes less
 /// Ids of a batch; and the parameters, that no graph of a model should be given memory for that is
 /// not there.
 void check_ids(std::int64_t batch, std::int64_t seq) {
+  if (seq == 0) seq = kDefaultSeq;
   constexpr double kBytesEach = 8;  // inputs and targets
   check_memory("a batch", kBytesEach * static_cast<double>(batch) * static_cast<double>(seq),
                kSmaller);
@@ -123,9 +124,9 @@ int bench_forward(const ModelBench& bench) {
 
 int bench_decode(const DecodeBench& bench) {
   const int tokens = bench.common.runs > 0 ? bench.common.runs : 64;
+  check_ids(bench.batch, bench.context + tokens + 1);
   BenchModel made = bench_decoding_step(bench.model, bench.batch, bench.context + tokens + 1);
   std::shared_ptr<Graph> graph = std::move(made.graph);
-  check_ids(bench.batch, bench.context);
   check_parameters(*graph);
   check_memory("keeping keys and values",
                cache_bytes(*graph, static_cast<double>(bench.batch),
