@@ -95,6 +95,17 @@ Sets<PackedTexts> packed(const PretrainingModel& model, std::vector<TextDocument
   return sets;
 }
 
+/// DataError where not even the whole text gives pairs: then no option is wrong, but the text is.
+void refuse_unpaired(const PretrainingModel& model, std::vector<TextDocument> train,
+                     const std::vector<TextDocument>& held_out) {
+  train.insert(train.end(), held_out.begin(), held_out.end());
+  try {
+    static_cast<void>(sentence_pairs(model, train));
+  } catch (const ArgumentError& e) {
+    throw DataError(fmt::format("the text: {} (a blank line ends a document)", e.what()));
+  }
+}
+
 Sets<SentencePairs> paired(const PretrainingModel& model, std::vector<TextDocument> documents) {
   const auto [train, held_out] =
       split_documents(std::move(documents), model.settings.validation_fraction);
@@ -102,6 +113,7 @@ Sets<SentencePairs> paired(const PretrainingModel& model, std::vector<TextDocume
     try {
       return sentence_pairs(model, part);
     } catch (const ArgumentError& e) {
+      refuse_unpaired(model, train, held_out);
       throw UsageError(
           fmt::format("the {} part of the text: {} (a blank line ends a document; "
                       "--validation-fraction says how many of them validate)",
