@@ -143,8 +143,8 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
     }
   }
   if (operands.size() > kMaxOperands) {  // each is compared with each
-    throw ShapeError(fmt::format("a {} of more than {} dims",
-                                 kind == AtomKind::min ? "min" : "max", kMaxOperands));
+    throw ShapeError(fmt::format("a {} of more than {} dims", kind == AtomKind::min ? "min" : "max",
+                                 kMaxOperands));
   }
   std::sort(operands.begin(), operands.end(),
             [](const Dim& x, const Dim& y) { return compare(x, y) > 0; });

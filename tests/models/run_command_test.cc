@@ -166,7 +166,8 @@ BOOST_AUTO_TEST_CASE(generate_follows_every_option_or_refuses_it) {
   refuses(gpt + "--seed 4", "--seed needs drawing: add --sample");
   refuses(gpt + "--length-penalty 2", "are of beams: add --beams");
   refuses(gpt + "--early-stopping true", "are of beams: add --beams");
-  refuses(gpt + "--beams 2 --early-stopping soon", "--early-stopping: soon not in {true,false,never}");
+  refuses(gpt + "--beams 2 --early-stopping soon",
+          "--early-stopping: soon not in {true,false,never}");
   refuses(gpt + "--results 2", "results must be at most beams, 1, not 2");
   refuses(gpt + "--tokens 4 --max-length 4", "leave one out");
   refuses(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
