@@ -17,6 +17,13 @@
 
 namespace weft {
 
+/// Whether the program can be given less memory: with a sanitizer it needs all addresses.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kCanLimitMemory = false;
+#else
+inline constexpr bool kCanLimitMemory = true;
+#endif
+
 /// The same arguments with this value for an option, which they may have already.
 inline std::string with(std::string arguments, const std::string& option,
                         const std::string& value) {
@@ -116,8 +123,9 @@ class CommandFiles {
   Outcome operator()(const std::string& arguments, const Surroundings& in) const {
     const std::string out = folder_.path("out"), err = folder_.path("err");
     std::ofstream(out).close();
-    const std::string limit =
-        in.kilobytes > 0 ? "ulimit -v " + std::to_string(in.kilobytes) + " && " : "";
+    const std::string limit = kCanLimitMemory && in.kilobytes > 0
+                                  ? "ulimit -v " + std::to_string(in.kilobytes) + " && "
+                                  : "";
     const std::string command = "cd " + path() + " && " + limit + "exec timeout 100 " +
                                 WEFT_PROGRAM + " " + arguments + " >" +
                                 (in.out.empty() ? out : in.out) + " 2>" + err + " </dev/null";

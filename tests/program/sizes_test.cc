@@ -53,7 +53,8 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_refused_by_their_names) {
   weft.write("folder/config.json", config);
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes) {
+BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes,
+                     *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   const auto refused = [&](const std::string& arguments, const std::string& part) {
     // A limit of the shell stands for a small machine.
@@ -77,7 +78,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_memory_says_what_it_takes) {
   BOOST_TEST(!fs::exists(weft.path("new.weft")));
 }
 
-BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence) {
+BOOST_AUTO_TEST_CASE(memory_that_runs_out_is_a_sentence,
+                     *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   // The matrices take 187'500 KiB: by themselves they fit, beside the program they never do.
   const Outcome outcome =
