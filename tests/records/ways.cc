@@ -13,6 +13,8 @@ std::string compare_ways(const SessionCase& built, Draw& draw) {
   if (expected.error_kind == "StateError") return "";  // there is not so much memory
   const auto check = [&](const char* way, const SessionOptions& options) -> std::string {
     const Outcome actual = built.run(options, guard);
+    // Where several nodes fail, passes may change which of them is first.
+    if (options.passes && expected.failed() && actual.error_kind == expected.error_kind) return "";
     const std::string wrong =
         difference(actual, expected.core(), options.passes ? Bits::same_but_nans : Bits::same);
     return wrong.empty() ? "" : fmt::format("{}: {}", way, wrong);
