@@ -169,6 +169,38 @@ BOOST_AUTO_TEST_CASE(a_deep_chain_is_differentiated_without_recursion) {
   BOOST_TEST(gradient(y, x).defined());
 }
 
+// Operands that tie share the gradient equally, as the functions' documentation says.
+BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
+  const NamedTensors feeds = {{"x", kPoint}, {"y", kPoint}};
+  for (const Value& loss : {sum(maximum(x, y)), sum(minimum(x, y))}) {
+    for (const Value& operand : {x, y}) {
+      const auto d = evaluate(g, gradient(loss, operand), feeds);
+      BOOST_TEST(d == (std::vector<double>{0.5, 0.5, 0.5}), boost::test_tools::per_element());
+    }
+  }
+  const Tensor level = Tensor::of<double>({3}, {2, 2, 1});
+  const auto d = evaluate(g, gradient(max(x), x), {{"x", level}});
+  BOOST_TEST(d == (std::vector<double>{0.5, 0.5, 0}), boost::test_tools::per_element());
+}
+
+// The axis goes behind the others and back: with four axes that is no exchange of two.
+BOOST_AUTO_TEST_CASE(products_over_any_axis_have_the_gradient_of_their_differences) {
+  for (int axis = 0; axis < 4; ++axis) {
+    Graph g;
+    const Value x = g.input("x", DType::f64, {2, 3, 4, 5});
+    const Value loss = sum(prod(x, {axis}) * 0.5);
+    Tensor values = Tensor::empty(DType::f64, {2, 3, 4, 5});
+    for (std::int64_t i = 0; i < values.numel(); ++i)
+      values.mutable_data<double>()[i] = 0.5 + std::fmod(0.37 * static_cast<double>(i), 1.0);
+    const auto d = evaluate(g, gradient(loss, x), {{"x", values}});
+    const auto products = evaluate(g, prod(x, {axis}, true) / x, {{"x", values}});
+    for (std::size_t i = 0; i < d.size(); ++i)
+      BOOST_TEST(d[i] == 0.5 * products[i], boost::test_tools::tolerance(1e-12));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
+#include "weft/tests/kit/same_program.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ std::vector<Program> sample(Graph& g) {
   g.alias("tied", gain);
   const Variable frozen =
       g.variable("frozen", DType::i64, {3}, {.kind = VariableKind::buffer, .trainable = false});
-  const Variable empty = g.variable("empty", DType::f32, {0, 5});
+  const Variable empty = g.variable("empty", DType::f32, {0, 5}, {.trainable = false});
   const Variable cache =
       g.variable("cache", DType::f32, {"batch", 2}, {.kind = VariableKind::cache});
   const Variable key = g.key("dropout");
@@ -121,6 +122,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
     const Checkpoint c = load_checkpoint(path, {.mode = mode});
     TextConstants constants, expected_constants;
     for (const Program& p : programs) {
+      BOOST_TEST(testing::difference(p, c.program(p.name())) == "");
       BOOST_TEST(to_text(c.program(p.name()), {.constants = &constants}) ==
                  to_text(p, {.constants = &expected_constants}));
       verify_program(c.program(p.name()));
