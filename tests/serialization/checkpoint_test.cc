@@ -64,6 +64,7 @@ std::vector<Program> sample(Graph& g) {
   return {Program("train")
               .precision(Precision::high)
               .output("total", total)
+              .output("again", g.apply(g.ops().at("neg"), {norm}, {}, {}, 7).output(0))
               .output("large", g.constant(Tensor::of<float>({5000}, many)))
               .output("small", g.constant(Tensor::of<bool>({2}, {true, false})))
               .output("rows", g.apply("dim_value", {},
