@@ -128,6 +128,15 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
   check_values(p);
 }
 
+// Only what is put into zeros may go into the other operand instead.
+BOOST_FIXTURE_TEST_CASE(sums_with_what_is_put_into_other_numbers_stay_sums, Head) {
+  const Value ids = g.input("ids", DType::i64, {"batch"});
+  feeds.emplace_back("ids", sample_indices({2}, 5, 2));
+  const Value ones = full(g, DType::f32, x.shape(), 1.0);
+  const Program p = Program("p").output("y", index_add(ones, ids, x, 0) + x * 2.0);
+  check_values(p);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_tied_embedding_adds_to_the_gradient_of_the_head, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
   feeds.emplace_back("ids", sample_indices({2, 3}, 5, 11));
