@@ -25,6 +25,7 @@ Graph::Undo::~Undo() {
   std::erase_if(g.input_index_, behind(inputs_));
   std::erase_if(g.function_index_, behind(functions_));
   g.variable_reads_.resize(variables_);
+  g.advanced_keys_.resize(variables_);
   g.variables_.erase(g.variables_.begin() + static_cast<std::ptrdiff_t>(variables_),
                      g.variables_.end());
   g.inputs_.resize(inputs_);

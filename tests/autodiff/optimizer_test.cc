@@ -256,6 +256,10 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
   unchanged();
   BOOST_CHECK_THROW(accumulate_gradients(part, all), GradientError);
   unchanged();
+  // A key that is made now has its own next value.
+  const Variable key = g.key("dropout");
+  BOOST_REQUIRE(g.advanced_key(key).defined());
+  BOOST_TEST(g.advanced_key(key).node().op().name == "key_advance");
   // What failed under one scope works under another, and the graph is whole.
   Program train("train");
   train.update(adam(problem.loss, all, {.step = {.scope = "second"}}));
