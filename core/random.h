@@ -25,6 +25,9 @@ inline PhiloxBlock philox4x32(PhiloxBlock c, PhiloxKey k) {
   return c;
 }
 
+/// The largest stream number: a draw's counter holds 32 bits of it.
+inline constexpr std::int64_t kMaxStream = 0xFFFFFFFF;
+
 /// Where a random op of a graph draws from: the seed is the Philox key, `stream` tells the ops of a
 /// program apart and `step` its runs. Element i uses word i % 4 of block i / 4.
 struct RandomStream {

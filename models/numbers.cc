@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "weft/core/error.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft {
 namespace {
@@ -28,7 +29,7 @@ std::string range_text(const IntegerRange<Int>& range) {
                          std::string_view text) {
   throw ArgumentError(fmt::format("{} must be {}{}{}, not {}", what, kind, range.empty() ? "" : " ",
                                   range,
-                                  text.empty() ? "empty" : fmt::format("'{}'", shown(text))));
+                                  text.empty() ? "empty" : fmt::format("'{}'", excerpt(text, 60))));
 }
 
 template <class Int>
@@ -120,15 +121,6 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   }
   if (!(value <= kMost) || (name.empty() && value != std::floor(value))) fail();
   return static_cast<std::uint64_t>(value);
-}
-
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 60;
-  std::string out(text.substr(0, kMost));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  }
-  return text.size() > kMost ? out + "..." : out;
 }
 
 }  // namespace weft

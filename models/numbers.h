@@ -22,7 +22,8 @@ struct RealRange {
   bool contains(double value) const;
 };
 
-/// "[1, 64]", "at least 1", "any": no bound is printed that is none.
+/// As messages say it, "in [1, 64]", "of at least 1": a bound that is none is left out, but of
+/// integers without any.
 std::string str(const IntegerRange<std::int64_t>& range);
 std::string str(const IntegerRange<std::uint64_t>& range);
 std::string str(const RealRange& range);
@@ -41,8 +42,5 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 /// Bytes: "1000", "500MiB", "2GiB", "1.5 GB"; KB, MB, ... are powers of 1024 as KiB, MiB, ... are.
 /// At most 2^62. ArgumentError as above.
 std::uint64_t parse_bytes(std::string_view what, std::string_view text);
-
-/// A user's text for a message: long ones are cut, control characters become '?'.
-std::string shown(std::string_view text);
 
 }  // namespace weft

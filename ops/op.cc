@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/closest.h"
+#include "weft/core/random.h"
 
 namespace weft {
 namespace {
@@ -32,11 +33,9 @@ void check_words(const OpRecord& record) {
   }
 }
 
-// A draw's counter holds 32 bits of its stream.
 void check_stream(std::int64_t stream) {
-  constexpr std::int64_t kLast = 0xFFFFFFFF;
-  if (stream >= 0 && stream <= kLast) return;
-  throw ArgumentError(fmt::format("stream must be from 0 to {}, but is {}", kLast, stream));
+  if (stream >= 0 && stream <= kMaxStream) return;
+  throw ArgumentError(fmt::format("stream must be from 0 to {}, but is {}", kMaxStream, stream));
 }
 
 bool before(const OpRecord& a, std::string_view name, int version) {

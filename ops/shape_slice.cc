@@ -383,9 +383,8 @@ void add_slice_ops(OpSet& ops) {
   OpRecord add;
   add.name = "slice_add";
   add.doc =
-      "x with g added to the slice of g's sizes: out[starts + i * steps] = x[...] + g[i]. What "
-      "many "
-      "slices of one tensor send back to it adds up in one buffer.";
+      "x with g added to the slice of g's sizes: out[starts + i * steps] = x[...] + g[i]. The "
+      "gradients of many slices of one tensor add up in one buffer with it.";
   add.inputs = {{"x"}, {"g"}};
   add.attributes = {{"starts", Shape(), true}, {"steps", std::vector<std::int64_t>{}, true}};
   add.inplace = {{0, 0}};

@@ -11,12 +11,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "weft/core/random.h"
 #include "weft/graph/ir/graph.h"
 
 namespace weft {
-
-/// The largest stream number.
-inline constexpr std::int64_t kMaxStream = 0xFFFFFFFF;
 
 /// Whether `name` is a stream number of nodes of this op.
 bool is_stream(const OpRecord& op, std::string_view name);

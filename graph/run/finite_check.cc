@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/plan/uses.h"
+#include "weft/graph/run/nonfinite.h"
 
 namespace weft {
 namespace {
@@ -29,6 +30,11 @@ bool may_be_negative_infinity(const OpRecord& op, Index output) {
 std::string input_label(const OpRecord& op, Index i) {
   const InputSpec& spec = op.inputs[std::min(i, op.inputs.size() - 1)];
   return spec.arity == Arity::variadic ? fmt::format("{}[{}]", spec.name, i) : spec.name;
+}
+
+std::string where_first(const PlanValue& value, std::int64_t first) {
+  return value.sizes.empty() ? ""
+                             : fmt::format("; the first at {}", place_text(value.sizes, first));
 }
 
 }  // namespace
@@ -94,17 +100,6 @@ FiniteCheck::Range FiniteCheck::scan(const PlanValue& value, const void* data) {
   return whole;
 }
 
-std::string FiniteCheck::where_first(const PlanValue& value, const Range& range) const {
-  if (value.sizes.empty()) return "";
-  Sizes index(value.sizes.size());
-  std::int64_t rest = range.first;
-  for (Index axis = index.size(); axis-- > 0;) {
-    index[axis] = rest % value.sizes[axis];
-    rest /= value.sizes[axis];
-  }
-  return fmt::format("; the first at {}", to_string(index));
-}
-
 void FiniteCheck::before(const Plan& plan, int s, const KernelRun& run) {
   const PlanStep& step = plan.steps[static_cast<Index>(s)];
   for (Index i = 0; i < step.inputs.size(); ++i) {
@@ -121,7 +116,7 @@ void FiniteCheck::before(const Plan& plan, int s, const KernelRun& run) {
     const CompiledProgram& c = *plan.program;
     throw DataError(fmt::format("{} '{}' {} {}{}{}", fed ? "input" : "variable",
                                 fed ? c.inputs[index].name : c.variables[index].info.name,
-                                type_text(value), range.text(), where_first(value, range),
+                                type_text(value), range.text(), where_first(value, range.first),
                                 fed ? "" : ", before this run has written anything"));
   }
 }
@@ -148,7 +143,7 @@ void FiniteCheck::after(const Plan& plan, int s, const KernelRun& run) {
     if (allowed || (!operands_finite && (operands_nan || range.nan == 0))) continue;
     std::string text =
         fmt::format("{} {} {}{}; {}", op.outputs[std::min(o, op.outputs.size() - 1)],
-                    type_text(value), range.text(), where_first(value, range),
+                    type_text(value), range.text(), where_first(value, range.first),
                     operands_finite ? "the operands are finite" : "no operand holds a NaN");
     for (Index i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i] < 0) continue;

@@ -34,7 +34,6 @@ class FiniteCheck {
     std::string text() const;
   };
   Range scan(const PlanValue& value, const void* data);
-  std::string where_first(const PlanValue& value, const Range& range) const;
 
   Workers& workers_;
   std::vector<Range> ranges_;  // by root

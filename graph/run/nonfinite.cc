@@ -34,18 +34,18 @@ std::optional<std::int64_t> first_in(std::span<const T> values) {
   return {};
 }
 
-std::string place(const Sizes& sizes, std::int64_t index) {
-  std::vector<std::int64_t> at(sizes.size());
-  for (std::size_t axis = sizes.size(); axis-- > 0; index /= sizes[axis])
-    at[axis] = index % sizes[axis];
-  return fmt::format("[{}]", fmt::join(at, ", "));
-}
-
 std::string_view noun(VariableKind kind) {
   return kind == VariableKind::parameter ? "parameter" : "optimizer's variable";
 }
 
 }  // namespace
+
+std::string place_text(const Sizes& sizes, std::int64_t index) {
+  std::vector<std::int64_t> at(sizes.size());
+  for (std::size_t axis = sizes.size(); axis-- > 0; index /= sizes[axis])
+    at[axis] = index % sizes[axis];
+  return fmt::format("[{}]", fmt::join(at, ", "));
+}
 
 std::optional<std::int64_t> first_nonfinite(const Tensor& tensor) {
   switch (tensor.dtype()) {
@@ -67,7 +67,7 @@ std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store) {
     NonFiniteVariable found{name, kind, *index, tensor.at(*index), {}};
     found.message = fmt::format("the {} '{}' is {} at {}", noun(kind), name,
                                 std::isnan(found.value) ? "nan" : fmt::format("{}", found.value),
-                                place(tensor.sizes(), *index));
+                                place_text(tensor.sizes(), *index));
     return found;
   }
   return {};

@@ -11,6 +11,9 @@
 
 namespace weft {
 
+/// Where element `index` of a row-major tensor stands: "[3, 5]".
+std::string place_text(const Sizes& sizes, std::int64_t index);
+
 /// The flat index of the first element that is NaN or infinite; none in integers. As fast as memory
 /// is read.
 std::optional<std::int64_t> first_nonfinite(const Tensor& tensor);

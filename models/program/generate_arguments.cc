@@ -11,6 +11,7 @@
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {
@@ -56,11 +57,11 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
 std::pair<std::int64_t, std::int64_t> parse_place(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
-    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", shown(text)));
+    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", excerpt(text)));
   const TokenIds place = parse_ids("--force", text.substr(0, colon)),
                  id = parse_ids("--force", text.substr(colon + 1));
   if (place.size() != 1 || id.size() != 1)
-    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", shown(text)));
+    throw UsageError(fmt::format("--force must be POSITION:ID, not '{}'", excerpt(text)));
   return {place.front(), id.front()};
 }
 
@@ -162,7 +163,7 @@ TokenIds parse_ids(const std::string& option, const std::string& text) {
     try {
       ids.push_back(parse_integer(option, word, {0, std::numeric_limits<std::int32_t>::max()}));
     } catch (const ArgumentError&) {
-      throw UsageError(fmt::format("{}: '{}' is not an id", option, shown(word)));
+      throw UsageError(fmt::format("{}: '{}' is not an id", option, excerpt(word)));
     }
   }
   if (ids.empty()) throw UsageError(fmt::format("{} holds no id", option));

@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {
@@ -76,7 +77,7 @@ CLI::Option* OptionList::output(const std::string& name, std::string& to, const 
     if (path.starts_with("--")) {
       throw ArgumentError(fmt::format(
           "{} is followed by {}, which looks like an option (a file of that name is ./{})",
-          label(name), shown(path), shown(path)));
+          label(name), excerpt(path), excerpt(path)));
     }
     to = path;
   });
@@ -117,8 +118,8 @@ CLI::Option* OptionList::choice(const std::string& name, const std::vector<std::
   return add(name, fmt::format("{}{{{}}}", kChoiceType, fmt::join(legal, "|")), Times::once, help,
              [name, legal, use = std::move(use)](const std::string& value) {
                if (std::find(legal.begin(), legal.end(), value) == legal.end()) {
-                 throw ArgumentError(fmt::format("{}: {} not in {{{}}}", label(name), shown(value),
-                                                 fmt::join(legal, ",")));
+                 throw ArgumentError(fmt::format("{}: {} not in {{{}}}", label(name),
+                                                 excerpt(value), fmt::join(legal, ",")));
                }
                use(value);
              });

@@ -13,6 +13,7 @@
 #include "weft/core/lost_files.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {
@@ -25,7 +26,7 @@ void refuse_empty_values(int argc, const char* const* argv) {
     if (argument.size() > 3 && argument.starts_with("--") &&
         argument.find('=') == argument.size() - 1) {
       throw UsageError(
-          fmt::format("{} is empty (an unset variable of the shell?)", shown(argument)));
+          fmt::format("{} is empty (an unset variable of the shell?)", excerpt(argument)));
     }
   }
 }

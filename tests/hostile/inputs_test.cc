@@ -22,6 +22,7 @@
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
+#include "weft/tests/fuzz/attack/deflate.h"
 #include "weft/tests/models/folder.h"
 #include "weft/tests/models/program_shell.h"
 
@@ -37,20 +38,6 @@ auto says(std::string what) {
 }
 
 constexpr std::size_t kMebi = std::size_t{1} << 20;
-
-std::string deflated(const std::string& bytes, int window, int flush) {
-  z_stream stream = {};
-  deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, flush);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 std::string png_chunk(const std::string& type, const std::string& data) {
   const auto big = [](std::size_t v) {
@@ -118,8 +105,8 @@ BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
 BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
   const testing::Folder folder("hostile");
   const int gzip = 16 + MAX_WBITS;
-  std::string bomb = deflated(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip, Z_FINISH);
-  const std::string block = deflated(std::string(kMebi, '\0'), gzip, Z_FINISH);
+  std::string bomb = attack::packed(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
+  const std::string block = attack::packed(std::string(kMebi, '\0'), gzip);
   for (int i = 0; i < 4000; ++i) bomb += block;
   const std::int64_t before = peak_bytes();
   BOOST_CHECK_EXCEPTION(read_idx(folder.write("i.gz", bomb)), FormatError,
@@ -128,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
 }
 
 BOOST_AUTO_TEST_CASE(a_png_whose_data_are_more_than_its_pixels_is_refused) {
-  const std::string block = deflated(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
+  const std::string block = attack::packed(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
   std::string data = block.substr(0, 2);
   for (int i = 0; i < 3000; ++i) data += block.substr(2);
   const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace weft::testing {
 
 std::function<bool(const std::exception&)> message_contains(std::vector<std::string> parts) {
@@ -15,6 +17,10 @@ std::function<bool(const std::exception&)> message_contains(std::vector<std::str
     }
     return all;
   };
+}
+
+std::function<bool(const std::exception&)> says(std::string part) {
+  return message_contains({std::move(part)});
 }
 
 }  // namespace weft::testing

@@ -3,6 +3,7 @@
 
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/op.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -12,9 +13,7 @@ const Tensor& vector() {
   return t;
 }
 
-auto says(const std::string& part) {
-  return [part](const Error& e) { return std::string(e.what()).find(part) != std::string::npos; };
-}
+using testing::says;
 
 BOOST_AUTO_TEST_SUITE(operands)
 

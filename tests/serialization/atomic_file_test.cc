@@ -12,12 +12,14 @@
 
 #include "temporary_folder.h"
 #include "weft/core/error.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::read_file;
+using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
 
@@ -31,14 +33,6 @@ mode_t mode_of(const std::string& path) {
   struct stat status {};
   BOOST_REQUIRE(::stat(path.c_str(), &status) == 0);
   return status.st_mode & 07777;
-}
-
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
 }
 
 }  // namespace

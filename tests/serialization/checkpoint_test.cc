@@ -11,22 +11,16 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/kit/same_program.h"
 
 namespace weft {
 namespace {
 
 using testing::read_file;
+using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
-
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
 
 Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);

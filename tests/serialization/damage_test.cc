@@ -10,21 +10,15 @@
 #include "weft/core/lost_files.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
 using testing::read_file;
+using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
-
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
 
 Tensor zeros(const VariableInfo& info) {
   return Tensor::zeros(info.type.dtype, info.type.shape.constant());

@@ -15,21 +15,15 @@
 #include "weft/serialization/excerpt.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/strict_json.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
+using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
 using namespace std::chrono_literals;
-
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
 
 }  // namespace
 

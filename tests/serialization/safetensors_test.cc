@@ -8,21 +8,15 @@
 
 #include "temporary_folder.h"
 #include "weft/core/error.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
 using testing::read_file;
+using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
-
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
 
 std::string file_of(const std::string& header, std::size_t data_bytes) {
   std::string bytes(8, '\0');

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "attacks.h"
+#include "deflate.h"
 #include "mutate.h"
 
 namespace weft::attack {
@@ -18,21 +19,6 @@ namespace {
 constexpr double kShort = 30;  // seconds; what waits for pipes takes longer
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
-
-/// What deflate makes of `bytes` (zlib's or gzip's, as `window` says).
-std::string packed(const std::string& bytes, int window, int flush = Z_FINISH) {
-  z_stream stream = {};
-  deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, flush);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 std::string repeated(const std::string& part, std::size_t times) {
   std::string all;
