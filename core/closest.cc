@@ -64,4 +64,10 @@ std::string list_names(const std::vector<std::string>& names, std::size_t most) 
   return text;
 }
 
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known) {
+  return fmt::format("unknown {} '{}'{}; there are {}", kind, name, did_you_mean(name, known),
+                     list_names(known));
+}
+
 }  // namespace weft

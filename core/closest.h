@@ -21,4 +21,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 /// "a, b, c and 7 more"; "none" where there are none.
 std::string list_names(const std::vector<std::string>& names, std::size_t most = 20);
 
+/// The message for a name that is none of `known`: "unknown precision 'hgih' (did you mean
+/// 'high'?); there are highest, high, medium".
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known);
+
 }  // namespace weft

@@ -1,9 +1,10 @@
 #include "weft/ops/precision.h"
 
-#include <fmt/format.h>
-
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 
 namespace weft {
@@ -25,7 +26,9 @@ Precision parse_precision(std::string_view name) {
   for (const auto& [p, n] : kPrecisions) {
     if (n == name) return p;
   }
-  throw ArgumentError(fmt::format("unknown precision '{}'; there are highest, high, medium", name));
+  std::vector<std::string> names;
+  for (const auto& [p, n] : kPrecisions) names.emplace_back(n);
+  throw ArgumentError(unknown_name("precision", name, names));
 }
 
 }  // namespace weft

@@ -33,8 +33,7 @@ VariableKind parse_variable_kind(std::string_view name) {
   }
   std::vector<std::string> names;
   for (const auto& [kind, n] : kKinds) names.emplace_back(n);
-  throw ArgumentError(fmt::format("unknown variable kind '{}'{}; there are {}", name,
-                                  did_you_mean(name, names), list_names(names)));
+  throw ArgumentError(unknown_name("variable kind", name, names));
 }
 
 Initializer Initializer::glorot_uniform(std::int64_t fan_in, std::int64_t fan_out) {

@@ -121,12 +121,12 @@ void Executor::prepare(const Plan& plan, const RunMemory& memory) {
 
 void Executor::run_check(const Plan& plan, int s) {
   const PlanStep& step = plan.steps[static_cast<Index>(s)];
-  std::vector<DType> dtypes;
+  dtypes_.clear();
   for (const int id : step.inputs) {
-    dtypes.push_back(id < 0 ? DType::f32 : plan.values[static_cast<Index>(id)].dtype);
+    dtypes_.push_back(id < 0 ? DType::f32 : plan.values[static_cast<Index>(id)].dtype);
   }
   try {
-    check_data(step.kernel, dtypes, runs_[static_cast<Index>(s)].inputs);
+    check_data(step.kernel, dtypes_, runs_[static_cast<Index>(s)].inputs);
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }

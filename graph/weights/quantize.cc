@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/graph/weights/matrices.h"
@@ -137,11 +138,12 @@ std::string_view weight_format_name(WeightFormat format) {
 }
 
 WeightFormat parse_weight_format(std::string_view name) {
+  std::vector<std::string> names;
   for (const WeightFormat f : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
     if (weight_format_name(f) == name) return f;
+    names.emplace_back(weight_format_name(f));
   }
-  throw ArgumentError(
-      fmt::format("unknown format of weights '{}'; there are bf16, int8, int4", name));
+  throw ArgumentError(unknown_name("format of weights", name, names));
 }
 
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 
 namespace weft::hf {
@@ -122,12 +123,12 @@ const std::vector<PublishedModel>& published_models() {
 }
 
 const PublishedModel& find_published_model(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const PublishedModel& model : published_models()) {
     if (model.name == name) return model;
-    known += (known.empty() ? "" : ", ") + model.name;
+    known.push_back(model.name);
   }
-  throw ArgumentError(fmt::format("unknown model '{}'; there are: {}", name, known));
+  throw ArgumentError(unknown_name("model", name, known));
 }
 
 InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std::int64_t seq,

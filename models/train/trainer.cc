@@ -102,7 +102,9 @@ void Trainer::save(std::int64_t step) {
 
 void Trainer::diverged(const std::string& what, std::int64_t step) const {
   throw DataError(fmt::format(
-      "{} at step {}: training has diverged; try a lower learning rate (--lr); {}", what, step,
+      "{} at step {}: training has diverged; try a lower learning rate (--lr); where it begins, "
+      "SessionOptions::check_finite (--check-finite) says; {}",
+      what, step,
       saved_ >= 0 ? fmt::format("the checkpoint of step {} is kept", saved_)
                   : "no checkpoint was written"));
 }
@@ -116,7 +118,12 @@ bool Trainer::take_step() {
   const TrainSettings& settings = options_.settings;
   const TrainBatch batch = task_.batch(step_ + skipped_);
   clock_.begin();
-  const Results results = session_.run(*task_.train, batch.inputs);
+  Results results({});
+  try {
+    results = session_.run(*task_.train, batch.inputs);
+  } catch (const Error& e) {
+    e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
+  }
   clock_.end();
   const double loss = results["loss"].item<float>();
   const auto gradient_norm = results["gradient_norm"].item<double>();

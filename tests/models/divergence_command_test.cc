@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
   const Outcome saved = weft(start + " --steps 20 --save-every 1");
-  check_error(saved, 1, "training has diverged; try a lower learning rate (--lr); the checkpoint");
+  check_error(saved, 1, "(--check-finite) says; the checkpoint");
   BOOST_TEST((contains(saved.err, "the loss is") || contains(saved.err, "the gradient norm is") ||
               contains(saved.err, "the parameter '")));
   const LanguageModel kept = load_language_model(model);
@@ -51,6 +51,19 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
     failed += ended.code == 1 ? 1 : 0;
   }
   BOOST_TEST(failed == 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_operation_that_made_the_first_infinity_is_named_where_asked_for) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  const std::string start = "train gpt" + text + kTiny + " --out " + model + " --check-finite";
+  BOOST_TEST(weft(start + " --steps 2").code == 0);
+  const Outcome ended = weft(start + kDiverging + " --steps 20 --save-every 1");
+  check_error(ended, 1, "; the operands are finite");
+  BOOST_TEST(contains(ended.err, "step "));
+  BOOST_TEST(!first_nonfinite(*load_language_model(model).store));
+  check_error(weft(start + " --skip-nonfinite 2"), 2,
+              "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite");
 }
 
 BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {

@@ -79,9 +79,11 @@ struct Run {
       const std::string message = e.what();
       BOOST_TEST_CONTEXT(message) {
         BOOST_TEST(message.starts_with(what));
-        BOOST_TEST(message.ends_with(" at step " + std::to_string(step) +
-                                     ": training has diverged; try a lower learning rate (--lr); " +
-                                     kept));
+        BOOST_TEST(message.ends_with(
+            " at step " + std::to_string(step) +
+            ": training has diverged; try a lower learning rate (--lr); where it begins, "
+            "SessionOptions::check_finite (--check-finite) says; " +
+            kept));
       }
       return true;
     });

@@ -1,11 +1,11 @@
 #include "weft/models/program/bench/models.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "weft/autodiff/optimizer.h"
+#include "weft/core/closest.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
@@ -17,9 +17,9 @@ namespace weft::program {
 namespace {
 
 GptConfig gpt_config(std::string_view name, std::int64_t positions) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Preset<GptConfig>& preset : gpt_presets()) {
-    known += (known.empty() ? "" : ", ") + preset.name;
+    known.push_back(preset.name);
     if (preset.name != name) continue;
     GptConfig config = preset.model;
     constexpr std::int64_t kCharacters = 65;  // of character models: as tinyshakespeare has
@@ -30,7 +30,7 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
     }
     return config;
   }
-  throw UsageError(fmt::format("unknown model '{}'; there are: {}", name, known));
+  throw UsageError(unknown_name("model", name, known));
 }
 
 /// A GPT over an input "tokens" in a new graph, and the ids to feed.
@@ -92,8 +92,7 @@ BenchModel bench_forward_pass(std::string_view name, std::int64_t batch, std::in
       std::vector<std::string> known;
       for (const auto& model : published) known.push_back(model.name);
       for (const Preset<GptConfig>& preset : presets) known.push_back(preset.name);
-      throw UsageError(
-          fmt::format("unknown model '{}'; there are: {}", name, fmt::join(known, ", ")));
+      throw UsageError(unknown_name("model", name, known));
     }
     GptBench made = make_gpt(name, batch, seq);
     made.bench.program.output("logits", (*made.model)({.ids = made.tokens}).logits);

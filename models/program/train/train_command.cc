@@ -100,7 +100,15 @@ void TrainArguments::refuse(const std::vector<std::string>& options, const std::
 }
 
 SessionOptions TrainArguments::session_options(const TrainSettings& settings) const {
-  return {.seed = settings.seed, .threads = threads, .memory_budget = memory_budget};
+  if (check_finite && settings.skip_nonfinite > 0) {
+    throw UsageError(
+        "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite goes on: "
+        "give one of them");
+  }
+  return {.seed = settings.seed,
+          .threads = threads,
+          .memory_budget = memory_budget,
+          .check_finite = check_finite};
 }
 
 void add_train_options(CLI::App& command, const std::string& presets, const std::string& config,
@@ -117,6 +125,9 @@ void add_train_options(CLI::App& command, const std::string& presets, const std:
   options.bytes("--memory-budget", args.memory_budget,
                 "most bytes of working memory (500MiB, 2GiB); what does not fit is computed "
                 "again, with the same results (default: no limit)");
+  options.flag("--check-finite", args.check_finite,
+               "end at the first operation that makes a NaN or an infinity of finite numbers, and "
+               "name it, its place and its operands (slower)");
   options.integer("--stop-after", args.stop_after, kFromZero,
                   "save and end after this step, as Ctrl-C does; --resume goes on");
   add_field_options(command, "Model", config, skip, args.model);

@@ -37,7 +37,8 @@ inline constexpr const char* kAdapters = ".lora.safetensors";
 struct TrainArguments {
   std::string out, best, preset, resume;
   int threads = 0;
-  bool force = false;  // files of another kind may be replaced
+  bool force = false;         // files of another kind may be replaced
+  bool check_finite = false;  // SessionOptions::check_finite
   std::size_t memory_budget = 0;
   std::int64_t stop_after = 0;
   FieldValues model = FieldValues::object();     // fields of the config that were given
