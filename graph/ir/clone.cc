@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/graph/ir/difference.h"
 #include "weft/graph/ir/draws.h"
-#include "weft/graph/text/text.h"
 
 namespace weft {
 namespace {
@@ -54,7 +54,7 @@ const std::string& Cloner::copy_function(const Graph& source, const std::string&
   for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
   to.name = from.name;
   for (int number = 2; target_.has_function(to.name); ++number) {
-    if (to_text(target_.function(to.name)) == to_text(to)) {
+    if (difference(target_.function(to.name), to).empty()) {
       return functions_.emplace(&from, to.name).first->second;
     }
     to.name = from.name + "." + std::to_string(number);

@@ -79,7 +79,7 @@ class Executor {
   std::vector<void*> outputs_;
   std::vector<KernelRun> runs_;
   std::vector<Part> parts_;
-  std::vector<DType> dtypes_;  // of the operands that a check reads
+  std::vector<DType> dtypes_;                    // of the operands that a check reads
   std::vector<std::vector<int>> begins_, ends_;  // poison mode: arena buffers by wave
 };
 

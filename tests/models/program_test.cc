@@ -314,7 +314,8 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_weights) {
     BOOST_TEST(gpt3.code == 0);
     BOOST_TEST(contains(gpt3.out, "174,604,259,328"));
   }
-  check_error(weft("inspect --model gpt5"), 2, "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
+  check_error(weft("inspect --model gpt5"), 2,
+              "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2");
   check_error(weft("inspect"), 2, "inspect needs a file, or --model");
 }
 
@@ -357,7 +358,8 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
   BOOST_TEST(attention.code == 0);
   BOOST_TEST(nlohmann::json::parse(attention.out)["planned_bytes"].get<double>() > 0);
   check_error(weft("bench attention --seq 0"), 2, "--seq");
-  check_error(weft("bench train --model gpt9"), 2, "unknown model 'gpt9' (did you mean 'gpt2'?); there are char-small");
+  check_error(weft("bench train --model gpt9"), 2,
+              "unknown model 'gpt9' (did you mean 'gpt2'?); there are char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,
               "char-small has 64 positions, which is less than --seq 65");
   check_error(weft("bench forward --model gpt9"), 2,

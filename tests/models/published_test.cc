@@ -19,7 +19,8 @@ BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_param
 
 BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
   BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
-    return std::string(e.what()).starts_with("unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2, gpt2-medium");
+    return std::string(e.what()).starts_with(
+        "unknown model 'gpt5' (did you mean 'gpt2'?); there are gpt2, gpt2-medium");
   });
 }
 

@@ -7,12 +7,12 @@
 #include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/ir/difference.h"
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/same_program.h"
 
 namespace weft {
 namespace {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
     const Checkpoint c = load_checkpoint(path, {.mode = mode});
     TextConstants constants, expected_constants;
     for (const Program& p : programs) {
-      BOOST_TEST(testing::difference(p, c.program(p.name())) == "");
+      BOOST_TEST(difference(p, c.program(p.name())) == "");
       BOOST_TEST(to_text(c.program(p.name()), {.constants = &constants}) ==
                  to_text(p, {.constants = &expected_constants}));
       verify_program(c.program(p.name()));

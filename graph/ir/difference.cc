@@ -1,4 +1,4 @@
-#include "weft/tests/kit/same_program.h"
+#include "weft/graph/ir/difference.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/graph/ir/graph.h"
-
-namespace weft::testing {
+namespace weft {
 namespace {
 
 /// Symbols belong to their graph: dims of two graphs are compared by their text.
@@ -39,6 +37,11 @@ class Comparison {
       meet(l->second, r->second);
     }
     return walk();
+  }
+
+  std::string whole_functions(const Function& a, const Function& b) {
+    const std::string found = functions(a, b);
+    return found.empty() ? walk() : found;
   }
 
  private:
@@ -87,7 +90,7 @@ class Comparison {
     }
     if (a.op().has(Trait::call)) {
       const std::string& name = a.attributes().text("body");
-      const std::string found = functions(a.graph().function(name), b.graph().function(name));
+      const std::string found = called(a.graph(), name, b.graph(), b.attributes().text("body"));
       if (!found.empty()) return found;
     }
     for (std::size_t i = 0; i < a.inputs().size(); ++i) meet(a.inputs()[i], b.inputs()[i]);
@@ -101,10 +104,26 @@ class Comparison {
     return equal ? "" : fmt::format("variable '{}' differs", a.name);
   }
 
+  static std::string requirements(const Function& f) {
+    std::string text;
+    for (const DimEquation& e : f.body->requirements())
+      text += fmt::format("{} == {}; ", e.left.str(), e.right.str());
+    return text;
+  }
+
+  // What a call runs, and what gives its gradient. Functions nest no deeper than definitions do.
+  std::string called(const Graph& a, const std::string& name, const Graph& b,
+                     const std::string& twin) {
+    const Function &left = a.function(name), &right = b.function(twin);
+    if (!seen_.insert(&left).second) return {};
+    const std::string found = functions(left, right);
+    return found.empty() && !left.gradient.empty() ? called(a, left.gradient, b, right.gradient)
+                                                   : found;
+  }
+
   std::string functions(const Function& a, const Function& b) {
-    if (!seen_.insert(&a).second) return {};
     if (a.gradient != b.gradient || a.inputs.size() != b.inputs.size() ||
-        a.outputs.size() != b.outputs.size())
+        a.outputs.size() != b.outputs.size() || requirements(a) != requirements(b))
       return fmt::format("function '{}' differs", a.name);
     for (std::size_t i = 0; i < a.inputs.size(); ++i) meet(a.inputs[i], b.inputs[i]);
     for (std::size_t i = 0; i < a.outputs.size(); ++i) meet(a.outputs[i], b.outputs[i]);
@@ -120,4 +139,8 @@ class Comparison {
 
 std::string difference(const Program& a, const Program& b) { return Comparison().programs(a, b); }
 
-}  // namespace weft::testing
+std::string difference(const Function& a, const Function& b) {
+  return Comparison().whole_functions(a, b);
+}
+
+}  // namespace weft

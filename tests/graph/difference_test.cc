@@ -1,0 +1,84 @@
+// What tells functions of one name apart when graphs are put together.
+#include "weft/graph/ir/difference.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/control/call.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/clone.h"
+#include "weft/graph/run/session.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMany = 100;  // more than a text would print
+
+Tensor ramp(float first) {
+  Tensor t = Tensor::empty(DType::f32, {kMany});
+  for (std::int64_t i = 0; i < kMany; ++i) t.mutable_data<float>()[i] = first + float(i);
+  return t;
+}
+
+/// Adds function `name` to `g`; it calls a function "inner" of its own, which adds `table`.
+void define_nested(Graph& g, const std::string& name, const Tensor& table) {
+  define_function(g, name, {{"x", DType::f32, {kMany}}},
+                  [&](Graph& body, const std::vector<Value>& in) {
+                    define_function(body, "inner", {{"x", DType::f32, {kMany}}},
+                                    [&](Graph& inside, const std::vector<Value>& x) {
+                                      return std::vector<Value>{x[0] + inside.constant(table)};
+                                    });
+                    return std::vector<Value>{call(body, "inner", in)[0]};
+                  });
+}
+
+BOOST_AUTO_TEST_SUITE(differences)
+
+BOOST_AUTO_TEST_CASE(functions_are_the_same_by_every_element_of_their_constants) {
+  Graph a, b, c;
+  define_nested(a, "f", ramp(0));
+  define_nested(b, "f", ramp(0));
+  Tensor other = ramp(0);
+  other.mutable_data<float>()[kMany / 2] += 1;
+  define_nested(c, "f", other);
+  BOOST_TEST(difference(a.function("f"), b.function("f")) == "");
+  BOOST_TEST(difference(a.function("f"), c.function("f")) == "constant differ in value");
+}
+
+BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names_meet) {
+  Graph g;
+  define_nested(g, "f", ramp(0));
+  define_nested(g, "h", ramp(1000));
+  const Value x = g.input("x", DType::f32, {kMany});
+  Program p("p");
+  p.output("f", call(g, "f", {x})[0]).output("h", call(g, "h", {x})[0]);
+  for (const bool passes : {true, false}) {
+    Session session(g, {.passes = passes});
+    const Results y = session.run(p, {{"x", Tensor::zeros(DType::f32, {kMany})}});
+    BOOST_TEST(y["f"].at(1) == 1);
+    BOOST_TEST(y["h"].at(1) == 1001);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_one_name_from_two_graphs_keep_their_constants) {
+  Graph target, a, b;
+  std::vector<Value> copies;
+  for (Graph* source : {&a, &b}) {
+    define_function(*source, "f", {{"x", DType::f32, {kMany}}},
+                    [&](Graph& body, const std::vector<Value>& in) {
+                      return std::vector<Value>{in[0] + body.constant(ramp(source == &a ? 0 : 7))};
+                    });
+    const Value zero = source->constant(Tensor::zeros(DType::f32, {kMany}));
+    Cloner cloner(target);
+    copies.push_back(cloner.copy(call(*source, "f", {zero})[0]));
+  }
+  Program p("p");
+  p.output("a", copies[0]).output("b", copies[1]);
+  const Results y = Session(target).run(p, {});
+  BOOST_TEST(y["a"].at(0) == 0);
+  BOOST_TEST(y["b"].at(0) == 7);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
