@@ -7,8 +7,8 @@
 #include <set>
 
 #include "weft/core/error.h"
+#include "weft/graph/ir/difference.h"
 #include "weft/graph/ir/draws.h"
-#include "weft/graph/text/text.h"
 
 namespace weft {
 namespace {
@@ -90,12 +90,12 @@ void copy_requirements(const Graph& from, Graph& to) {
 // Adds the function unless the graph has it already.
 void add_or_share(Graph& graph, Function function, SourceLocation loc) {
   if (graph.has_function(function.name)) {
-    if (to_text(graph.function(function.name)) == to_text(function)) return;
-    throw GraphError(
-        fmt::format("custom_gradient '{}': the graph has another function of this name (operand "
-                    "types or bodies "
-                    "differ); give this one another name\n  {}",
-                    function.name, graph.describe_place(loc)));
+    const std::string different = difference(graph.function(function.name), function);
+    if (different.empty()) return;
+    throw GraphError(fmt::format(
+        "custom_gradient '{}': the graph has another function of this name ({}); give this one "
+        "another name\n  {}",
+        function.name, different, graph.describe_place(loc)));
   }
   graph.add_function(std::move(function), loc);
 }

@@ -67,9 +67,9 @@ class Comparison {
   std::string nodes(const Node& a, const Node& b) {
     const std::string& op = a.op().name;
     const auto differ = [&](std::string_view what) {
-      return fmt::format("{} differ in {}", op, what);
+      return fmt::format("two {} differ in {}", op, what);
     };
-    if (op != b.op().name) return fmt::format("ops {} and {}", op, b.op().name);
+    if (op != b.op().name) return fmt::format("{} in one is {} in the other", op, b.op().name);
     if (a.op().version != b.op().version) return differ("version");
     if (a.instance() != b.instance()) return differ("instance");
     if (a.output_count() != b.output_count() || a.inputs().size() != b.inputs().size())

@@ -7,6 +7,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/run/session.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ BOOST_AUTO_TEST_CASE(functions_are_the_same_by_every_element_of_their_constants)
   other.mutable_data<float>()[kMany / 2] += 1;
   define_nested(c, "f", other);
   BOOST_TEST(difference(a.function("f"), b.function("f")) == "");
-  BOOST_TEST(difference(a.function("f"), c.function("f")) == "constant differ in value");
+  BOOST_TEST(difference(a.function("f"), c.function("f")) == "two constant differ in value");
 }
 
 BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names_meet) {
@@ -57,6 +58,24 @@ BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names
     BOOST_TEST(y["f"].at(1) == 1);
     BOOST_TEST(y["h"].at(1) == 1001);
   }
+}
+
+BOOST_AUTO_TEST_CASE(custom_gradients_of_one_name_with_other_constants_are_refused) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {kMany});
+  const auto add = [&](float first) {
+    custom_gradient(
+        g, "add_table", {x},
+        [&](Graph& body, const std::vector<Value>& in) {
+          return std::vector<Value>{in[0] + body.constant(ramp(first))};
+        },
+        [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{in[2]}; });
+  };
+  add(0);
+  add(0);
+  BOOST_CHECK_EXCEPTION(add(1), GraphError,
+                        testing::says("the graph has another function of this name (two "
+                                      "constant differ in value); give this one another name"));
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_one_name_from_two_graphs_keep_their_constants) {
