@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Levenshtein's distance: insertions, deletions and replacements of one byte.
+/// Insertions, deletions and replacements of one byte, and swaps of two neighbours (the distance of
+/// optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The one of `known` that `name` was probably meant to be, or "": at most half of the name

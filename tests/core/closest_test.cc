@@ -13,6 +13,9 @@ BOOST_AUTO_TEST_CASE(edit_distance_counts_bytes) {
   BOOST_TEST(edit_distance("abc", "") == 3u);
   BOOST_TEST(edit_distance("kitten", "sitting") == 3u);
   BOOST_TEST(edit_distance("sitting", "kitten") == 3u);
+  BOOST_TEST(edit_distance("gtp", "gpt") == 1u);
+  BOOST_TEST(edit_distance("wegith", "weight") == 2u);
+  BOOST_TEST(edit_distance("ca", "abc") == 3u);  // no edit touches what was swapped
 }
 
 BOOST_AUTO_TEST_CASE(the_closest_name_differs_in_at_most_half_of_it) {

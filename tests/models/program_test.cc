@@ -23,7 +23,17 @@ BOOST_AUTO_TEST_CASE(usage_errors_are_two_and_one_line) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"),
                     out = " --out " + weft.path("m.weft");
-  check_error(weft(""), 2, "A subcommand is required");
+  check_error(weft(""), 2, "weft needs a command: train, classify, ");
+  check_error(weft("trian gpt"), 2, "unknown command 'trian' (did you mean 'train'?); there are ");
+  check_error(weft("train"), 2, "weft train needs a command: encoder, gpt, ");
+  check_error(weft("train gtp"), 2, "unknown command 'gtp' (did you mean 'gpt'?)");
+  check_error(weft("train gpt --heads 2 --heads 4" + text + out), 2,
+              "--heads is given more than once");
+  check_error(weft("train gpt" + text + out + " --steps"), 2, "--steps needs a value");
+  check_error(weft("verify a.weft --jsn"), 2, "weft verify has no option --jsn");
+  check_error(weft("train gpt --stpes=5"), 2,
+              "weft train gpt has no option --stpes (did you mean '--steps'?) (see weft train gpt");
+  check_error(weft("inspect a.weft b.weft"), 2, "weft inspect has no place for 'b.weft'");
   check_error(weft("trian"), 2, "weft --help");
   check_error(weft("train gpt" + out), 2, "--text is required");
   check_error(weft("train gpt" + text), 2, "--out is required");
