@@ -166,6 +166,7 @@ std::vector<OpErrorSample> broadcast_to_errors() {
 // -- concat ---------------------------------------------------------------------------------------
 
 std::vector<ValueType> infer_concat(const InferContext& c) {
+  if (c.input_count() == 0) throw ArgumentError("needs at least one operand, got none");
   const int axis = checked_axis(c);
   Shape shape = c.shape(0);
   for (int i = 1; i < c.input_count(); ++i) {
@@ -227,6 +228,7 @@ std::vector<OpSample> concat_samples() {
 std::vector<OpErrorSample> concat_errors() {
   const ValueType x{DType::f32, {2, 3}};
   return {
+      {{}, {{"axis", std::int64_t{0}}}, "needs at least one operand"},
       {{x, {DType::f32, {2, 4}}}, {{"axis", std::int64_t{0}}}, "the other axes must be equal"},
       {{x, {DType::f64, {2, 3}}}, {{"axis", std::int64_t{0}}}, "different dtypes, f32 and f64"},
       {{x, x}, {{"axis", std::int64_t{2}}}, "axis 2 is out of range for f32[2, 3] with 2 axes"},
