@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "weft/core/floating_point.h"
 #include "weft/ops/make_kernel.h"
 #include "weft/ops/operands.h"
 
@@ -7,6 +8,8 @@ namespace weft {
 
 std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes) {
+  // As where chunks run, whatever the caller's own is.
+  const DefaultFloatingPoint environment;
   std::vector<bool> given;
   for (const Tensor& t : inputs) given.push_back(t.defined());
   check_operands(op, given);

@@ -8,6 +8,7 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/core/floating_point.h"
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
 #include "weft/graph/run/plan_cache.h"
@@ -17,7 +18,9 @@ namespace {
 
 using Index = std::size_t;
 
-// Marks the Session as in use for as long as it lives.
+// Marks the Session as in use for as long as it lives. All that it computes meanwhile, constants
+// that passes fold included, it computes in the default floating-point environment, whatever its
+// caller's is.
 class Busy {
  public:
   explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
@@ -33,6 +36,7 @@ class Busy {
 
  private:
   std::atomic<bool>& flag_;
+  DefaultFloatingPoint environment_;
 };
 
 bool overlap(const Tensor& a, const Tensor& b) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -11,9 +12,12 @@
 #include "weft/ops/operands.h"
 #include "weft/tests/kit/sample_values.h"
 #include "weft/tests/kit/symbolic_sample.h"
+#include "weft/tests/kit/vary_structure.h"
 
 namespace weft::testing {
 namespace {
+
+constexpr std::int64_t kManyRows = 1 << 16;
 
 constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::f16,    DType::i64,
                              DType::i32, DType::i8,  DType::u8,   DType::boolean};
@@ -204,6 +208,10 @@ std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample&
 
 Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t large) {
   Bindings values;
+  // Behind a 0 no size takes memory.
+  if (large > kManyRows && draw.one_in(4)) {
+    large = draw.pick(std::array{(std::int64_t{1} << 31) + 3, std::int64_t{1} << 40});
+  }
   const auto count = static_cast<std::int64_t>(symbolic.symbols.size());
   const bool all = draw.one_in(3);
   const std::int64_t one = count > 0 ? draw.below(count) : 0;
@@ -302,12 +310,16 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
   };
   attempt([&](OpSample& s) { vary_presence(op, samples, s, draw); });
   attempt([&](OpSample& s) { vary_dtypes(s, draw); });
+  if (draw.one_in(4)) attempt([&](OpSample& s) { vary_rank(s, draw); });
+  if (draw.one_in(6)) attempt([&](OpSample& s) { vary_broadcasting(s, draw); });
   attempt([&](OpSample& s) { vary_attributes(op, samples, s, draw, options); });
   sample = vary_sizes(op, sample, draw, options);
   if (draw.one_in(2)) {
     attempt([&](OpSample& s) { vary_attributes(op, samples, s, draw, options); });
   }
+  if (draw.one_in(options.illegal_one_in * 3)) break_structure(op, sample, draw);
   draw_values(op, original, samples, sample, draw, options.values);
+  if (options.values != Values::spread && draw.one_in(8)) share_operands(sample, draw);
   return sample;
 }
 

@@ -1,7 +1,11 @@
 // Kernels against the scalar models of tests/reference, on variations of all samples.
+#include <fmt/format.h>
+
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "weft/tests/kit/op_execution.h"
 #include "weft/tests/kit/simd_targets.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/outcome.h"
@@ -40,12 +44,19 @@ void keep_known(const Tensor& got, NumberTensor& want, bool all) {
   }
 }
 
-std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw&) {
-  const Outcome actual =
-      outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
+std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw& draw) {
+  const Precision precision = draw.pick(
+      std::array{Precision::highest, Precision::highest, Precision::high, Precision::medium});
+  const Outcome actual = outcome_of([&] {
+    const auto results = evaluate_op(op, sample.inputs, sample.attributes);
+    if (precision == Precision::highest || !has_kernel(op)) return results;
+    OpExecution run(op, sample, results, {.precision = precision});
+    run.execute();
+    return run.results();
+  });
   std::vector<NumberTensor> expected;
   const Outcome model = outcome_of([&] {
-    expected = scalar_outputs(op, sample.inputs, sample.attributes);
+    expected = scalar_outputs(op, sample.inputs, sample.attributes, precision);
     return std::vector<Tensor>();
   });
   if (actual.failed() != model.failed()) {
@@ -56,7 +67,8 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
   for (std::size_t o = 0; o < expected.size(); ++o) {
     if (!op.has(Trait::elementwise)) keep_known(actual.results[o], expected[o], all);
     const auto wrong = difference(actual.results[o], expected[o]);
-    if (wrong) return "output " + std::to_string(o) + ": " + *wrong;
+    if (!wrong) continue;
+    return fmt::format("at precision {}, output {}: {}", precision_name(precision), o, *wrong);
   }
   return "";
 }
@@ -64,13 +76,13 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
 BOOST_AUTO_TEST_SUITE(record_models)
 
 BOOST_AUTO_TEST_CASE(kernels_give_what_the_scalar_models_give) {
-  fuzz_records({.cases_per_op = 60, .vary = small, .ops = has_model}, check_against_model);
+  fuzz_records({.cases_per_op = 180, .vary = small, .ops = has_model}, check_against_model);
 }
 
 BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_give_what_the_scalar_models_give) {
   for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
-      fuzz_records({.cases_per_op = 10, .vary = small, .ops = has_model}, check_against_model);
+      fuzz_records({.cases_per_op = 30, .vary = small, .ops = has_model}, check_against_model);
     }
   });
 }

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cfenv>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include "weft/autodiff/gradients.h"
+#include "weft/graph/control/call.h"
 #include "weft/tests/kit/sample_values.h"
 
 namespace weft::testing {
@@ -83,6 +88,29 @@ std::vector<Value> in_other_dtypes(Graph& g, std::vector<Value> operands, Draw& 
   return operands;
 }
 
+Tensor small_numbers(DType dtype, const Sizes& sizes, Draw& draw) {
+  return Tensor::full(dtype, sizes, static_cast<double>(draw.below(3)));
+}
+
+// Flushes denormals to zero and rounds down, as a host program may.
+class OddFloatingPoint {
+ public:
+  explicit OddFloatingPoint(bool odd) {
+    std::fegetenv(&saved_);
+    if (!odd) return;
+    std::fesetround(FE_DOWNWARD);
+#ifdef __SSE2__
+    _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, denormals are zero
+#endif
+  }
+  ~OddFloatingPoint() { std::fesetenv(&saved_); }
+  OddFloatingPoint(const OddFloatingPoint&) = delete;
+  OddFloatingPoint& operator=(const OddFloatingPoint&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
 }  // namespace
 
 SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
@@ -98,37 +126,40 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
     for (const SymbolPtr& s : symbolic_->symbols) graph_.dim(s->name);
   }
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    operands_.push_back(sample.inputs[i].defined() ? operand(i, sample.inputs[i], surroundings)
-                                                   : Value());
+    operands_.push_back(sample.inputs[i].defined() ? operand(i, sample, surroundings) : Value());
   }
   std::vector<Value> operands = operands_;
   Draw draw(surroundings.neighbours_seed);
-  if (surroundings.neighbours_seed != 0) {
+  const bool neighbours = surroundings.neighbours_seed != 0;
+  if (neighbours) {
     for (Value& v : operands) {
       if (v.defined()) v = changed_little(graph_, v, draw);
     }
   }
-  Node& node = graph_.apply(op, operands, attributes);
-  for (int o = 0; o < node.output_count(); ++o) {
-    const Value out = node.output(o);
+  const bool in_function = neighbours && symbolic_ == nullptr && draw.one_in(4);
+  const std::vector<Value> results = apply(op, operands, attributes, in_function);
+  for (std::size_t o = 0; o < results.size(); ++o) {
     // A result that only its followers read may be fused with them.
-    if (surroundings.neighbours_seed == 0 || draw.one_in(2)) {
-      program_.output("out" + std::to_string(o), out);
+    if (!neighbours || draw.one_in(2)) {
+      program_.output("out" + std::to_string(o), results[o]);
     }
-    if (surroundings.neighbours_seed != 0) {
-      program_.output("followed" + std::to_string(o), followed(graph_, out, draw));
+    if (neighbours) {
+      program_.output("followed" + std::to_string(o), followed(graph_, results[o], draw));
     }
   }
-  if (surroundings.neighbours_seed != 0 && draw.one_in(2)) {
+  if (neighbours && draw.one_in(2)) {
     try {
-      Node& again = graph_.apply(op, in_other_dtypes(graph_, operands, draw), attributes);
-      for (int o = 0; o < again.output_count(); ++o) {
-        program_.output("again" + std::to_string(o), followed(graph_, again.output(o), draw));
+      const bool same = in_function && draw.one_in(2);
+      const std::vector<Value> again =
+          apply(op, same ? operands : in_other_dtypes(graph_, operands, draw), attributes, same);
+      for (std::size_t o = 0; o < again.size(); ++o) {
+        program_.output("again" + std::to_string(o), followed(graph_, again[o], draw));
       }
     } catch (const Error&) {  // not for these dtypes
     }
   }
-  if (surroundings.gradient_seed != 0) add_gradients(node, surroundings.gradient_seed);
+  if (neighbours) add_updates(results, draw);
+  if (surroundings.gradient_seed != 0) add_gradients(op, results, surroundings.gradient_seed);
   if (symbolic_ == nullptr) return;
   // Symbols that no operand shows.
   for (const SymbolPtr& s : symbolic_->symbols) {
@@ -141,8 +172,15 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
   }
 }
 
-Value SessionCase::operand(std::size_t i, const Tensor& tensor, const Surroundings& surroundings) {
+// A tensor that is two operands is one value.
+Value SessionCase::operand(std::size_t i, const OpSample& sample,
+                           const Surroundings& surroundings) {
+  const Tensor& tensor = sample.inputs[i];
   const std::string name = "in" + std::to_string(i);
+  for (std::size_t j = 0; symbolic_ == nullptr && j < i; ++j) {
+    const Tensor& other = sample.inputs[j];
+    if (other.defined() && tensor.bytes() > 0 && other.raw() == tensor.raw()) return operands_[j];
+  }
   const Role role = surroundings.roles.empty() ? Role::fed : surroundings.roles[i];
   if (role == Role::constant) return graph_.constant(tensor);
   if (role == Role::parameter) {
@@ -159,7 +197,51 @@ Value SessionCase::operand(std::size_t i, const Tensor& tensor, const Surroundin
   return graph_.input(name, {tensor.dtype(), shape});
 }
 
-void SessionCase::add_gradients(Node& node, std::uint64_t seed) {
+// The op, or a call of a function that has it in its body.
+std::vector<Value> SessionCase::apply(const OpRecord& op, const std::vector<Value>& operands,
+                                      const Attributes& attributes, bool in_function) {
+  if (!in_function) {
+    Node& node = graph_.apply(op, operands, attributes);
+    std::vector<Value> results;
+    for (int o = 0; o < node.output_count(); ++o) results.push_back(node.output(o));
+    return results;
+  }
+  std::vector<FormalInput> formal;
+  std::vector<Value> given;
+  for (const Value& v : operands) {
+    if (!v.defined()) continue;
+    const Sizes sizes = v.shape().constant();
+    formal.push_back({"x" + std::to_string(given.size()), v.dtype(), {sizes.begin(), sizes.end()}});
+    given.push_back(v);
+  }
+  const auto build = [&](Graph& body, const std::vector<Value>& inputs) {
+    std::vector<Value> inner;
+    std::size_t next = 0;
+    for (const Value& v : operands) inner.push_back(v.defined() ? inputs[next++] : Value());
+    Node& node = body.apply(op, inner, attributes);
+    std::vector<Value> results;
+    for (int o = 0; o < node.output_count(); ++o) results.push_back(node.output(o));
+    return results;
+  };
+  if (graph_.functions().empty()) define_function(graph_, "f", formal, build);
+  return call(graph_, "f", given);
+}
+
+// Results become the next values of parameters where they fit.
+void SessionCase::add_updates(const std::vector<Value>& results, Draw& draw) {
+  for (const auto& [name, tensor] : parameters_) {
+    const Variable variable = graph_.find_variable(name);
+    for (const Value& result : results) {
+      if (result.type() == ValueType{tensor.dtype(), Shape(tensor.sizes())} && draw.one_in(2)) {
+        program_.update(variable, result);
+        break;
+      }
+    }
+  }
+}
+
+void SessionCase::add_gradients(const OpRecord& op, const std::vector<Value>& results,
+                                std::uint64_t seed) {
   Draw draw(seed);
   program_ = Program("gradients");
   std::vector<Value> wrt, outputs;
@@ -169,27 +251,15 @@ void SessionCase::add_gradients(Node& node, std::uint64_t seed) {
       wrt.push_back(v);
     }
   }
-  for (int o = 0; o < node.output_count(); ++o) {
-    const DType dtype = node.output(o).dtype();
-    if (dtype == DType::f32 || dtype == DType::f64) outputs.push_back(node.output(o));
+  for (const Value& v : results) {
+    if (v.dtype() == DType::f32 || v.dtype() == DType::f64) outputs.push_back(v);
   }
   if (wrt.empty() || outputs.empty()) return;
   const Value out = draw.pick(outputs);
   const Value cotangent = graph_.input("cotangent", out.type());
-  Sizes sizes;
-  if (symbolic_ == nullptr) {
-    sizes = out.shape().constant();
-  } else {
-    Bindings values;
-    for (const SymbolPtr& s : graph_.symbols()) {
-      for (const auto& [symbol, value] : symbolic_->values.entries()) {
-        if (symbol->name == s->name) values.bind(s, value);
-      }
-    }
-    sizes = out.shape().evaluate(values);
-  }
+  const Sizes sizes = out.shape().evaluate(bindings({}));
   OpSample drawn{{Tensor::zeros(out.dtype(), sizes)}, {}};
-  draw_values(node.op(), {}, {}, drawn, draw, Values::tame);
+  draw_values(op, {}, {}, drawn, draw, Values::tame);
   feeds_.emplace_back("cotangent", drawn.inputs[0]);
   const auto found =
       gradients(out, wrt, {.cotangent = cotangent, .unreachable = Unreachable::zeros});
@@ -198,62 +268,119 @@ void SessionCase::add_gradients(Node& node, std::uint64_t seed) {
   }
 }
 
-Outcome SessionCase::run(const SessionOptions& options, Guard guard) const {
-  Outcome outcome = outcome_of([&] {
+Outcome SessionCase::run(const SessionOptions& options, const RunWay& way) const {
+  return outcome_of([&] {
     const auto store = std::make_shared<VariableStore>();
     for (const auto& [name, tensor] : parameters_) {
-      store->insert(name, VariableKind::parameter, guarded_copy(tensor, guard));
+      store->insert(name, VariableKind::parameter, guarded_copy(tensor, way.guard));
     }
     Session session(graph_, store, options);
-    NamedTensors feeds;
-    for (const auto& [name, tensor] : feeds_) {
-      feeds.emplace_back(name, guarded_copy(tensor, guard));
+    if (way.earlier_runs_seed != 0) {
+      Draw draw(way.earlier_runs_seed);
+      for (std::int64_t i = 1 + draw.below(3); i > 0; --i) run_otherwise(session, draw);
+      for (const auto& [name, tensor] : parameters_) session.set_value(name, tensor);
     }
-    NamedSizes sizes;
-    for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
-    RunOptions run{.dims = dims_};
-    // Inputs that the program does not need may be fed all the same.
+    const OddFloatingPoint environment(way.odd_floating_point);
+    return run_once(session, way);
+  });
+}
+
+std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) const {
+  NamedTensors feeds;
+  for (const auto& [name, tensor] : feeds_) {
+    feeds.emplace_back(name, guarded_copy(tensor, way.guard));
+  }
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
+  RunOptions run{.dims = dims_};
+  // Inputs that the program does not need may be fed all the same.
+  const auto plan = session.plan(program_, sizes, run);
+  std::size_t bytes = plan->arena_bytes;
+  for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
+  if (bytes > kMostBytes) throw StateError("this case is too large to run");
+  for (const PlanOutput& output : plan->outputs) {
+    if (way.own_outputs) break;
+    const PlanValue& v = plan->values[static_cast<std::size_t>(output.value)];
+    run.into.emplace_back(output.name, guarded_empty(v.dtype, v.sizes, way.guard));
+  }
+  const Results results = session.run(program_, feeds, run);
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : results) tensors.push_back(tensor.clone());
+  for (const auto& [variable, value] : program_.given_updates()) {
+    tensors.push_back(session.value(variable.info().name));
+  }
+  return tensors;
+}
+
+// A run with other elements, where sizes are symbols also with other sizes; that it may fail is
+// part of it.
+void SessionCase::run_otherwise(Session& session, Draw& draw) const {
+  try {
+    for (const auto& [name, tensor] : parameters_) {
+      session.set_value(name, small_numbers(tensor.dtype(), tensor.sizes(), draw));
+    }
+    Bindings other;
+    for (const SymbolPtr& s : graph_.symbols()) {
+      if (draw.one_in(2)) other.bind(s, draw.below(6));
+    }
+    const Bindings bound = bindings(other);
+    const NamedSizes sizes = sizes_of_inputs(bound);
+    const RunOptions run{.dims = dims(bound)};
     const auto plan = session.plan(program_, sizes, run);
     std::size_t bytes = plan->arena_bytes;
     for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
-    if (bytes > kMostBytes) throw StateError("this case is too large to run");
-    for (const PlanOutput& output : plan->outputs) {
-      const PlanValue& v = plan->values[static_cast<std::size_t>(output.value)];
-      run.into.emplace_back(output.name, guarded_empty(v.dtype, v.sizes, guard));
+    if (bytes > kMostBytes) return;
+    NamedTensors feeds;
+    for (std::size_t i = 0; i < feeds_.size(); ++i) {
+      const DType dtype = feeds_[i].second.dtype();
+      feeds.emplace_back(sizes[i].first, small_numbers(dtype, sizes[i].second, draw));
     }
-    const Results results = session.run(program_, feeds, run);
-    std::vector<Tensor> tensors;
-    for (const auto& [name, tensor] : results) tensors.push_back(tensor.clone());
-    return tensors;
-  });
-  return outcome;
+    session.run(program_, feeds, run);
+  } catch (const Error&) {  // as intended
+  }
 }
 
-std::shared_ptr<const Plan> SessionCase::plan(const SessionOptions& options,
-                                              const Bindings* values) const {
-  const auto number = [&](const std::string& symbol, std::int64_t usual) {
-    if (values == nullptr) return usual;
-    for (const auto& [s, value] : values->entries()) {
-      if (s->name == symbol) return value;
-    }
-    return usual;
-  };
+// The graph's symbols with the sample's sizes, or others by name.
+Bindings SessionCase::bindings(const Bindings& other) const {
   Bindings bound;
-  if (symbolic_ != nullptr) {
-    for (const SymbolPtr& s : graph_.symbols()) {
-      for (const auto& [own, value] : symbolic_->values.entries()) {
-        if (own->name == s->name) bound.bind(s, number(s->name, value));
-      }
+  if (symbolic_ == nullptr) return bound;
+  const auto find = [](const Bindings& values, const std::string& name) {
+    std::optional<std::int64_t> found;
+    for (const auto& [s, value] : values.entries()) {
+      if (s->name == name) found = value;
     }
+    return found;
+  };
+  for (const SymbolPtr& s : graph_.symbols()) {
+    const auto usual = find(symbolic_->values, s->name);
+    if (usual) bound.bind(s, find(other, s->name).value_or(*usual));
   }
+  return bound;
+}
+
+NamedSizes SessionCase::sizes_of_inputs(const Bindings& bound) const {
   NamedSizes sizes;
   for (const auto& [name, tensor] : feeds_) {
     sizes.emplace_back(name, graph_.find_input(name).shape().evaluate(bound));
   }
-  RunOptions run;
-  for (const auto& [name, value] : dims_) run.dims.emplace_back(name, number(name, value));
+  return sizes;
+}
+
+DimValues SessionCase::dims(const Bindings& bound) const {
+  DimValues values = dims_;
+  for (auto& [name, value] : values) {
+    for (const auto& [s, size] : bound.entries()) {
+      if (s->name == name) value = size;
+    }
+  }
+  return values;
+}
+
+std::shared_ptr<const Plan> SessionCase::plan(const SessionOptions& options,
+                                              const Bindings* values) const {
+  const Bindings bound = bindings(values != nullptr ? *values : Bindings());
   Session session(graph_, options);
-  return session.plan(program_, sizes, run);
+  return session.plan(program_, sizes_of_inputs(bound), {.dims = dims(bound)});
 }
 
 }  // namespace weft::testing

@@ -5,6 +5,10 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#ifndef WEFT_STD_THREADS
+#include <tbb/global_control.h>
+#endif
+
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/session_case.h"
 #include "weft/tests/records/ways.h"
@@ -14,6 +18,16 @@ namespace {
 
 Outcome alone(const OpRecord& op, const OpSample& sample) {
   return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
+}
+
+// All operands the same, or each its own: constants alone are folded.
+std::vector<Role> draw_roles(const OpSample& sample, Draw& draw) {
+  constexpr std::array kRoles = {Role::fed, Role::fed, Role::parameter, Role::parameter,
+                                 Role::constant};
+  std::vector<Role> roles(sample.inputs.size(), draw.pick(kRoles));
+  if (draw.one_in(3)) return roles;
+  for (Role& role : roles) role = draw.pick(kRoles);
+  return roles;
 }
 
 // Builds and runs; an error of building counts as one of running.
@@ -29,11 +43,7 @@ Outcome in_session(const OpRecord& op, const OpSample& sample, const Surrounding
 
 std::string check_static(const OpRecord& op, const OpSample& sample, Draw& draw) {
   const Outcome expected = alone(op, sample);
-  Surroundings surroundings;
-  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    surroundings.roles.push_back(draw.pick(
-        std::array{Role::fed, Role::fed, Role::parameter, Role::parameter, Role::constant}));
-  }
+  const Surroundings surroundings{.roles = draw_roles(sample, draw)};
   const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
   SessionOptions options{.threads = 1, .passes = false, .verify = true};
   std::string wrong =
@@ -88,10 +98,7 @@ std::string check_neighbours(const OpRecord& op, const OpSample& sample, Draw& d
   if (symbolic && !symbolic->contradicted) {
     surroundings.symbolic = &*symbolic;
   } else {
-    for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-      surroundings.roles.push_back(
-          draw.pick(std::array{Role::fed, Role::fed, Role::fed, Role::parameter, Role::constant}));
-    }
+    surroundings.roles = draw_roles(sample, draw);
   }
   try {
     const SessionCase built(op, sample, surroundings);
@@ -101,18 +108,44 @@ std::string check_neighbours(const OpRecord& op, const OpSample& sample, Draw& d
   }
 }
 
+// Cases that are large enough for several chunks.
+VaryOptions large(Draw& draw) {
+  VaryOptions options;
+  if (!draw.one_in(3)) options.elements = 1 << 19, options.flops = 5e7;
+  return options;
+}
+
+std::string check_threads(const OpRecord& op, const OpSample& sample, Draw& draw) {
+  const Surroundings surroundings{.roles = draw_roles(sample, draw),
+                                  .neighbours_seed = draw.one_in(2) ? draw.bits() | 1 : 0,
+                                  .gradient_seed = draw.one_in(2) ? draw.bits() | 1 : 0};
+  try {
+    const SessionCase built(op, sample, surroundings);
+    return built.empty() ? "" : compare_threads(built, draw);
+  } catch (const Error&) {
+    return "";  // an illegal case
+  }
+}
+
 BOOST_AUTO_TEST_SUITE(record_sessions)
 
 BOOST_AUTO_TEST_CASE(a_session_gives_what_the_op_alone_gives) {
-  fuzz_records({.cases_per_op = 40}, check_static);
+  fuzz_records({.cases_per_op = 120}, check_static);
 }
 
 BOOST_AUTO_TEST_CASE(symbols_for_sizes_change_nothing) {
-  fuzz_records({.cases_per_op = 40}, check_symbolic);
+  fuzz_records({.cases_per_op = 120}, check_symbolic);
 }
 
 BOOST_AUTO_TEST_CASE(passes_and_ways_to_run_change_nothing_among_other_ops) {
-  fuzz_records({.cases_per_op = 30}, check_neighbours);
+  fuzz_records({.cases_per_op = 60}, check_neighbours);
+}
+
+BOOST_AUTO_TEST_CASE(one_two_three_and_five_threads_give_the_same_bits) {
+#ifndef WEFT_STD_THREADS
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
+#endif
+  fuzz_records({.cases_per_op = 12, .vary = large}, check_threads);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/ops/operands.h"
 
 namespace weft::testing {
 namespace {
@@ -211,6 +212,9 @@ const ScalarModels& scalar_models() {
 
 std::vector<NumberTensor> scalar_outputs(const OpRecord& op, const std::vector<Tensor>& inputs,
                                          const Attributes& attributes, Precision precision) {
+  std::vector<bool> given;
+  for (const Tensor& t : inputs) given.push_back(t.defined());
+  check_operands(op, given);
   const auto model = scalar_models().find(op.name);
   if (model == scalar_models().end()) {
     throw GraphError(fmt::format("op {} has no scalar model in tests/reference", op.name));
