@@ -96,15 +96,18 @@ void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
     const PlanStep& step = plan.steps[static_cast<Index>(s)];
     if (step.node == nullptr) continue;
+    const auto in_place = [&](int output) {
+      return std::any_of(step.inplace.begin(), step.inplace.end(),
+                         [&](const auto& pair) { return pair.first == output; });
+    };
     for (const auto& [output, input] : wanted[static_cast<Index>(s)]) {
-      if (dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
+      // Two variables may take one value: it is made over one operand only.
+      if (!in_place(output) && dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
     }
     const std::vector<int>& held = held_outputs[static_cast<Index>(s)];
     for (const auto& [out, in] : step.node->op().inplace) {
       if (std::find(held.begin(), held.end(), out) != held.end()) continue;
-      if (!may_overwrite(plan, step, out, in)) continue;
-      const auto done = [&, out = out](const auto& pair) { return pair.first == out; };
-      if (std::any_of(step.inplace.begin(), step.inplace.end(), done)) continue;
+      if (!may_overwrite(plan, step, out, in) || in_place(out)) continue;
       if (dies_at(plan, uses, o, s, in)) join(plan, o, s, out, in);
     }
   }

@@ -83,6 +83,18 @@ BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
   BOOST_TEST(plan.arena_bytes <= 2 * 1024 + 64u);
 }
 
+// The way from either variable to the value could be written in place, but only one at a time.
+BOOST_AUTO_TEST_CASE(two_variables_that_take_one_value_share_no_memory) {
+  Graph g;
+  const Variable a = g.variable("a", DType::f32, {64}), b = g.variable("b", DType::f32, {64});
+  const auto halved = [&](Variable v) {
+    return g.apply("mul", {v.value(), g.scalar(DType::f32, 0.5)}).output(0);
+  };
+  const Value mean = g.apply("add", {halved(a), halved(b)}).output(0);
+  const Plan plan = plan_of(Program("p").update(a, mean).update(b, mean));
+  BOOST_TEST(plan.updates[0].direct != plan.updates[1].direct);
+}
+
 BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {64});
