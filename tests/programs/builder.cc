@@ -105,17 +105,22 @@ Node* Builder::apply(std::string_view op, const std::vector<Value>& inputs,
 }
 
 bool Builder::evaluate_new(bool into_pool) {
+  bool all = true;
   for (; evaluated_ < graph_.node_count(); ++evaluated_) {
     Node& node = graph_.node(evaluated_);
     if (known_.contains(node.output(0)) || refused_.contains(&node)) continue;
     if (node.op().has(Trait::leaf) && node.op().name != "constant") continue;
-    if (!evaluate(node)) return false;
+    if (!evaluate(node)) {  // nor can what reads it be
+      refused_.insert(&node);
+      all = false;
+      continue;
+    }
     if (!into_pool || !pooled_.insert(&node).second) continue;
     ++coverage_[node.op().name];
     for (int o = 0; o < node.output_count(); ++o)
       pool_.push_back({node.output(o), known_.at(node.output(o))});
   }
-  return true;
+  return all;
 }
 
 DType Builder::any_dtype() {
@@ -188,25 +193,37 @@ Value Builder::leaf(DType dtype, const Shape& shape, const Tensor& like) {
   if (!fixed) return {};
   for (Tensor& t : tensors) t = tensors[0];
   if (kind < 8) {
-    const Variable v =
-        graph_.variable("w" + number, {dtype, shape},
-                        {.kind = random_.pick({VariableKind::parameter, VariableKind::parameter,
-                                               VariableKind::buffer, VariableKind::optimizer})});
-    variables.emplace_back("w" + number, tensors[0]);
-    add(v.value(), std::move(tensors));
-    return v.value();
+    return declare(random_.pick({VariableKind::parameter, VariableKind::parameter,
+                                 VariableKind::buffer, VariableKind::optimizer}),
+                   "w" + number, tensors[0]);
   }
   const Value v = graph_.constant(tensors[0]);
   if (find(v) == nullptr) add(v, std::move(tensors));
   return v;
 }
 
+Value Builder::declare(VariableKind kind, const std::string& name, const Tensor& start) {
+  const Variable v = graph_.variable(name, {start.dtype(), Shape(start.sizes())}, {.kind = kind});
+  variables.emplace_back(name, start);
+  add(v.value(), std::vector<Tensor>(runs(), start));
+  return v.value();
+}
+
+Value Builder::state(VariableKind kind, DType dtype, const Shape& shape) {
+  return declare(kind, "s" + std::to_string(leaves_++), data(dtype, shape.evaluate({})));
+}
+
 Value Builder::key() {
-  if (own_key.defined() || !declares) return own_key;
-  own_key = graph_.key("noise").value();
+  if (own_key.defined() && random_.chance(0.1)) {
+    const Value number = graph_.scalar(DType::i64, static_cast<double>(random_.below(4)));
+    if (Node* folded = apply("key_fold", {own_key, number})) return folded->output(0);
+  }
+  if (!declares || (own_key.defined() && (keys_ > 1 || random_.chance(0.9)))) return own_key;
+  const std::string name = "noise" + std::to_string(keys_++);
+  own_key = graph_.key(name).value();  // from now on, what came before keeps its own
   const Tensor start =
       Tensor::of<std::int64_t>({2}, {static_cast<std::int64_t>(random_.word()) << 20, 3});
-  variables.emplace_back("noise", start);
+  variables.emplace_back(name, start);
   add(own_key, std::vector<Tensor>(runs(), start));
   return own_key;
 }

@@ -67,10 +67,16 @@ class Builder {
   Value obtain(DType dtype, const Shape& shape, const Tensor& like);
   /// A leaf of random data: a constant, and for the program's graph also an input or a variable.
   Value leaf(DType dtype, const Shape& shape, const Tensor& like = {});
+  /// A new variable with random data; the graph must declare.
+  Value state(VariableKind kind, DType dtype, const Shape& shape);
+  /// Wishes that the program update a variable; a second wish counts for nothing.
+  void update(Value variable, Value value) { updates.emplace_back(variable, value); }
+  std::vector<std::pair<Value, Value>> updates;
   /// Random data for `sizes`.
   Tensor data(DType dtype, const Sizes& sizes, const Tensor& like = {});
   DType any_dtype();
-  /// The random key: own_key, or a new one where the graph may declare it; else undefined.
+  /// A random key: own_key, or a new one where the graph may declare it, or one made of it; else
+  /// undefined.
   Value key();
   Value own_key;
 
@@ -80,6 +86,7 @@ class Builder {
   bool declares = false;  // inputs and variables may be made
 
  private:
+  Value declare(VariableKind kind, const std::string& name, const Tensor& start);
   const OpRecord* draw_record();
   Node* try_free(const OpRecord& op);
   Node* try_sample(const OpRecord& op);
@@ -102,7 +109,7 @@ class Builder {
   std::unordered_map<Value, std::vector<Tensor>, ValueHash> known_;
   std::set<const Node*> refused_, pooled_;
   std::size_t evaluated_ = 0;
-  int leaves_ = 0;
+  int leaves_ = 0, keys_ = 0;
 };
 
 }  // namespace weft::testing

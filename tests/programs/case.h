@@ -28,6 +28,10 @@ struct Case {
   void tidy();
 };
 
+/// Name of a program that somebody differentiated: besides the draws of output "loss" it has those
+/// that gradients draw again.
+inline constexpr char kDifferentiated[] = "differentiated";
+
 /// Names and parts of an output "grad LOSS WRT".
 struct GradientClaim {
   std::string output, loss, wrt;

@@ -23,7 +23,9 @@ struct Examined {
   int gradients = 0;        // elements compared with differences
   int refused = 0;          // programs whose data are refused, by every way of running alike
   int budgets = 0;          // runs that recomputed something
-  std::map<std::string, int> passes;   // how many programs a pass changed
+  std::map<std::string, int> passes;  // how many programs a pass changed
+  /// How many nodes passes made of a record that the program as written had not.
+  std::map<std::string, int> introduced;
   std::map<std::string, int> records;  // how often a record was checked
 };
 

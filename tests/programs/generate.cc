@@ -4,127 +4,12 @@
 
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
-#include "weft/graph/control/call.h"
 #include "weft/tests/programs/builder.h"
+#include "weft/tests/programs/idioms.h"
+#include "weft/tests/programs/make_function.h"
 
 namespace weft::testing {
 namespace {
-
-/// A function of some values' types, and one call or two of it.
-class FunctionMaker {
- public:
-  FunctionMaker(Builder& builder, const Temper& temper, Coverage& coverage, int number,
-                int depth = 0)
-      : b_(builder),
-        temper_(temper),
-        coverage_(coverage),
-        name_("f" + std::to_string(number)),
-        depth_(depth) {}
-
-  void make() {
-    RandomSource& random = b_.random();
-    std::vector<Value> arguments;
-    for (std::int64_t i = random.from(1, 3); i > 0; --i) {
-      const Value v = random.pick(b_.pool()).value;
-      const auto plain = [](const Dim& d) { return d.is_constant() || d.as_symbol() != nullptr; };
-      const std::vector<Tensor>& tensors = *b_.find(v);
-      const bool known =
-          std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined(); });
-      if (known && std::all_of(v.shape().begin(), v.shape().end(), plain)) arguments.push_back(v);
-    }
-    if (random.chance(0.5)) {
-      if (const Value key = b_.key(); key.defined()) {
-        arguments.push_back(key);
-        key_ = static_cast<int>(arguments.size()) - 1;
-      }
-    }
-    if (arguments.empty()) return;
-    Function function;
-    function.name = name_;
-    function.body = std::make_unique<Graph>(b_.graph().shared_ops());
-    if (!fill(function, arguments)) return;
-    b_.graph().add_function(std::move(function));
-    call_it(arguments);
-    // Again, with one of the arguments replaced.
-    if (random.chance(0.7)) {
-      const auto i =
-          static_cast<std::size_t>(random.below(static_cast<std::int64_t>(arguments.size())));
-      std::vector<Value> same;
-      for (const Builder::Entry& e : b_.pool()) {
-        if (e.value.type() == arguments[i].type() && static_cast<int>(i) != key_)
-          same.push_back(e.value);
-      }
-      if (!same.empty()) {
-        arguments[i] = random.pick(same);
-        call_it(arguments);
-      }
-    }
-  }
-
- private:
-  bool fill(Function& function, const std::vector<Value>& arguments) {
-    RandomSource& random = b_.random();
-    Graph& body = *function.body;
-    Builder inside(body, random, temper_, coverage_, b_.runs());
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      Shape shape;
-      for (const Dim& d : arguments[i].shape())
-        shape.push_back(d.is_constant() ? d : body.dim("f" + d.as_symbol()->name));
-      const Value formal = body.input("a" + std::to_string(i), {arguments[i].dtype(), shape});
-      function.inputs.push_back(formal);
-      const std::vector<Tensor>& tensors = *b_.find(arguments[i]);
-      for (std::size_t run = 0; run < b_.runs(); ++run) {
-        for (int a = 0; a < formal.rank(); ++a) {
-          if (const SymbolPtr s = shape[a].as_symbol()) inside.bind(s, run, tensors[run].size(a));
-        }
-      }
-      inside.add(formal, tensors);
-    }
-    const std::size_t formals = inside.pool().size();
-    if (key_ >= 0) inside.own_key = function.inputs[static_cast<std::size_t>(key_)];
-    if (key_ >= 0) {  // something is drawn
-      Node* draw = inside.apply("random_uniform", {function.inputs[static_cast<std::size_t>(key_)]},
-                                {{"shape", Shape{random.from(1, 5)}},
-                                 {"dtype", DType::f32},
-                                 {"stream", body.next_stream()}});
-      if (draw != nullptr && random.chance(0.5)) function.outputs.push_back(draw->output(0));
-      for (const Value& v : function.inputs) {
-        if (v.dtype() != DType::f32) continue;
-        Node* n = inside.apply("dropout", {v, function.inputs[static_cast<std::size_t>(key_)]},
-                               {{"rate", 0.5}, {"stream", body.next_stream()}});
-        if (n != nullptr) function.outputs.push_back(n->output(0));
-      }
-    }
-    if (depth_ < 2 && random.chance(0.2))
-      FunctionMaker(inside, temper_, coverage_, 0, depth_ + 1).make();
-    for (std::int64_t i = random.from(1, 5); i > 0; --i) inside.grow();
-    for (std::int64_t i = random.from(1, 2); i > 0; --i) {
-      const auto last = static_cast<std::int64_t>(inside.pool().size()) - 1;
-      if (last < static_cast<std::int64_t>(formals)) break;
-      function.outputs.push_back(inside
-                                     .pool()[static_cast<std::size_t>(
-                                         random.from(static_cast<std::int64_t>(formals), last))]
-                                     .value);
-    }
-    return !function.outputs.empty();
-  }
-
-  void call_it(const std::vector<Value>& arguments) {
-    try {
-      call(b_.graph(), name_, arguments);
-    } catch (const Error&) {
-      return;
-    }
-    b_.evaluate_new(true);
-  }
-
-  Builder& b_;
-  const Temper& temper_;
-  Coverage& coverage_;
-  std::string name_;
-  int depth_ = 0;
-  int key_ = -1;
-};
 
 class Generator {
  public:
@@ -159,7 +44,8 @@ class Generator {
   }
 
   Case make() {
-    Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
+    const bool differentiated = temper_.smooth || random_.chance(0.1);
+    Case c{{std::make_unique<Graph>(), Program(differentiated ? kDifferentiated : "fuzz")}, {}, {}};
     Graph& g = *c.module.graph;
     Builder b(g, random_, temper_, coverage_, kRuns);
     b.declares = true;
@@ -168,16 +54,19 @@ class Generator {
     declare_symbols(g, b, c);
     declare_leaves(g, b);
     const auto ops = random_.from(3, random_.chance(0.3) ? 30 : 12);
+    const double idioms = random_.pick({0.0, 0.05, 0.2, 0.5});
     int functions = 0;
     for (std::int64_t i = 0; i < ops; ++i) {
       if (random_.chance(0.06)) {
-        FunctionMaker(b, temper_, coverage_, functions++).make();
+        make_function(b, temper_, coverage_, functions++);
+      } else if (random_.chance(idioms)) {
+        grow_idiom(b);
       } else {
         b.grow();
       }
     }
     Program& p = c.module.program;
-    if (temper_.smooth || random_.chance(0.1)) {
+    if (differentiated) {
       differentiate(b, p, "loss");
       if (random_.chance(0.3)) differentiate(b, p, "loss2");  // perhaps of a gradient
     }
@@ -283,6 +172,12 @@ class Generator {
   }
 
   void choose_updates(Builder& b, Program& p) {
+    for (const auto& [read, value] : b.updates) {
+      try {
+        p.update(Variable(read), value);
+      } catch (const GraphError&) {  // updated by its gradient
+      }
+    }
     std::vector<Value> reads;
     for (const Builder::Entry& e : b.pool()) {
       if (e.value.node().op().name == "variable" &&

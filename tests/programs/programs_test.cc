@@ -99,7 +99,11 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
   for (const auto& [pass, changed] : examined.passes) {
     if (pass != "start") passes += fmt::format(" {} {}", pass, changed);
   }
-  BOOST_TEST_MESSAGE("changed by passes:" << passes);
+  std::string introduced;
+  for (const auto& [op, count] : examined.introduced)
+    introduced += fmt::format(" {} {}", op, count);
+  BOOST_TEST_MESSAGE("changed by passes:" << passes
+                                          << "; nodes that only passes made:" << introduced);
   BOOST_TEST_MESSAGE(fmt::format(
       "{} programs: {} nodes and {} after the passes checked, {} gradients, {} with data refused, "
       "{} under a memory budget; {} of {} records, without:{}",

@@ -95,6 +95,8 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
     if (std::isfinite(f.lse[i]) && std::isfinite(given))
       share = std::max(share, std::exp(static_cast<Real>(f.lse[i]) - given));
   }
+  // Such ones may be past what the kernel's numbers hold, and infinity times zero is NaN.
+  if (share > 1e15L) share = INFINITY;
   const Real relative = probability_error(in, call.attributes, out[0].dtype, call.precision) +
                         epsilon(out[0].dtype) * largest_of(call.in[2]);
   const Real cotangent = largest_of(call.in[0]), depth = static_cast<Real>(in[2].size(3));

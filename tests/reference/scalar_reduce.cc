@@ -1,6 +1,7 @@
 // Scalar models of reductions, positions of extremes, running sums, sorting.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "weft/core/error.h"
@@ -19,17 +20,25 @@ Number sum_of(const std::vector<Number>& list, DType dtype) {
     for (const Number& n : list) sum += static_cast<std::uint64_t>(n.integer);
     return number_of_integer(wrapped(static_cast<std::int64_t>(sum), dtype));
   }
-  Real sum = 0, magnitude = 0, carried = 0;
+  Real sum = 0, carried = 0, above = 0, below = 0;  // the finite ones of each sign
   for (const Number& n : list) {
     sum += n.value;
-    magnitude += std::fabs(n.value);
     carried += n.error;
+    if (std::isfinite(n.value)) (n.value > 0 ? above : below) += std::fabs(n.value);
   }
-  if (!std::isfinite(sum)) return number_of(sum);
+  const Real magnitude = above + below;
+  // Narrow numbers are added up in float.
+  const Real limit = dtype == DType::f64 ? Real{std::numeric_limits<double>::max()} / 2 : 3e38L;
+  if (!std::isfinite(sum)) {
+    Number result = number_of(sum);
+    // The partial sum that meets the infinity may be the other one: NaN then.
+    if (std::isinf(sum) && (sum > 0 ? below : above) > limit) result.error = kAnyValue;
+    return result;
+  }
   Number result = approximate(sum, sum_units(list.size()), magnitude, dtype);
   result.error += carried;
   // A partial sum may overflow though the whole does not, and the sum where the mean does not.
-  if (dtype == DType::f32 && magnitude > 3e38L) result.error = kAnyValue;
+  if (magnitude > limit) result.error = kAnyValue;
   return result;
 }
 

@@ -1,0 +1,133 @@
+#include "weft/tests/programs/rounding_spread.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <unordered_map>
+
+#include "weft/tests/programs/random_source.h"
+#include "weft/tests/reference/interpreter.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr Real kAmplitude = 8;  // of what a value may be off
+constexpr int kPairs = 4;       // of draws
+
+/// Moves a number by what it may be off; what may be anything is something else in every draw.
+Number moved(Number n, DType dtype, int draw, RandomSource& random) {
+  const bool up = random.chance(0.5) == (draw % 2 == 0);
+  if (n.error == kAnyValue || std::isnan(n.error)) {
+    const int which = draw / 2 % 3;
+    if (is_floating(dtype)) {
+      n.value = which == 0 ? NAN : which == 1 || !std::isfinite(n.value) ? 0 : 1 - n.value;
+    }
+    if (!is_floating(dtype)) n.integer = wrapped(n.integer + (up ? which : 0), dtype);
+    return n;
+  }
+  if (!is_floating(dtype) || !std::isfinite(n.value)) return n;
+  const Real reach = kAmplitude * (n.error + epsilon(dtype) * std::fabs(n.value));
+  n.value += up ? reach : -reach;
+  return n;
+}
+
+Tensor moved(NumberTensor numbers, int draw, RandomSource& random) {
+  for (Number& n : numbers.elements) n = moved(n, numbers.dtype, draw, random);
+  return to_tensor(numbers);
+}
+
+Tensor moved(const Tensor& t, int draw, RandomSource& random) {
+  if (!is_floating(t.dtype())) return t;
+  NumberTensor numbers{t.dtype(), t.sizes(), {}};
+  for (std::int64_t i = 0; i < t.numel(); ++i) numbers.elements.push_back(element(t, i));
+  return moved(std::move(numbers), draw, random);
+}
+
+}  // namespace
+
+RoundingSpread::RoundingSpread(const Program& program, const Case& c, const Trace& base) {
+  for (int draw = 0; draw < 2 * kPairs && !unknown_; ++draw) {
+    // Two draws of a pair differ in sign only.
+    unknown_ = !run_moved(program, c, base, static_cast<std::uint64_t>(draw / 2), draw);
+  }
+}
+
+bool RoundingSpread::run_moved(const Program& program, const Case& c, const Trace& base,
+                               std::uint64_t seed, int draw) {
+  RandomSource random(seed);
+  const Precision precision = program.precision().value_or(Precision::highest);
+  NamedTensors variables = base.start;
+  for (std::size_t step = 0; step < base.steps.size(); ++step) {
+    std::unordered_map<Value, Tensor, ValueHash> known;
+    for (Node* node : program.nodes()) {
+      const std::string& op = node->op().name;
+      if (op == "input" || op == "variable") {
+        const Tensor t = find_tensor(op == "input" ? c.runs[step].feeds : variables,
+                                     node->attributes().text("name"));
+        known[node->output(0)] = moved(t, draw, random);
+        continue;
+      }
+      std::vector<Tensor> inputs;
+      for (const Value& v : node->inputs()) inputs.push_back(v.defined() ? known.at(v) : Tensor());
+      std::vector<NumberTensor> outputs;
+      try {
+        outputs = interpret_node(*node, inputs, base.steps[step].bindings, precision);
+      } catch (const Error&) {
+        return false;
+      }
+      for (int o = 0; o < node->output_count(); ++o) {
+        known[node->output(o)] =
+            moved(std::move(outputs[static_cast<std::size_t>(o)]), draw, random);
+      }
+    }
+    std::map<std::string, Tensor> after;
+    for (const auto& [variable, value] : program.updates()) after[variable.name()] = known[value];
+    for (auto& [name, tensor] : variables) {
+      if (const auto it = after.find(name); it != after.end()) tensor = it->second;
+    }
+    const Trace::Step& expected = base.steps[step];
+    for (const auto& [name, tensor] : expected.variables)
+      widen(step, name, find_tensor(variables, name), tensor);
+    for (const auto& [name, value] : program.outputs())
+      widen(step, name, known[value], find_tensor(expected.outputs, name));
+    for (const auto& [name, value] : program.graph()->names()) {
+      const auto it = known.find(value);
+      if (it != known.end()) widen(step, name, it->second, find_tensor(expected.outputs, name));
+    }
+  }
+  return true;
+}
+
+void RoundingSpread::widen(std::size_t step, const std::string& name, const Tensor& moved,
+                           const Tensor& expected) {
+  if (!moved.defined() || !expected.defined()) return;
+  Room& room = rooms_[{step, name}];
+  room.any.resize(static_cast<std::size_t>(expected.numel()));
+  for (std::int64_t i = 0; i < expected.numel(); ++i) {
+    char& any = room.any[static_cast<std::size_t>(i)];
+    const double x = moved.at(i), y = expected.at(i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!is_floating(expected.dtype()) || !std::isfinite(x) || !std::isfinite(y)) {
+      any = 1;
+    } else {
+      room.distance = std::max(room.distance, std::fabs(x - y));
+    }
+  }
+}
+
+bool RoundingSpread::allows(std::size_t step, const std::string& name, const Tensor& got,
+                            const Tensor& expected) const {
+  if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) return false;
+  if (unknown_ || same(got, expected)) return true;
+  const auto it = rooms_.find({step, name});
+  if (it == rooms_.end()) return false;
+  for (std::int64_t i = 0; i < got.numel(); ++i) {
+    const double x = got.at(i), y = expected.at(i);
+    if (it->second.any[static_cast<std::size_t>(i)] || x == y || (std::isnan(x) && std::isnan(y)))
+      continue;
+    if (!is_floating(got.dtype()) || !(std::fabs(x - y) <= it->second.distance)) return false;
+  }
+  return true;
+}
+
+}  // namespace weft::testing
