@@ -2,17 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/tests/programs/rebuild.h"
 
 namespace weft::testing {
 namespace {
 
 using Rewritten = std::vector<Value>;
+
+/// Keys advance by themselves wherever something is drawn.
+bool is_key(const Variable& v) {
+  return v.value().graph().variable_info(v.value().node()).kind == VariableKind::key;
+}
 
 class Shrinker {
  public:
@@ -32,6 +40,8 @@ class Shrinker {
       smaller = inlined() || smaller;
       smaller = fixed_sizes() || smaller;
       smaller = fewer_nodes() || smaller;
+      smaller = smaller_sizes() || smaller;
+      smaller = simpler_attributes() || smaller;
     }
     return with_gradients(best_);
   }
@@ -116,7 +126,7 @@ class Shrinker {
       if (keep(n++)) p.output(name, value);
     }
     for (const auto& [variable, value] : c.module.program.given_updates()) {
-      if (keep(n++)) p.update(variable, value);
+      if (!is_key(variable) && keep(n++)) p.update(variable, value);
     }
     return {clone_program(p), c.variables, c.runs};
   }
@@ -124,7 +134,10 @@ class Shrinker {
   bool fewer_roots() {
     bool any = false;
     const auto count = [&] {
-      return best_.module.program.outputs().size() + best_.module.program.given_updates().size();
+      const Updates& updates = best_.module.program.given_updates();
+      return best_.module.program.outputs().size() +
+             static_cast<std::size_t>(std::count_if(
+                 updates.begin(), updates.end(), [](const auto& u) { return !is_key(u.first); }));
     };
     for (std::size_t size = count() / 2; size >= 1; size /= 2) {
       for (std::size_t begin = 0; begin < count() && count() > 1;) {
@@ -189,6 +202,7 @@ class Shrinker {
       if (back >= nodes.size() || Clock::now() > end_) return any;
       const Node* node = nodes[nodes.size() - 1 - back];
       if (node->op().has(Trait::leaf) && node->op().kernel == nullptr) continue;
+      if (node->op().name == "key_advance") continue;  // comes back with every draw
       if (bypass(*node) || feed(*node)) {
         any = true;
         if (back > 0) --back;
@@ -244,6 +258,89 @@ class Shrinker {
     } catch (const Error&) {
       return false;
     }
+  }
+
+  bool try_rebuilt(const Rebuilding& what) {
+    try {
+      return take(rebuilt(best_, what));
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  /// Sizes of leaves and attributes that are equal become smaller together.
+  bool smaller_sizes() {
+    bool any = smaller_symbols();
+    std::set<std::int64_t> sizes;
+    const auto collect = [&](const Shape& shape) {
+      for (const Dim& d : shape) {
+        if (d.is_constant() && d.constant() > 0) sizes.insert(d.constant());
+      }
+    };
+    for (Node* node : best_.module.program.nodes()) {
+      const std::string& op = node->op().name;
+      if (op.starts_with("key_") || (op == "variable" && is_key(Variable(node->output(0)))))
+        continue;
+      for (int o = 0; o < node->output_count(); ++o) collect(node->type(o).shape);
+    }
+    for (auto it = sizes.rbegin(); it != sizes.rend() && Clock::now() < end_; ++it) {
+      bool smaller = false;
+      for (const std::int64_t to : {std::int64_t{1}, std::int64_t{2}, *it / 2, *it - 1}) {
+        if (smaller || to >= *it || to < 1) continue;
+        Rebuilding what{.size = [&](std::int64_t s) { return s == *it ? to : s; }};
+        smaller = try_rebuilt(what);
+        what.integers_below = to;
+        smaller = smaller || try_rebuilt(what);
+      }
+      any = any || smaller;
+    }
+    return any;
+  }
+
+  bool smaller_symbols() {
+    bool any = false;
+    for (std::size_t r = 0; r < best_.runs.size(); ++r) {
+      for (std::size_t d = 0; d < best_.runs[r].dims.size(); ++d) {
+        const std::int64_t size = best_.runs[r].dims[d].second;
+        for (const std::int64_t to :
+             {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, size - 1}) {
+          if (to >= size || to < 0) continue;
+          DimValues dims = best_.runs[r].dims;
+          dims[d].second = to;
+          try {
+            if (!take(with_dims(best_, r, dims))) continue;
+            any = true;
+            break;
+          } catch (const Error&) {
+          }
+        }
+      }
+    }
+    return any;
+  }
+
+  /// Attributes become their defaults, one by one, or small numbers.
+  bool simpler_attributes() {
+    bool any = false;
+    for (std::size_t i = 0; i < best_.module.program.nodes().size() && Clock::now() < end_; ++i) {
+      const Node& node = *best_.module.program.nodes()[i];
+      if (node.op().has(Trait::leaf)) continue;
+      for (const AttributeSpec& spec : node.op().attributes) {
+        if (spec.required || spec.name == "stream") continue;
+        const Node& now = *best_.module.program.nodes()[i];
+        Attributes simpler = now.attributes();
+        simpler.set(spec.name, spec.default_value);
+        if (simpler == now.attributes()) continue;
+        any = try_rebuilt({.attributes =
+                               [&](const Node& n, Attributes attributes) {
+                                 if (&n == &now) attributes.set(spec.name, spec.default_value);
+                                 return attributes;
+                               }}) ||
+              any;
+        if (best_.module.program.nodes().size() <= i) return any;
+      }
+    }
+    return any;
   }
 
   Case best_;
