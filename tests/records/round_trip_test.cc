@@ -2,9 +2,9 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#include "weft/graph/ir/difference.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/kit/same_program.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/session_case.h"
 #include "weft/tests/serialization/temporary_folder.h"
