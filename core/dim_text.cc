@@ -8,6 +8,7 @@
 
 #include "weft/core/dim_polynomial.h"
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 
 namespace weft {
 namespace {
@@ -40,7 +41,8 @@ class Parser {
       if (position_ < text_.size()) fail("an operator or the end");
       return d;
     } catch (const ShapeError& e) {  // overflow, division by zero
-      throw FormatError(fmt::format("dim \"{}\" near position {}: {}", text_, position_, e.what()));
+      throw FormatError(
+          fmt::format("dim \"{}\" near position {}: {}", excerpt(text_), position_, e.what()));
     }
   }
 
@@ -49,8 +51,8 @@ class Parser {
     peek();  // skips blanks
     const std::string found =
         position_ < text_.size() ? fmt::format("\"{}\"", text_[position_]) : "the end";
-    throw FormatError(fmt::format("dim \"{}\" at position {}: expected {}, found {}", text_,
-                                  position_, expected, found));
+    throw FormatError(fmt::format("dim \"{}\" at position {}: expected {}, found {}",
+                                  excerpt(text_), position_, expected, found));
   }
   char peek() {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;

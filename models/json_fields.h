@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/layers/activation.h"
-#include "weft/serialization/excerpt.h"
 #include "weft/serialization/strict_json.h"
 
 namespace weft::json_fields {

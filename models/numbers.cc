@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "weft/core/error.h"
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 
 namespace weft {
 namespace {

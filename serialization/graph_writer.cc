@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 #include "weft/serialization/graph_proto.h"
 
 namespace weft {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checked_size.h"
-#include "weft/serialization/excerpt.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 
 namespace weft {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/text/literal.h"
 
 namespace weft {
@@ -27,7 +28,10 @@ void Scanner::fail_at(std::size_t position, std::string_view message) const {
   const std::size_t line_start = text_.substr(0, position).rfind('\n');
   const std::size_t column =
       line_start == std::string_view::npos ? position : position - line_start - 1;
-  throw FormatError(fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1, message));
+  // A name or a shape may be as long as the text.
+  constexpr std::size_t kMost = 1000;
+  throw FormatError(
+      fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1, as_utf8(message, kMost)));
 }
 
 void Scanner::expected(std::string_view what) {

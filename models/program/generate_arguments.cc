@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
-#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/generate_arguments.h"
-#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "weft/core/closest.h"
+#include "weft/core/excerpt.h"
 #include "weft/core/lost_files.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
-#include "weft/serialization/excerpt.h"
 
 namespace weft::program {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "temporary_folder.h"
 #include "weft/core/error.h"
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/strict_json.h"
 #include "weft/tests/kit/messages.h"

@@ -275,6 +275,26 @@ BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
   BOOST_CHECK_EXCEPTION(parse_text(deep), FormatError, says("nested deeper than 32"));
 }
 
+BOOST_AUTO_TEST_CASE(messages_stay_short_whatever_the_text_is) {
+  constexpr int kTimes = 100000;
+  const auto times = [](const std::string& part) {
+    std::string all;
+    for (int i = 0; i < kTimes; ++i) all += part;
+    return all;
+  };
+  const std::string start = "weft text 1\ndim n\n", x = "input %x: f32[";
+  for (const std::string& text :
+       {start + x + times("(") + "n" + times(")") + "]\n", start + x + times("min(n, ") + "]\n",
+        start + x + "n" + times("*n") + "]\n",
+        start + x + "n" + times(", 1") + "]\n%0 = exp(%x) : f32[n]",
+        start + "%0 = " + times("name") + "(%x)\n", start + times("é") + "\n",
+        start + x + "n]\n%0 = exp(%x, " + times("é") + "=1) : f32[n]\n"}) {
+    BOOST_CHECK_EXCEPTION(parse_text(text), FormatError, [](const FormatError& e) {
+      return std::string_view(e.what()).size() < 1200;
+    });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(draws_dot) {
   Graph g;
   const std::string dot = to_dot(sample(g));

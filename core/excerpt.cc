@@ -1,4 +1,4 @@
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ std::string escaped(std::string_view text, std::size_t most, bool controls) {
 
 }  // namespace
 
-std::string as_utf8(std::string_view text) { return escaped(text, std::string::npos, false); }
+std::string as_utf8(std::string_view text, std::size_t most) { return escaped(text, most, false); }
 
 std::string excerpt(std::string_view text, std::size_t most) { return escaped(text, most, true); }
 
