@@ -34,6 +34,7 @@ class Mutation:
     new: str
     suites: list[str]  # "ops -t attention*": tests/ops with these arguments; most likely first
     group: str
+    after: bool = False  # chosen when the tests were there
 
 
 class Broken(Exception):
