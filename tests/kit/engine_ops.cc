@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <functional>
 
 namespace weft::testing {
 namespace {
@@ -104,6 +105,17 @@ Kernel overrun_kernel(const KernelRequest& q) {
   return k;
 }
 
+Kernel visit_kernel(const KernelRequest& q) {
+  const std::size_t bytes =
+      static_cast<std::size_t>(q.inputs[0].numel()) * dtype_size(q.inputs[0].dtype);
+  Kernel k;
+  k.phases.push_back({.chunks = 1, .body = [=](const KernelRun& run, std::int64_t) {
+                        (*reinterpret_cast<std::function<void()>*>(*run.in<std::int64_t>(1)))();
+                        std::memcpy(run.outputs[0], run.inputs[0], bytes);
+                      }});
+  return k;
+}
+
 OpRecord record(std::string name, std::vector<InputSpec> inputs,
                 std::vector<ValueType> (*infer)(const InferContext&),
                 Kernel (*kernel)(const KernelRequest&)) {
@@ -134,6 +146,7 @@ std::shared_ptr<const OpSet> engine_ops() {
   OpRecord fail = record("t_fail", {{"x"}}, infer_same, fail_kernel);
   fail.attributes = {{"when", 0.0, true}};
   ops->add(std::move(fail));
+  ops->add(record("t_visit", {{"x"}, {"visitor"}}, infer_same, visit_kernel));
   ops->add(record("t_overrun", {{"x"}}, infer_same, overrun_kernel));
   return ops;
 }

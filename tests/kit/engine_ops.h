@@ -13,6 +13,8 @@ namespace weft::testing {
 ///   t_sum(x)           scalar sum in two phases, with shared scratch
 ///   t_pick(x, index)   x[index] for x [n] and an i64 scalar; checks the index
 ///   t_fail(x; when)    x; the kernel throws DataError if x[0] == when
+///   t_visit(x, visitor) x of any dtype; calls the std::function<void()> at the address that the
+///                      i64 scalar `visitor` is
 ///   t_overrun(x)       x; writes one byte more than it may
 std::shared_ptr<const OpSet> engine_ops();
 

@@ -1,4 +1,5 @@
 // Drawing ids: filters by hand, and frequencies against exact probabilities.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -105,6 +106,46 @@ std::vector<double> ruled(const GenerationOptions& options, const TokenIds& ids,
                           std::vector<double> scores, std::int64_t start = 1) {
   apply_rules(options, length_rules(options, start), ids, scores);
   return scores;
+}
+
+BOOST_AUTO_TEST_CASE(what_may_not_come_again_is_as_defined_after_every_short_text) {
+  constexpr std::int64_t kVocab = 3;
+  const auto ends_with = [](const TokenIds& text, const TokenIds& end) {
+    return text.size() >= end.size() && std::equal(end.rbegin(), end.rend(), text.rbegin());
+  };
+  const TokenIds sequences[] = {{1}, {0, 2}, {2, 2, 0}, {1, 0, 1, 2}};
+  std::vector<TokenIds> texts = {{}};
+  for (std::size_t i = 0; i < texts.size() && texts[i].size() < 6; ++i) {
+    for (std::int64_t id = 0; id < kVocab; ++id) {
+      texts.push_back(texts[i]);
+      texts.back().push_back(id);
+    }
+  }
+  int wrong = 0;
+  for (const TokenIds& text : texts) {
+    if (text.empty()) continue;
+    for (std::size_t k = 1; k <= 4; ++k) {
+      const auto no_repeat =
+          ruled({.no_repeat_ngram = static_cast<std::int64_t>(k)}, text, {1, 1, 1});
+      const TokenIds& sequence = sequences[k - 1];
+      const auto no_sequence = ruled({.forbidden_sequences = {sequence}}, text, {1, 1, 1});
+      for (std::int64_t id = 0; id < kVocab; ++id) {
+        TokenIds after = text;
+        after.push_back(id);
+        // The last k ids stood somewhere before, perhaps overlapping themselves.
+        bool repeats = false;
+        for (std::size_t end = k; end < after.size(); ++end) {
+          const TokenIds earlier(after.begin() + static_cast<std::ptrdiff_t>(end - k),
+                                 after.begin() + static_cast<std::ptrdiff_t>(end));
+          repeats = repeats || ends_with(after, earlier);
+        }
+        const auto i = static_cast<std::size_t>(id);
+        wrong += (no_repeat[i] == kForbidden) != repeats;
+        wrong += (no_sequence[i] == kForbidden) != ends_with(after, sequence);
+      }
+    }
+  }
+  BOOST_TEST(wrong == 0);
 }
 
 BOOST_AUTO_TEST_CASE(rules_do_what_the_library_s_processors_do) {

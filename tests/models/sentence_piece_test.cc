@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,46 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_by_how_often_they_occur) {
                  (Texts{"\u2581low", "\u2581lo", "t", "\u2581", "w", "o"}),
              boost::test_tools::per_element());
   BOOST_TEST(tokenizer.vocab_size() == 15);
+}
+
+// What a word becomes by the definition: of all neighbours that are a piece together, those of the
+// best piece are joined, the leftmost first, until none are left. Ids go by how good pieces are.
+Texts joined_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
+  Texts parts = {"\u2581"};
+  for (const char c : word) parts.emplace_back(1, c);
+  for (;;) {
+    std::size_t best = parts.size();
+    std::int32_t best_id = 0;
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+      const std::int32_t id = tokenizer.find(parts[i] + parts[i + 1]);
+      if (id < 0 || (best < parts.size() && id >= best_id)) continue;
+      best = i;
+      best_id = id;
+    }
+    if (best == parts.size()) return parts;
+    parts[best] += parts[best + 1];
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(words_are_joined_as_defined_whatever_is_joined_around) {
+  std::mt19937 random(8);
+  const auto word = [&](std::size_t letters) {
+    std::string text;
+    for (std::size_t n = 1 + random() % 9; n > 0; --n)
+      text += static_cast<char>('a' + random() % letters);
+    return text;
+  };
+  for (const std::size_t letters : {1, 2, 3, 5}) {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += word(letters) + " ";
+    const auto tokenizer = small({text}, static_cast<std::int64_t>(7 + letters + 1 + 6 * letters));
+    for (int i = 0; i < 300; ++i) {
+      const std::string some = word(letters);
+      BOOST_TEST(tokenizer.pieces(some) == joined_by_definition(tokenizer, some),
+                 boost::test_tools::per_element());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(special_ids_come_first_and_no_text_becomes_one) {
