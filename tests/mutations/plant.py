@@ -198,7 +198,7 @@ def main() -> int:
         mutated((ROOT / m.file).read_text(), m)
     if args.list:
         for m in chosen:
-            print(f"{m.group:14} {m.name:34} {m.about}")
+            print(f"{m.group:14} {m.name:34} {m.about}{' (after)' if m.after else ''}")
         print(f"{len(chosen)} faults can be planted")
         return 0
     if not args.in_place:
@@ -221,8 +221,13 @@ def main() -> int:
     for suite, failed in tree.known.items():
         if failed:
             print(f"{suite} fails without any fault: {', '.join(failed)}")
-    caught = len(chosen) - len(missed) - len(broken)
-    print(f"mutations: {caught} of {len(chosen)} caught")
+
+    def caught(some: list[Mutation]) -> str:
+        return f"{sum(m.name not in missed + broken for m in some)} of {len(some)} caught"
+
+    print(f"mutations: {caught(chosen)}")
+    if after := [m for m in chosen if m.after]:
+        print(f"of those chosen after the tests: {caught(after)}")
     if missed:
         print(f"missed: {', '.join(missed)}")
     if broken:

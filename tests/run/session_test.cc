@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "weft/core/error.h"
+#include "weft/graph/functions/shape.h"
 #include "weft/tests/kit/engine_ops.h"
 
 namespace weft {
@@ -116,6 +117,49 @@ BOOST_AUTO_TEST_CASE(variables_swap) {
   BOOST_TEST(s.value("b").at(2) == 1);
   s.run(p);
   BOOST_TEST(s.value("a").at(0) == 1);
+}
+
+// Variables of other sizes can only take turns by views, which have no memory of their own.
+BOOST_AUTO_TEST_CASE(variables_take_views_of_each_other) {
+  const Shape shapes[] = {{12}, {3, 4}, {2, 1, 6}, {12}};
+  for (const bool passes : {false, true}) {
+    for (std::size_t count = 2; count <= std::size(shapes); ++count) {
+      for (const bool last_is_computed : {false, true}) {
+        for (const int views : {1, 2}) {
+          Graph g(engine_ops());
+          std::vector<Variable> variables;
+          for (std::size_t i = 0; i < count; ++i) {
+            variables.push_back(
+                g.variable("v" + std::to_string(i), ValueType{DType::f32, shapes[i]},
+                           {.initializer = Initializer::constant(static_cast<double>(i + 1))}));
+          }
+          Program turn("turn");
+          std::vector<double> expected, next;
+          for (std::size_t i = 0; i < count; ++i) expected.push_back(static_cast<double>(i + 1));
+          for (std::size_t i = 0; i < count; ++i) {
+            Value taken = variables[(i + 1) % count].value();
+            if (last_is_computed && i + 1 == count) taken = scale(taken, 2);
+            if (views == 2) taken = reshape(taken, {4, 3});
+            turn.update(variables[i], reshape(taken, shapes[i]));
+          }
+          SessionOptions options = strict();
+          options.passes = passes;
+          Session s(g, options);
+          for (int run = 0; run < 3; ++run) {
+            s.run(turn);
+            next.assign(expected.begin() + 1, expected.end());
+            next.push_back(expected[0] * (last_is_computed ? 2 : 1));
+            expected = next;
+            for (std::size_t i = 0; i < count; ++i) {
+              const Tensor value = s.value("v" + std::to_string(i));
+              BOOST_TEST(bitwise_equal(value, Tensor::full(DType::f32, value.sizes(), expected[i])),
+                         "variable " << i << " of " << count << ", run " << run);
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(mutual_updates_read_old_values) {
