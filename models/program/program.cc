@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -86,10 +88,28 @@ int fail(int code, const std::string& message) {
   return code;
 }
 
+/// Takes no memory itself.
+int fail_without_memory() {
+  std::fputs(
+      "weft: there is not enough memory for this: smaller sizes (--batch, --context, --width, "
+      "--beams) and, in training, a --memory-budget take less\n",
+      stderr);
+  return 1;
+}
+
+/// Where memory runs out while an error is on its way, in a destructor say, there is nobody left who
+/// could catch it.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(fail_without_memory());
+  } catch (...) {  // a mistake of ours
+  }
+  std::abort();
+}
+
 int run_commands(int argc, const char* const* argv) {
-  constexpr const char* kNoMemory =
-      "there is not enough memory for this: smaller sizes (--batch, --context, --width, --beams) "
-      "and, in training, a --memory-budget take less";
   CommandLine line;
   try {
     line.parse(argc, argv);
@@ -99,14 +119,25 @@ int run_commands(int argc, const char* const* argv) {
     const int code = line.app().exit(e, out, out);
     write_stdout(out.str());
     return code;
-  } catch (const UsageError& e) {
-    return fail(2, e.what());
+  }
+}
+
+/// Memory may run out anywhere, also in what says what else is wrong.
+int run_or_explain(int argc, const char* const* argv) {
+  try {
+    try {
+      return run_commands(argc, argv);
+    } catch (const UsageError& e) {
+      return fail(2, e.what());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::length_error&) {
+      return fail_without_memory();  // of a container: more than any machine has
+    } catch (const std::exception& e) {
+      return fail(1, e.what());
+    }
   } catch (const std::bad_alloc&) {
-    return fail(1, kNoMemory);
-  } catch (const std::length_error&) {
-    return fail(1, kNoMemory);  // of a container: more than any machine has
-  } catch (const std::exception& e) {
-    return fail(1, e.what());
+    return fail_without_memory();
   }
 }
 
@@ -142,9 +173,10 @@ void CommandLine::parse(int argc, const char* const* argv) {
 
 int run_program(int argc, const char* const* argv) {
   explain_lost_files("weft");
+  std::set_terminate(end_without_memory);
   // A file that grows beyond its limit is an error of write(), as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
-  const int code = run_commands(argc, argv);
+  const int code = run_or_explain(argc, argv);
   // What was said last may only fail to be written now.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;

@@ -1,9 +1,17 @@
-// A library for LD_PRELOAD: one call of the C library that touches a file below WEFT_FAULT_PATH
-// fails. WEFT_FAULT is "CALL:NUMBER:ERRNO"; CALL is write, short (half of what was asked is
-// written), fsync, rename, open, fchmod or unlink, NUMBER counts the calls from 0. The file
-// WEFT_FAULT_FIRED is made when it has happened.
+// A library for LD_PRELOAD: a call of the C library fails. WEFT_FAULT is "CALL:NUMBER:ERRNO";
+// NUMBER counts the calls from 0, and NUMBER+ lets all from there on fail. ERRNO "kill" ends the
+// process in the middle of the call instead. CALL is
+//   write, short (half of what was asked is written), interrupted (EINTR, then it works), fsync,
+//   rename, open (for writing), fchmod, unlink, close   files below WEFT_FAULT_PATH
+//   read, open-to-read, mmap                            the same
+//   memory                                              malloc and its like, from main() on
+//   pool                                                the same and mmap, only where TBB calls
+//   them thread                                              pthread_create
+// The file WEFT_FAULT_FIRED is made when it has happened.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -11,6 +19,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -18,25 +27,32 @@
 
 namespace {
 
+std::atomic<bool> began{false};  // main() has
 std::atomic<int> calls{0};
 
-/// True where this call is the one to fail; errno is set.
-bool fails(const char* call, const char* path) {
-  const char* fault = std::getenv("WEFT_FAULT");
-  const char* below = std::getenv("WEFT_FAULT_PATH");
-  if (fault == nullptr || below == nullptr || path == nullptr ||
-      std::strstr(path, below) == nullptr)
-    return false;
+/// True where this call is one to fail; errno is set.
+bool is_next(const char* call) {
+  static const char* const fault = std::getenv("WEFT_FAULT");
+  if (fault == nullptr) return false;
   const std::size_t length = std::strlen(call);
   if (std::strncmp(fault, call, length) != 0 || fault[length] != ':') return false;
-  const char* number = fault + length + 1;
-  if (calls++ != std::atoi(number)) return false;
-  if (const char* fired = std::getenv("WEFT_FAULT_FIRED")) {
+  char* end = nullptr;
+  const long number = std::strtol(fault + length + 1, &end, 10), now = calls++;
+  if (*end == '+' ? now < number : now != number) return false;
+  if (const char* fired = now == number ? std::getenv("WEFT_FAULT_FIRED") : nullptr) {
     const long fd = ::syscall(SYS_openat, AT_FDCWD, fired, O_WRONLY | O_CREAT, 0600);
     if (fd >= 0) ::syscall(SYS_close, fd);
   }
-  errno = std::atoi(std::strchr(number, ':') + 1);
+  const char* const error = std::strchr(end, ':') + 1;
+  if (std::strcmp(error, "kill") == 0) ::raise(SIGKILL);
+  errno = std::atoi(error);
   return true;
+}
+
+bool fails(const char* call, const char* path) {
+  static const char* const below = std::getenv("WEFT_FAULT_PATH");
+  return below != nullptr && path != nullptr && std::strstr(path, below) != nullptr &&
+         is_next(call);
 }
 
 bool fails(const char* call, int fd) {
@@ -48,18 +64,94 @@ bool fails(const char* call, int fd) {
   return fails(call, path);
 }
 
+bool is_fault(const char* call) {
+  static const char* const fault = std::getenv("WEFT_FAULT");
+  return fault != nullptr && std::strncmp(fault, call, std::strlen(call)) == 0;
+}
+
+bool out_of_memory(const void* caller) {
+  if (!began.load(std::memory_order_relaxed)) return false;
+  if (!is_fault("pool:")) return is_next("memory");
+  Dl_info info{};
+  return ::dladdr(caller, &info) != 0 && std::strstr(info.dli_fname, "libtbb") != nullptr &&
+         is_next("pool");
+}
+
 template <class Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
+int (*real_main)(int, char**, char**);
+
+int main_after_start(int argc, char** argv, char** environment) {
+  began = true;
+  return real_main(argc, argv, environment);
+}
+
+int open_or_fail(const char* name, const char* path, int flags, mode_t mode) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (fails(writes ? "open" : "open-to-read", path)) return -1;
+  return next<int (*)(const char*, int, ...)>(name)(path, flags, mode);
+}
+
+void* map_or_fail(const char* name, void* at, size_t bytes, int protection, int flags, int fd,
+                  off_t offset, const void* caller) {
+  if (fd >= 0 ? fails("mmap", fd) : is_fault("pool:") && out_of_memory(caller)) return MAP_FAILED;
+  return next<void* (*)(void*, size_t, int, int, int, off_t)>(name)(at, bytes, protection, flags,
+                                                                    fd, offset);
+}
+
 }  // namespace
 
+// What the C library's own malloc and its like are called inside: they can be had without dlsym(),
+// which itself wants memory.
 extern "C" {
+
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+
+void* malloc(size_t bytes) {
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_malloc(bytes);
+}
+void* calloc(size_t count, size_t bytes) {
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_calloc(count, bytes);
+}
+void* realloc(void* old, size_t bytes) {
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_realloc(old, bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** to, size_t alignment, size_t bytes) {
+  void* const memory =
+      out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, bytes);
+  if (memory == nullptr) return ENOMEM;
+  *to = memory;
+  return 0;
+}
+
+int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(),
+                      void (*fini)(), void (*rtld_fini)(), void* stack_end) {
+  real_main = main;
+  using Start =
+      int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
+  return next<Start>("__libc_start_main")(main_after_start, argc, argv, init, fini, rtld_fini,
+                                          stack_end);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                   void* argument) {
+  if (is_next("thread")) return errno;
+  return next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+      "pthread_create")(thread, attributes, body, argument);
+}
 
 ssize_t write(int fd, const void* data, size_t bytes) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
-  if (fails("write", fd)) return -1;
+  if (fails("write", fd) || fails("interrupted", fd)) return -1;
   if (bytes > 1 && fails("short", fd)) bytes /= 2;
   return real(fd, data, bytes);
 }
@@ -68,6 +160,21 @@ ssize_t writev(int fd, const iovec* parts, int count) {
   static const auto real = next<ssize_t (*)(int, const iovec*, int)>("writev");
   if (fails("write", fd)) return -1;
   return real(fd, parts, count);
+}
+
+ssize_t read(int fd, void* data, size_t bytes) {
+  static const auto real = next<ssize_t (*)(int, void*, size_t)>("read");
+  if (fails("read", fd)) return -1;
+  return real(fd, data, bytes);
+}
+
+int close(int fd) {
+  static const auto real = next<int (*)(int)>("close");
+  const bool failed = fails("close", fd);
+  const int error = errno, result = real(fd);
+  if (!failed) return result;
+  errno = error;
+  return -1;
 }
 
 int fsync(int fd) {
@@ -91,23 +198,28 @@ int fchmod(int fd, mode_t mode) {
 }
 
 int open(const char* path, int flags, ...) {
-  static const auto real = next<int (*)(const char*, int, ...)>("open");
   va_list rest;
   va_start(rest, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if ((flags & O_CREAT) != 0 && fails("open", path)) return -1;
-  return real(path, flags, mode);
+  return open_or_fail("open", path, flags, mode);
 }
 
 int open64(const char* path, int flags, ...) {
-  static const auto real = next<int (*)(const char*, int, ...)>("open64");
   va_list rest;
   va_start(rest, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if ((flags & O_CREAT) != 0 && fails("open", path)) return -1;
-  return real(path, flags, mode);
+  return open_or_fail("open64", path, flags, mode);
+}
+
+void* mmap(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  return map_or_fail("mmap", at, bytes, protection, flags, fd, offset, __builtin_return_address(0));
+}
+
+void* mmap64(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  return map_or_fail("mmap64", at, bytes, protection, flags, fd, offset,
+                     __builtin_return_address(0));
 }
 
 }  // extern "C"

@@ -1,0 +1,78 @@
+// What the machine may refuse the program: memory, one allocation after the other, and threads.
+// Calls of the C library are made to fail one by one (tests/fuzz/attack/fault_shim.cc).
+#include <boost/test/unit_test.hpp>
+
+#include "weft/tests/models/program_shell.h"
+
+// A sanitizer has a malloc and a pthread_create of its own.
+#if defined(WEFT_FAULTS) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace weft {
+namespace {
+
+/// Runs the program with a fault ("CALL:NUMBER:ERRNO"); one that does not end is killed.
+Outcome with_fault(const Shell& weft, const std::string& fault, const std::string& arguments) {
+  const std::string command =
+      "timeout -s KILL 60 env LD_PRELOAD=" WEFT_FAULTS " WEFT_FAULT=" + fault +
+      " " WEFT_PROGRAM " " + arguments + " >" + weft.path("out") + " 2>" + weft.path("err") +
+      " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(weft.path("out")),
+          read_text_file(weft.path("err"))};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(hostile_faults)
+
+BOOST_AUTO_TEST_CASE(a_pool_of_threads_that_cannot_start_costs_time_but_no_result) {
+  const Shell weft;
+  const std::string train =
+      "train gpt --layers 1 --heads 1 --width 32 --context 64 --batch 8 "
+      "--steps 2 --threads 4 --text " +
+      weft.path("text.txt") + " --out ";
+  BOOST_TEST(weft(train + weft.path("whole.weft")).code == 0);
+  for (const char* fault : {"pool:0:12", "pool:0+:12", "pool:1:12", "pool:2+:12", "thread:0:11",
+                            "thread:0+:11", "thread:1+:11"}) {
+    BOOST_TEST_CONTEXT("fault " << fault) {
+      const std::string path = weft.path("m.weft");
+      const Outcome outcome = with_fault(weft, fault, train + path);
+      BOOST_TEST_CONTEXT(outcome.err) BOOST_TEST(outcome.code == 0);
+      BOOST_TEST((read_text_file(path) == read_text_file(weft.path("whole.weft"))));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_runs_out_anywhere_is_said_in_one_line) {
+  const Shell weft;
+  const std::string model = weft.path("m.weft");
+  BOOST_TEST(
+      weft("train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 2 --text " +
+           weft.path("text.txt") + " --out " + model)
+          .code == 0);
+  const std::string commands[] = {"--help", "inspect " + model,
+                                  "generate " + model + " --prompt a --tokens 2",
+                                  "no-such-command"};
+  // Powers of a number near 1.6: dense where the program starts, and to beyond its end.
+  for (const std::string& command : commands) {
+    for (const char* const more : {"", "+"}) {
+      for (std::int64_t number = 0; number < 300'000; number += 1 + number * 5 / 8) {
+        const std::string fault = "memory:" + std::to_string(number) + more + ":12";
+        const Outcome outcome = with_fault(weft, fault, command);
+        BOOST_TEST_CONTEXT(command << " with fault " << fault << ": " << outcome.err) {
+          BOOST_TEST((outcome.code >= 0 && outcome.code <= 2));
+          if (outcome.code > 0) {
+            BOOST_TEST(outcome.err.starts_with("weft: "));
+            BOOST_TEST(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft
+
+#endif
