@@ -1,65 +1,168 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "attacks.h"
 #include "mutate.h"
 
 namespace weft::attack {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A command that writes files into the folder "disk".
+struct Writer {
+  Arguments arguments;
+  /// What is there before, by the name in "disk": copies of files of the workspace.
+  std::vector<std::pair<std::string, std::string>> files;
+};
+
+std::vector<Writer> writers(const Workspace& w) {
+  const std::string gpt = w.path("gpt.weft"), out = w.path("disk/m.weft");
+  std::vector<Writer> result = {
+      {{"quantize", gpt, "--weights", "bf16", "--out", out}, {{"m.weft", "quantized.weft"}}},
+      {{"merge", gpt, "--adapters", w.path("lora.lora.safetensors"), "--out", out},
+       {{"m.weft", "merged.weft"}}},
+      {{"run", w.path("gpt2-default"), "--inputs", w.path("gpt2-default/inputs.safetensors"),
+        "--outputs", w.path("disk/o.safetensors")},
+       {}},
+      {{"train", "gpt", "--from", gpt, "--text", w.path("text.txt"), "--lora-rank", "2", "--steps",
+        "2", "--batch", "2", "--save-every", "1", "--out", out},
+       {{"m.weft", "lora.weft"}, {"m.lora.safetensors", "lora.lora.safetensors"}}}};
+  for (const Task& task : w.tasks()) {
+    Arguments arguments = task.arguments;
+    arguments.insert(arguments.end(), {"--out", out});
+    result.push_back({arguments, {{"m.weft", task.name + ".weft"}}});
+    arguments.insert(arguments.end(), {"--best", w.path("disk/best.weft")});
+    result.push_back(
+        {arguments, {{"m.weft", task.name + ".weft"}, {"best.weft", task.name + ".weft"}}});
+  }
+  return result;
+}
+
+struct Fault {
+  std::string call, error;
+  std::uint64_t number;
+  bool from_there_on;
+  bool kills() const { return error == "kill"; }
+  std::string str() const {
+    return fmt::format("{} number {}{} {}", call, number, from_there_on ? " and all after it" : "",
+                       kills() ? "is interrupted by SIGKILL" : "fails with error " + error);
+  }
+};
+
+Fault draw_fault(Random& random) {
+  // Several times what there is much of, or what matters most.
+  constexpr std::array kCalls = {"write",  "write",  "write", "short", "interrupted",
+                                 "fsync",  "rename", "open",  "close", "fchmod",
+                                 "unlink", "memory", "thread"};
+  Fault fault;
+  fault.call = kCalls[below(random, kCalls.size() - 1)];
+  const bool memory = fault.call == "memory";
+  fault.error = memory                        ? std::to_string(ENOMEM)
+                : fault.call == "thread"      ? std::to_string(EAGAIN)
+                : fault.call == "interrupted" ? std::to_string(EINTR)
+                : below(random, 2) == 0
+                    ? "kill"
+                    : std::to_string(std::array{ENOSPC, EIO, EDQUOT}[below(random, 2)]);
+  // Few calls are not writes, so that all of the others are met.
+  fault.number = memory                  ? below(random, std::uint64_t{1} << below(random, 19))
+                 : fault.call == "write" ? below(random, 300)
+                                         : below(random, 8);
+  fault.from_there_on =
+      fault.call != "interrupted" && fault.call != "short" && below(random, 2) == 0;
+  return fault;
+}
+
+/// Files that cannot be read to their end.
+void fail_reading(const Workspace& w, const Budget& budget, Random& random, Report& report) {
+  const Reader& reader = w.readers()[below(random, w.readers().size() - 1)];
+  const bool alone = Workspace::with(reader.arguments, "x") != reader.arguments;
+  const std::string path = w.path(reader.name);
+  const char* const call = std::array{"read", "open-to-read", "mmap"}[below(random, 2)];
+  const std::uint64_t number = below(random, 3);
+  const std::string fired = w.path("fired");
+  fs::remove(fired);
+  const Arguments arguments = Workspace::with(reader.arguments, path);
+  const Outcome outcome = w.program()(
+      arguments, {.environment = {{"LD_PRELOAD", budget.shim},
+                                  {"WEFT_FAULT", fmt::format("{}:{}+:{}", call, number, EIO)},
+                                  {"WEFT_FAULT_PATH", path},
+                                  {"WEFT_FAULT_FIRED", fired}}});
+  report.ran();
+  const std::string fault =
+      fmt::format("{} number {} of {} fails, and all after it", call, number, reader.name);
+  if (const std::string what = complaint(outcome); !what.empty()) {
+    report.found(fault + ": " + what, arguments, outcome);
+  } else if (alone && outcome.code == 0 && fs::exists(fired)) {
+    report.found(fault + ": the exit code is 0", arguments, outcome);
+  }
+}
+
+bool is_model(const fs::path& path) {
+  return path.extension() == ".weft" || path.extension() == ".safetensors";
+}
+
+/// Old files are as they were, or new ones whole.
+void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget, Random& random,
+                  Report& report) {
+  fs::remove_all(w.path("disk"));
+  fs::create_directories(w.path("disk"));
+  for (const auto& [to, from] : writer.files) fs::copy_file(w.path(from), w.path("disk/" + to));
+  const Fault fault = draw_fault(random);
+  const Arguments& arguments = writer.arguments;
+  const Outcome outcome = w.program()(
+      arguments,
+      {.environment = {{"LD_PRELOAD", budget.shim},
+                       {"WEFT_FAULT", fmt::format("{}:{}{}:{}", fault.call, fault.number,
+                                                  fault.from_there_on ? "+" : "", fault.error)},
+                       {"WEFT_FAULT_PATH", w.path("disk")}}});
+  report.ran();
+  if (const std::string what = complaint(outcome, {.signals_are_fine = fault.kills()});
+      !what.empty())
+    report.found(fault.str() + ": " + what, arguments, outcome);
+  for (const auto& entry : fs::directory_iterator(w.path("disk"))) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".tmp-") != std::string::npos || !is_model(entry.path())) continue;
+    const auto old = std::find_if(writer.files.begin(), writer.files.end(),
+                                  [&](const auto& file) { return file.first == name; });
+    const bool same = old != writer.files.end() && w.read("disk/" + name) == w.read(old->second);
+    const Outcome verified = w.program()({"verify", entry.path().string()});
+    if (!same && verified.code != 0) {
+      report.found(fault.str() + ": " + name + " is neither the old file nor whole", arguments,
+                   verified, entry.path().string());
+    }
+  }
+  for (const auto& [name, from] : writer.files) {
+    if (!fs::exists(w.path("disk/" + name)))
+      report.found(fault.str() + ": " + name + " is gone", arguments, outcome);
+  }
+  // A folder that forgets what was removed, and a process that was killed, leave what the next
+  // saver clears away.
+  if (fault.call == "unlink" || outcome.signal != 0) return;
+  for (const std::string& left : w.temporaries())
+    report.found(fault.str() + ": a temporary file is left: " + left, arguments, outcome);
+}
+
+}  // namespace
 
 void attack_disk(const Workspace& w, const Budget& budget, Report& report) {
   if (budget.shim.empty()) return;
-  namespace fs = std::filesystem;
   Random random(budget.seed);
   const Clock clock(budget.seconds);
-  constexpr const char* kCalls[] = {"write", "short",  "fsync", "rename",
-                                    "open",  "fchmod", "unlink"};
-  const std::string fired = w.path("fired"), path = w.path("disk/m.weft");
-  fs::create_directories(w.path("disk"));
-  const std::string gpt = w.path("gpt.weft");
-  // With the file that is there before: of the same kind, so that it may be replaced.
-  std::vector<std::pair<std::string, Arguments>> commands = {
-      {"quantized", {"quantize", gpt, "--weights", "bf16", "--out", path}},
-      {"merged", {"merge", gpt, "--adapters", w.path("lora.lora.safetensors"), "--out", path}}};
-  for (const Task& task : w.tasks()) {
-    commands.emplace_back(task.name, task.arguments);
-    commands.back().second.insert(commands.back().second.end(), {"--out", path});
-  }
+  const std::vector<Writer> all = writers(w);
   while (!clock.over()) {
-    const auto& [name, plain] = commands[below(random, commands.size() - 1)];
-    const char* call = kCalls[below(random, std::size(kCalls) - 1)];
-    const int error = std::array{ENOSPC, EIO, EDQUOT}[below(random, 2)];
-    // Few calls are not writes, so that all of the others are met.
-    const std::uint64_t number = below(random, std::string_view(call) == "write" ? 300 : 6);
-    fs::copy_file(w.path(name + ".weft"), path, fs::copy_options::overwrite_existing);
-    fs::remove(fired);
-    const std::string before = w.read("disk/m.weft");
-    Arguments arguments = plain;
-    const Outcome outcome = w.program()(
-        arguments, {.environment = {{"LD_PRELOAD", budget.shim},
-                                    {"WEFT_FAULT", fmt::format("{}:{}:{}", call, number, error)},
-                                    {"WEFT_FAULT_PATH", w.path("disk")},
-                                    {"WEFT_FAULT_FIRED", fired}}});
-    report.ran();
-    const std::string fault = fmt::format("{} number {} fails with error {}", call, number, error);
-    if (const std::string what = complaint(outcome); !what.empty())
-      report.found(fault + ": " + what, arguments, outcome);
-    const bool same = w.read("disk/m.weft") == before;
-    const Outcome verified = w.program()({"verify", path});
-    if (!same && verified.code != 0)
-      report.found(fault + ": the old file is gone, and the new one is not whole", arguments,
-                   verified, path);
-    if (outcome.code == 0 && verified.code != 0)
-      report.found(fault + ": the exit code is 0, and the file is not whole", arguments, verified,
-                   path);
-    if (std::string_view(call) != "unlink" && !w.temporaries().empty())
-      report.found(fault + ": a temporary file is left", arguments, outcome);
-    for (const auto& entry : fs::directory_iterator(w.path("disk"))) {
-      if (entry.path().filename() != "m.weft") fs::remove(entry.path());
+    if (below(random, 4) == 0) {
+      fail_reading(w, budget, random, report);
+    } else {
+      fail_writing(w, all[below(random, all.size() - 1)], budget, random, report);
     }
   }
+  fs::remove_all(w.path("disk"));
 }
 
 }  // namespace weft::attack
