@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/serialization/excerpt.h"
 
 namespace weft::hf {
 namespace {
@@ -175,15 +176,15 @@ void ConfigReader::finish() const {
     if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
     throw ArgumentError(fmt::format(
         "config.json: {} = {} is not known for model_type \"{}\", and might change its numbers",
-        key, json_excerpt(value), model_type()));
+        excerpt(key), json_excerpt(value), model_type()));
   }
 }
 
 void ConfigReader::finish(std::string_view what) const {
   for (const auto& [key, value] : object_.items()) {
     if (!known_.contains(key)) {
-      throw ArgumentError(fmt::format("{}: {} = {} is not known, and might change {}", file_, key,
-                                      json_excerpt(value), what));
+      throw ArgumentError(fmt::format("{}: {} = {} is not known, and might change {}", file_,
+                                      excerpt(key), json_excerpt(value), what));
     }
   }
 }

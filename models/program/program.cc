@@ -82,9 +82,11 @@ std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
   }
   return fmt::format("{} (see {} --help)", what, name);
 }
+/// Messages hold names from files, which may have any length, and lists of them.
+constexpr std::size_t kMostShown = 4000;
 
 int fail(int code, const std::string& message) {
-  fmt::print(stderr, "weft: {}\n", one_line(message));
+  fmt::print(stderr, "weft: {}\n", excerpt(one_line(message), kMostShown));
   return code;
 }
 
@@ -97,8 +99,8 @@ int fail_without_memory() {
   return 1;
 }
 
-/// Where memory runs out while an error is on its way, in a destructor say, there is nobody left who
-/// could catch it.
+/// Where memory runs out while an error is on its way, in a destructor say, there is nobody left
+/// who could catch it.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);

@@ -147,6 +147,26 @@ BOOST_AUTO_TEST_CASE(configs_that_nest_deep_repeat_a_key_or_wrap_are_errors) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(names_of_any_length_leave_an_error_that_can_be_read) {
+  const std::string name(50'000, 'x');
+  try {
+    hf::ConfigReader(R"({"model_type": "gpt2", ")" + name + R"(": 1})").finish();
+    BOOST_ERROR("no exception");
+  } catch (const ArgumentError& e) {
+    BOOST_TEST(std::string_view(e.what()).size() < 400u);
+  }
+  const Shell weft;
+  const std::string header =
+      R"({")" + name + R"(": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}})";
+  std::string bytes;
+  for (int shift = 0; shift < 64; shift += 8)
+    bytes += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> shift);
+  const Outcome outcome =
+      weft("verify " + weft.write("m.safetensors", bytes + header + std::string(4, '\0')));
+  check_error(outcome, 1, "xxx... (");
+  BOOST_TEST(outcome.err.size() < 8192u);
+}
+
 BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_learned_not_tested) {
   const std::vector<std::int32_t> labels = {0, 0, 0, 0, 1};
   const Split split = stratified_split(labels, 0.9, 1);

@@ -88,7 +88,8 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
   const std::string config = w.read("gpt2-default/config.json");
   const std::string deep = "{\"a\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
   w.write("gpt2-default/config.json", deep);
-  judge("a config 200,000 deep", {"generate", w.path("gpt2-default"), "--prompt-ids", "1"}, true);
+  judge("a config 200,000 deep", {"generate", w.path("gpt2-default"), "--prompt-ids", "1", "--ids"},
+        true);
   w.write("gpt2-default/config.json", config);
   w.write("deep.json", deep);
   // A reader of every kind with inputs that have no end, or are no files.

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/serialization/safetensors.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft::attack {
@@ -33,11 +35,40 @@ Workspace::Workspace(const std::string& program, const std::string& goldens,
     : folder_(folder), program_(program, folder, sanitized) {
   fs::create_directories(folder_);
   write_data();
-  for (const char* name : {"gpt2-default", "bert-qa-default", "t5-v1.1-default", "vit-mim-default"})
+  for (const char* name : {"gpt2-default", "bert-qa-default", "t5-v1.1-default", "vit-mim-default",
+                           "albert-mlm-default"})
     fs::copy(fs::path(goldens) / name, folder_ / name,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  shard("gpt2-default", "gpt2-sharded");
+  add_tokenizer("albert-mlm-default");
   train();
   list_readers();
+}
+
+// A folder whose tensors lie in two files, as those of large models do.
+void Workspace::shard(const std::string& from, const std::string& to) const {
+  fs::create_directories(folder_ / to);
+  for (const char* name : {"config.json", "inputs.safetensors"})
+    fs::copy_file(folder_ / from / name, folder_ / to / name);
+  TensorMap halves[2];
+  std::string index;
+  for (const auto& [name, tensor] : read_safetensors(path(from + "/model.safetensors")).tensors) {
+    const std::size_t half = halves[0].size() > halves[1].size() ? 1 : 0;
+    index +=
+        fmt::format("{}\"{}\": \"half-{}.safetensors\"", index.empty() ? "" : ", ", name, half);
+    halves[half].emplace(name, tensor);
+  }
+  for (int i : {0, 1})
+    write_safetensors(path(fmt::format("{}/half-{}.safetensors", to, i)), halves[i]);
+  write(to + "/model.safetensors.index.json",
+        "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + index + "}}");
+}
+
+// Beside a published encoder, as its library stores it.
+void Workspace::add_tokenizer(const std::string& to) const {
+  const std::vector<std::string> texts = {read("text.txt"), read("mail.tsv"), read("pairs.tsv"),
+                                          read("documents.txt")};
+  write(to + "/spiece.model", SentencePieceTokenizer::train(texts, {.vocab = 109}).to_bytes());
 }
 
 void Workspace::write_data() const {
@@ -149,7 +180,21 @@ void Workspace::list_readers() {
   add("vit.weft", Kind::weft,
       {"classify {} " + path("a.png"), "evaluate {} --data " + digits,
        "train vit --resume {} --steps 4 --data " + digits + " --out " + out});
-  add("mim.weft", Kind::weft, {"evaluate {} --data " + digits});
+  add("mim.weft", Kind::weft,
+      {"evaluate {} --data " + digits,
+       "train vit --task masked-image --resume {} --steps 4 --data " + digits + " --out " + out});
+  add("quantized.weft", Kind::weft,
+      {"verify {}", "inspect {} --variables", "evaluate {} --text " + text,
+       "generate {} --prompt a --tokens 3 --greedy", "score {} --prompt al --continuation l"});
+  add("merged.weft", Kind::weft,
+      {"generate {} --prompt a --tokens 3 --temperature 0.7",
+       "train gpt --from {} --steps 1 --batch 2 --text " + text + " --out " + out});
+  add("lora.weft", Kind::weft,
+      {"verify {}", "inspect {} --programs", "generate {} --prompt a --tokens 3 --greedy",
+       "train gpt --resume {} --steps 4 --text " + text + " --out " + out});
+  add("mlm.weft", Kind::weft,
+      {"train encoder --task classify --from {} --steps 1 --batch 2 --data " + mail + " --out " +
+       out});
   add("translator.weft", Kind::weft,
       {"translate {} one --beams 2", "evaluate {} --pairs " + pairs,
        "train seq2seq --resume {} --steps 4 --pairs " + pairs + " --out " + out});
@@ -163,11 +208,30 @@ void Workspace::list_readers() {
     add(name + "/model.safetensors", Kind::safetensors, {run, "verify {}"});
     add(name + "/inputs.safetensors", Kind::safetensors, {run});
   }
+  for (const std::string name :
+       {"gpt2-sharded/config.json", "gpt2-sharded/half-0.safetensors",
+        "gpt2-sharded/half-1.safetensors", "gpt2-sharded/model.safetensors.index.json"}) {
+    add(name, name.ends_with(".json") ? Kind::json : Kind::safetensors,
+        {"run " + path("gpt2-sharded") + " --outputs " + path("o.safetensors") + " --inputs " +
+             path("gpt2-sharded/inputs.safetensors"),
+         "generate " + path("gpt2-sharded") + " --prompt-ids 1 --ids --tokens 2",
+         "verify " + path("gpt2-sharded")});
+  }
+  for (const std::string name :
+       {"albert-mlm-default/spiece.model", "albert-mlm-default/config.json",
+        "albert-mlm-default/model.safetensors"}) {
+    add(name,
+        name.ends_with(".json")    ? Kind::json
+        : name.ends_with(".model") ? Kind::binary
+                                   : Kind::safetensors,
+        {"train encoder --task classify --from " + path("albert-mlm-default") +
+         " --steps 1 --batch 2 --warmup 0 --data " + mail + " --out " + out});
+  }
   add("gpt2-default/config.json", Kind::json,
-      {"generate " + path("gpt2-default") + " --prompt-ids 1 --tokens 2",
+      {"generate " + path("gpt2-default") + " --prompt-ids 1 --ids --tokens 2",
        "score " + path("gpt2-default") + " --prompt-ids 1 --continuation-ids 3"});
   add("gpt2-default/generation_config.json", Kind::json,
-      {"generate " + path("gpt2-default") + " --prompt-ids 1 --tokens 2"});
+      {"generate " + path("gpt2-default") + " --prompt-ids 1 --ids --tokens 2"});
   add("text.txt", Kind::text,
       {"train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 1 --text {} --out " +
            out,
@@ -187,7 +251,7 @@ void Workspace::list_readers() {
   add("pairs.tsv", Kind::text,
       {"train seq2seq --vocab 50 --validation-fraction 0.1 --encoder-layers 1 --decoder-layers 1 "
        "--width 8 --encoder-heads 1 --decoder-heads 1 --encoder-inner 16 --decoder-inner 16 "
-       "--batch 8 --steps 1 --pairs {} --out " +
+       "--batch 8 --steps 2 --warmup 1 --pairs {} --out " +
            out,
        "evaluate " + path("translator.weft") + " --pairs {}"});
   add("lines.txt", Kind::text, {"translate " + path("translator.weft") + " --input {}"});

@@ -48,6 +48,8 @@ class Workspace {
 
  private:
   void write_data() const;
+  void shard(const std::string& from, const std::string& to) const;
+  void add_tokenizer(const std::string& to) const;
   void train();
   void list_readers();
   void must(const Arguments& arguments) const;
