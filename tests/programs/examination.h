@@ -51,6 +51,8 @@ class Examination {
   void variant(const std::string& check, const Program& program, const SessionOptions& options,
                const std::vector<std::string>& fetch = {});
   void run_variants();
+  void check_into();
+  void check_finite();
   void check_budget();
   void check_file();
   void check_static();
@@ -69,6 +71,7 @@ class Examination {
   std::optional<Failure> failure_;
   std::unique_ptr<Module> parsed_, inlined_, optimised_;
   Trace base_;
+  bool all_finite_ = true;                // what nodes gave
   bool reordered_ = false;                // by a pass: bits may differ from base_
   std::optional<RoundingSpread> spread_;  // made when it is first needed
 };

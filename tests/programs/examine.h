@@ -32,7 +32,8 @@ struct Examined {
 /// Runs the case in every way there is:
 ///   each node's result against its scalar model, given the operands that the Session itself made;
 ///   with passes and without, static and symbolic, by several numbers of threads, poisoned,
-///   shuffled, under a memory budget, prepacked, from its own text and from a file: the same bits;
+///   shuffled, under a memory budget, prepacked, into tensors of the caller's, looking for what is
+///   not finite, from its own text and from a file: the same bits;
 ///   claimed gradients against differences, in double.
 /// `seed` chooses how far the costlier ways are gone; 0 goes all of them. With `only`, the name of
 /// a failed check, nothing else is looked at.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "weft/core/error.h"
@@ -21,6 +22,13 @@ Program with_all_values(const Program& program) {
       all.output(fmt::format("value {} {}", node->id(), o), node->output(o));
   }
   return all;
+}
+
+bool is_finite(const Tensor& t) {
+  for (std::int64_t i = 0; is_floating(t.dtype()) && i < t.numel(); ++i) {
+    if (!std::isfinite(t.at(i))) return false;
+  }
+  return true;
 }
 
 /// What matrix products there are: simplify moves transposes and casts into them, for which other
@@ -92,6 +100,7 @@ void Examination::check_nodes(const Program& program, const Results& results,
     ++counter;
     ++examined_.records[op];
     for (int o = 0; o < node->output_count(); ++o) {
+      all_finite_ = all_finite_ && is_finite(value(node->output(o)));
       const auto wrong = difference(value(node->output(o)), want[static_cast<std::size_t>(o)]);
       if (!wrong) continue;
       std::string operands;

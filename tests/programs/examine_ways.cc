@@ -89,7 +89,46 @@ void Examination::run_variants() {
     variant("fetched", p, {.threads = 1, .verify = true}, names);
   }
   if (sometimes(0.4) && parsed_) variant("from text", parsed_->program, {.threads = 1});
+  if (wanted("into") && sometimes(0.2)) guarded("into", [&] { check_into(); });
+  if (wanted("check finite") && sometimes(0.2)) guarded("check finite", [&] { check_finite(); });
   if (wanted("memory budget") && sometimes(0.5)) guarded("memory budget", [&] { check_budget(); });
+}
+
+// Outputs go into tensors that hold something else, all of one run's at once.
+void Examination::check_into() {
+  const Program& p = c_.module.program;
+  Session session(*p.graph(), {.threads = 1, .verify = true});
+  set_variables(session, c_.variables);
+  Trace trace;
+  trace.error = base_.error;
+  for (std::size_t r = 0; r < base_.steps.size(); ++r) {
+    NamedTensors into;
+    for (const auto& [name, value] : p.outputs()) {
+      const Tensor& expected = find_tensor(base_.steps[r].outputs, name);
+      Tensor target = Tensor::full(expected.dtype(), expected.sizes(), 1);
+      into.emplace_back(name, target);
+    }
+    session.run(p, c_.runs[r].feeds, {.into = into, .dims = dims_of(c_.runs[r], *p.graph())});
+    trace.steps.push_back({into, variables_of(session, p), {}});
+  }
+  compare("into", trace);
+}
+
+// Looking for what is not finite changes nothing; it finds nothing where all is finite.
+void Examination::check_finite() {
+  const Program& p = c_.module.program;
+  Session session(*p.graph(), {.threads = 1, .check_finite = true, .verify = true});
+  set_variables(session, c_.variables);
+  Trace trace;
+  run_into(trace, session, p, c_);
+  if (trace.error != base_.error && trace.error.starts_with("DataError") && !all_finite_) {
+    for (std::size_t r = 0; r < trace.steps.size(); ++r) {
+      const Trace one{{trace.steps[r]}, base_.error, {}};
+      compare("check finite", one, true, r, 1);
+    }
+    return;
+  }
+  compare("check finite", trace);
 }
 
 void Examination::check_budget() {

@@ -87,7 +87,8 @@ bool head(Builder& b) {
 /// A product with what follows it: bias, activation, residual, a narrow copy.
 bool product(Builder& b) {
   RandomSource& random = b.random();
-  const Value x = any_float(b, 1);
+  Value x = any_float(b, 1);
+  if (random.chance(0.15)) x = cast(x, random.pick({DType::bf16, DType::f16}));
   const bool residual = random.chance(0.4);
   const Layer l = layer(b, x, residual ? x.size(-1) : Dim(any_size(random)));
   if (!l.out.defined()) return false;

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
 }
 
 BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_way_of_running) {
-  const std::uint64_t count = number_from("WEFT_PROGRAMS", 400);
+  const std::uint64_t count = number_from("WEFT_PROGRAMS", 1200);
   const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
 #ifndef WEFT_STD_THREADS
   const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);

@@ -13,11 +13,14 @@ namespace {
 
 constexpr Real kAmplitude = 8;  // of what a value may be off
 constexpr int kPairs = 4;       // of draws
+constexpr Real kFar = 1e15L;    // as within_reach() has it
 
 /// Moves a number by what it may be off; what may be anything is something else in every draw.
 Number moved(Number n, DType dtype, int draw, RandomSource& random) {
   const bool up = random.chance(0.5) == (draw % 2 == 0);
-  if (n.error == kAnyValue || std::isnan(n.error)) {
+  // Another order may overflow on the way where numbers are large: q x, then a scale of zero.
+  const bool far = is_floating(dtype) && std::isfinite(n.value) && std::fabs(n.value) > kFar;
+  if (n.error == kAnyValue || std::isnan(n.error) || far) {
     const int which = draw / 2 % 3;
     if (is_floating(dtype)) {
       n.value = which == 0 ? NAN : which == 1 || !std::isfinite(n.value) ? 0 : 1 - n.value;
