@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/serialization/excerpt.h"
+#include "weft/core/excerpt.h"
 
 namespace weft::hf {
 namespace {

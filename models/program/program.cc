@@ -82,6 +82,7 @@ std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
   }
   return fmt::format("{} (see {} --help)", what, name);
 }
+
 /// Messages hold names from files, which may have any length, and lists of them.
 constexpr std::size_t kMostShown = 4000;
 
