@@ -8,6 +8,7 @@
 
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions/add_into.h"
+#include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
@@ -120,8 +121,14 @@ class Sweep {
     const auto it = contributions.find(v);
     if (it == contributions.end()) return {};
     std::vector<Value>& parts = it->second;
-    Value sum = parts[0];
-    for (std::size_t i = 1; i < parts.size(); ++i) sum = add_into(sum, parts[i]);
+    // Parts of fewer bits than can be computed with add up in f32 and are rounded once.
+    const bool narrow = v.dtype() == DType::bf16 || v.dtype() == DType::f16;
+    const auto part = [&](std::size_t i) {
+      return narrow && parts.size() > 1 ? cast(parts[i], DType::f32) : parts[i];
+    };
+    Value sum = part(0);
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = add_into(sum, part(i));
+    if (sum.dtype() != v.dtype()) sum = cast(sum, v.dtype());
     count(parts.size());
     parts = {sum};
     return sum;

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/graph/ir/graph.h"
+#include "weft/ops/precision.h"
 
 namespace weft {
 
@@ -30,6 +32,11 @@ class GradientContext {
   bool has_cotangent(int i) const { return cotangents_[static_cast<std::size_t>(i)].defined(); }
   /// Whether anybody wants the gradient of input i: rules skip work for the others.
   bool needs(std::size_t i) const { return i < needed_.size() && needed_[i]; }
+  /// What the node states for its products: those of its gradient state the same.
+  std::optional<Precision> precision() const {
+    const std::string& own = attributes().text("precision");
+    return own.empty() ? std::nullopt : std::optional(parse_precision(own));
+  }
 
  private:
   Node& node_;

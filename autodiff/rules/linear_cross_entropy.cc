@@ -16,13 +16,18 @@ std::vector<Value> gradient_of_lse(const GradientContext& c) {
   Dim count = 1;
   for (const Dim& d : c.output(1).shape()) count *= d;
   const Value flat = reshape(x, Shape{count, x.size(-1)});
-  const Value product = matmul(flat, weight, {.transpose_b = transposed});
+  const std::optional<Precision> precision = c.precision();
+  const auto multiply = [&](const Value& a, bool transpose_a, const Value& b, bool transpose_b) {
+    return matmul(a, b,
+                  {.transpose_a = transpose_a, .transpose_b = transpose_b, .precision = precision});
+  };
+  const Value product = multiply(flat, false, weight, transposed);
   const Value logits = bias.defined() ? product + bias : product;
   const Shape column{count, Dim(1)};
   const Value p = exp(logits - reshape(c.output(1), column)) * reshape(c.cotangent(1), column);
-  const Value dx = matmul(p, weight, {.transpose_b = !transposed});
+  const Value dx = multiply(p, false, weight, !transposed);
   const Value dweight =
-      transposed ? matmul(p, flat, {.transpose_a = true}) : matmul(flat, p, {.transpose_a = true});
+      transposed ? multiply(p, true, flat, false) : multiply(flat, true, p, false);
   return {reshape(dx, x.shape()), dweight, bias.defined() ? sum(p, 0) : Value()};
 }
 

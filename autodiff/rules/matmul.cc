@@ -24,9 +24,7 @@ Value in_dtype_of(const Value& operand, Value gradient) {
 std::vector<Value> matmul_gradient(const GradientContext& c) {
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Value a = c.input(0), b = c.input(1), g = c.cotangent();
-  const std::string& own = c.attributes().text("precision");
-  const std::optional<Precision> precision =
-      own.empty() ? std::nullopt : std::optional(parse_precision(own));
+  const std::optional<Precision> precision = c.precision();
   const auto product = [&](Value left, bool transpose_left, Value right, bool transpose_right) {
     return matmul(
         left, right,

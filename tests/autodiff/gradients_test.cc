@@ -34,6 +34,25 @@ BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
   BOOST_TEST(d == (std::vector<double>{4, 1, 7}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {1, 1});
+    const Value w = g.input("w", dtype, {1, 1});
+    // The gradients of the three products are 1, tiny and tiny: each alone would be lost beside 1.
+    const double tiny = dtype == DType::bf16 ? 0x1p-9 : 0x1p-12;
+    const Value loss = sum(matmul(x, w) + matmul(x * tiny, w) + matmul(x * (tiny * 1.5), w));
+    const Value d = gradient(loss, w);
+    BOOST_TEST((d.dtype() == dtype));
+    Session session(g, {.threads = 1});
+    const Tensor one = Tensor::full(DType::f32, {1, 1}, 1);
+    const Results results = session.run(Program("p").output("d", d), {{"x", one}});
+    const double expected = Tensor::full(dtype, {1}, 1 + 2.5 * tiny).at(0);
+    BOOST_TEST(expected > 1);
+    BOOST_TEST(results["d"].at(0) == expected);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(gradients_can_be_differentiated_again) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});

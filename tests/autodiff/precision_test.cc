@@ -1,4 +1,5 @@
 // The precision of products: gradients inherit it, and it reaches the kernels.
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -85,6 +86,65 @@ BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
     layer.program.precision(Precision::highest);
     check_errors(layer.errors({.threads = 1, .precision = Precision::medium}), precision);
   }
+}
+
+// Whatever op has a precision, whatever its other attributes, and the gradients' gradients too.
+BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) {
+  int nodes = 0;
+  const auto takes_one = [](const OpRecord& op) {
+    return std::any_of(op.attributes.begin(), op.attributes.end(),
+                       [](const AttributeSpec& a) { return a.name == "precision"; });
+  };
+  for (const OpRecord* op : builtin_ops()->all()) {
+    if (!takes_one(*op) || op->samples == nullptr || op->gradient == Gradient::none) continue;
+    std::vector<OpSample> samples = op->samples();
+    // Square matrices fit whatever is transposed.
+    if (op->name == "matmul") {
+      const Tensor a = sample_uniform({2, 3, 3}, 1), b = sample_uniform({3, 3}, 2);
+      for (const bool ta : {false, true}) {
+        for (const bool tb : {false, true}) {
+          for (const auto& [x, y] : {std::pair(a, a), {a, b}, {b, a}, {b, b}}) {
+            samples.push_back({{x, y}, {{"transpose_a", ta}, {"transpose_b", tb}}});
+          }
+        }
+      }
+    }
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      for (const Precision precision : kPrecisions) {
+        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s) {
+          Graph g;
+          std::vector<Value> inputs, wrt;
+          for (const Tensor& t : samples[s].inputs) {
+            inputs.push_back(t.defined() ? g.input("in" + std::to_string(inputs.size()),
+                                                   {t.dtype(), Shape(t.sizes())})
+                                         : Value());
+            if (t.defined() && is_floating(t.dtype())) wrt.push_back(inputs.back());
+          }
+          Attributes attributes = samples[s].attributes;
+          attributes.set("precision", std::string(precision_name(precision)));
+          Node& node = g.apply(*op, inputs, attributes);
+          std::vector<Value> values;
+          for (int o = 0; o < node.output_count(); ++o) values.push_back(node.output(o));
+          for (int order = 1; order <= 2; ++order) {
+            Value loss;
+            for (const Value& v : values) {
+              if (!is_floating(v.dtype())) continue;
+              const Value part = sum(square(cast(v, DType::f64)));
+              loss = loss.defined() ? loss + part : part;
+            }
+            values = gradients(loss, wrt, {.unreachable = Unreachable::zeros});
+          }
+          for (std::size_t id = 0; id < g.node_count(); ++id) {
+            if (!takes_one(g.node(id).op())) continue;
+            ++nodes;
+            BOOST_TEST(g.node(id).attributes().text("precision") == precision_name(precision),
+                       g.node(id).op().name);
+          }
+        }
+      }
+    }
+  }
+  BOOST_TEST(nodes > 200);
 }
 
 BOOST_AUTO_TEST_CASE(the_precision_of_the_program_holds_for_gradients_too) {
