@@ -1,8 +1,12 @@
 #include "weft/serialization/checkpoint.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "temporary_folder.h"
 #include "weft/core/error.h"
@@ -13,6 +17,7 @@
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
 #include "weft/tests/kit/messages.h"
+#include "weft_proto/weft.pb.h"
 
 namespace weft {
 namespace {
@@ -26,13 +31,14 @@ Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
 }
 
-// Two programs over one graph: functions, constants small and large, names, ties, a cache, a key.
+// Two programs over one graph: functions, a gradient of one's own, constants small and large,
+// names, ties, a cache, a key.
 std::vector<Program> sample(Graph& g) {
   Graph::Frame frame(g, "model", SourceLocation::current(), "net.block");
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
   g.require(g.dim("seq") == g.dim("half") * 2);
   const Variable gain =
-      g.variable("gain", DType::f32, {4}, {.initializer = Initializer::normal(0.3)});
+      g.variable("gain", DType::f32, {4}, {.initializer = Initializer::normal(0.3, 0.1)});
   g.alias("tied", gain);
   const Variable frozen =
       g.variable("frozen", DType::i64, {3}, {.kind = VariableKind::buffer, .trainable = false});
@@ -55,9 +61,19 @@ std::vector<Program> sample(Graph& g) {
                     return call(body, "inner", {sum(in[0], {1, 2})});
                   });
   const Value total = call(g, "total", {norm})[0];
+  const Value mine = custom_gradient(
+      g, "mine", {norm},
+      [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{sum(in[0], {2})}; },
+      [](Graph& body, const std::vector<Value>& in) {
+        return std::vector<Value>{body.apply("optimization_barrier", {in[0]}).output(0)};
+      })[0];
   return {Program("train")
               .precision(Precision::high)
               .output("total", total)
+              .output("mine", mine)
+              .output("wide",
+                      g.apply("broadcast_to", {gain.value()}, {{"shape", Shape{g.dim("half"), 4}}})
+                          .output(0))
               .output("again", g.apply(g.ops().at("neg"), {norm}, {}, {}, 7).output(0))
               .output("large", g.constant(Tensor::of<float>({5000}, many)))
               .output("small", g.constant(Tensor::of<bool>({2}, {true, false})))
@@ -145,6 +161,62 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
     const auto store = c.store();
     BOOST_TEST(bitwise_equal(store->tensor("gain"), value_of(g.find_variable("gain").info())));
     BOOST_TEST(!store->contains("cache"));
+  }
+}
+
+// Adds the full names of the fields that the message sets, and those inside of it.
+void add_fields(const google::protobuf::Message& message, std::set<std::string>& found) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const auto* field : fields) {
+    found.insert(field->full_name());
+    if (field->message_type() == nullptr) continue;
+    if (!field->is_repeated()) {
+      add_fields(reflection.GetMessage(message, field), found);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      add_fields(reflection.GetRepeatedMessage(message, field, i), found);
+  }
+}
+
+// The tests around are only as good as the sample: a field that it leaves out may be lost unseen.
+BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
+  const TemporaryFolder folder;
+  Graph g;
+  write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
+  const Container file(folder / "a.weft");
+  std::set<std::string> found;
+  const auto add = [&]<class Message>(const Record& r, RecordType type, Message message) {
+    if (!r.is(type)) return;
+    BOOST_REQUIRE(message.ParseFromArray(file.payload(r), static_cast<int>(r.length)));
+    add_fields(message, found);
+  };
+  for (const Record& r : file.records()) {
+    add(r, RecordType::header, v1::Header());
+    add(r, RecordType::graph, v1::Graph());
+    add(r, RecordType::nodes, v1::Nodes());
+    add(r, RecordType::programs, v1::Programs());
+    add(r, RecordType::variables, v1::Variables());
+    add(r, RecordType::attachments, v1::Attachments());
+  }
+  bool lists_of_reals = false;
+  for (const OpRecord* op : builtin_ops()->all()) {
+    for (const AttributeSpec& a : op->attributes) {
+      lists_of_reals |= std::holds_alternative<std::vector<double>>(a.default_value);
+    }
+  }
+  const google::protobuf::FileDescriptor& format = *v1::Header::descriptor()->file();
+  for (int m = 0; m < format.message_type_count(); ++m) {
+    const google::protobuf::Descriptor& message = *format.message_type(m);
+    // The index is the container's; no built-in op has a list of reals.
+    if (message.name().starts_with("Index")) continue;
+    for (int f = 0; f < message.field_count(); ++f) {
+      const std::string& name = message.field(f)->full_name();
+      const bool reals = name == "weft.v1.Attribute.reals" || name == "weft.v1.Reals.values";
+      BOOST_TEST((found.contains(name) || (reals && !lists_of_reals)), name);
+    }
   }
 }
 
