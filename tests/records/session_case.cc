@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cfenv>
-#ifdef __SSE2__
-#include <xmmintrin.h>
-#endif
+#include <optional>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/control/call.h"
+#include "weft/tests/kit/odd_floating_point.h"
 #include "weft/tests/kit/sample_values.h"
 
 namespace weft::testing {
@@ -91,25 +89,6 @@ std::vector<Value> in_other_dtypes(Graph& g, std::vector<Value> operands, Draw& 
 Tensor small_numbers(DType dtype, const Sizes& sizes, Draw& draw) {
   return Tensor::full(dtype, sizes, static_cast<double>(draw.below(3)));
 }
-
-// Flushes denormals to zero and rounds down, as a host program may.
-class OddFloatingPoint {
- public:
-  explicit OddFloatingPoint(bool odd) {
-    std::fegetenv(&saved_);
-    if (!odd) return;
-    std::fesetround(FE_DOWNWARD);
-#ifdef __SSE2__
-    _mm_setcsr(_mm_getcsr() | 0x8040);  // flush to zero, denormals are zero
-#endif
-  }
-  ~OddFloatingPoint() { std::fesetenv(&saved_); }
-  OddFloatingPoint(const OddFloatingPoint&) = delete;
-  OddFloatingPoint& operator=(const OddFloatingPoint&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
 
 }  // namespace
 
@@ -280,7 +259,8 @@ Outcome SessionCase::run(const SessionOptions& options, const RunWay& way) const
       for (std::int64_t i = 1 + draw.below(3); i > 0; --i) run_otherwise(session, draw);
       for (const auto& [name, tensor] : parameters_) session.set_value(name, tensor);
     }
-    const OddFloatingPoint environment(way.odd_floating_point);
+    std::optional<OddFloatingPoint> environment;
+    if (way.odd_floating_point) environment.emplace();
     return run_once(session, way);
   });
 }

@@ -6,10 +6,15 @@
 namespace weft::attack {
 namespace {
 
-/// The program's libraries could not even be loaded: nothing of ours has run.
-bool never_began(const Outcome& outcome) {
-  return outcome.err.find("error while loading shared libraries") != std::string::npos ||
-         (outcome.code == 127 && outcome.err.find("weft: ") == std::string::npos);
+/// The program's libraries could not even be loaded, or made ready: nothing of ours has run.
+bool never_began(const Outcome& outcome, const Program& program, const Arguments& arguments,
+                 RunOptions options) {
+  if (outcome.err.find("error while loading shared libraries") != std::string::npos) return true;
+  if (outcome.err.find("weft: ") != std::string::npos) return false;
+  if (outcome.code != 127 && outcome.signal == 0) return false;
+  // The loader says on stderr when it hands over.
+  options.environment.emplace_back("LD_DEBUG", "libs");
+  return program(arguments, options).err.find("transferring control") == std::string::npos;
 }
 
 }  // namespace
@@ -49,7 +54,7 @@ void attack_with_limits(const Workspace& w, const Budget& budget, Report& report
     }
     const Outcome outcome = w.program()(arguments, options);
     report.ran();
-    if (never_began(outcome)) continue;
+    if (never_began(outcome, w.program(), arguments, options)) continue;
     if (const std::string what = complaint(outcome); !what.empty())
       report.found(limit + ": " + what, arguments, outcome);
   }

@@ -1,0 +1,30 @@
+// A floating-point environment that a host program may have.
+#pragma once
+
+#include <cfenv>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
+namespace weft::testing {
+
+/// Rounds down and, where the CPU can, flushes denormals to zero, for as long as it lives, on this
+/// thread.
+class OddFloatingPoint {
+ public:
+  OddFloatingPoint() {
+    std::fegetenv(&saved_);
+    std::fesetround(FE_DOWNWARD);
+#ifdef __SSE2__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+  }
+  ~OddFloatingPoint() { std::fesetenv(&saved_); }
+  OddFloatingPoint(const OddFloatingPoint&) = delete;
+  OddFloatingPoint& operator=(const OddFloatingPoint&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
+}  // namespace weft::testing
