@@ -9,8 +9,10 @@
 
 namespace weft::testing {
 
-/// How often each record was used.
+/// How often each record was used, and kOwnGradients.
 using Coverage = std::map<std::string, int>;
+/// Functions with a gradient of their own.
+inline constexpr char kOwnGradients[] = "own gradients";
 
 /// The program of a seed. Ops come from builtin_ops(): operands and attributes are tried until the
 /// record's shape rule takes them, or a sample of the record is grown into the graph. Every op is

@@ -98,8 +98,54 @@ bool changing_places(Builder& b) {
   return true;
 }
 
+/// Chains of steps from variables to new values of variables, each of which could be done in place
+/// if nobody else read what it writes over; some are read, by each other too.
+bool chains(Builder& b) {
+  RandomSource& random = b.random();
+  const DType dtype = random.chance(0.8) ? DType::f32 : b.any_dtype();
+  const std::int64_t rows = any_size(random), width = random.from(1, 4);
+  const Shape shape{rows, width}, other{width, rows};
+  std::vector<Value> variables, now;
+  for (std::int64_t i = random.from(1, 4); i > 0; --i) {
+    variables.push_back(b.state(VariableKind::buffer, dtype, shape));
+    now.push_back(variables.back());
+  }
+  std::vector<Value> all = now;
+  for (std::int64_t steps = random.from(2, 10); steps > 0; --steps) {
+    Value& v = now[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(now.size())))];
+    const Tensor ids = Tensor::of<std::int64_t>({2}, {0, rows - 1});
+    switch (random.below(9)) {
+      case 0: v = v + random.pick(now); break;
+      case 1: v = random.pick(now) * 2; break;
+      case 2: v = maximum(v, random.pick(all)); break;
+      case 3: v = reshape(reshape(v, other) + reshape(random.pick(now), other), shape); break;
+      case 4: v = transpose(reshape(v, other)); break;
+      case 5: {
+        const Value at = b.leaf(DType::i64, {2}, ids), src = b.leaf(dtype, {2, width});
+        if (at.defined() && src.defined()) v = index_add(v, at, src);
+        break;
+      }
+      case 6: {
+        const Value start = b.leaf(DType::i64, {2}, Tensor::of<std::int64_t>({2}, {0, 0}));
+        if (start.defined())
+          v = dynamic_update_slice(v, slice(random.pick(all), 0, {.end = Dim(1)}), start);
+        break;
+      }
+      case 7: v = where(v < random.pick(now), v, random.pick(all)); break;
+      default: v = abs(v); break;
+    }
+    all.push_back(v);
+    if (random.chance(0.2)) sum(v);
+  }
+  if (!b.evaluate_new(true)) return false;
+  for (const Value& v : variables) {
+    if (random.chance(0.85)) b.update(v, random.chance(0.7) ? random.pick(now) : random.pick(all));
+  }
+  return true;
+}
+
 }  // namespace
 
-std::vector<Idiom> state_idioms() { return {decoding, optimizer, changing_places}; }
+std::vector<Idiom> state_idioms() { return {decoding, optimizer, changing_places, chains, chains}; }
 
 }  // namespace weft::testing

@@ -146,6 +146,7 @@ class FunctionMaker {
         gradient.outputs.push_back(sum);
       }
       function.gradient = gradient.name;
+      ++coverage_[kOwnGradients];
       b_.graph().add_function(std::move(gradient));
     } catch (const Error&) {  // an op of it has none
       function.gradient.clear();

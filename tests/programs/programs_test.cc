@@ -106,9 +106,10 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
                                           << "; nodes that only passes made:" << introduced);
   BOOST_TEST_MESSAGE(fmt::format(
       "{} programs: {} nodes and {} after the passes checked, {} gradients, {} with data refused, "
-      "{} under a memory budget; {} of {} records, without:{}",
+      "{} under a memory budget, {} functions with gradients of their own; {} of {} records, "
+      "without:{}",
       count, examined.nodes, examined.optimised_nodes, examined.gradients, examined.refused,
-      examined.budgets, drawn, records, missing));
+      examined.budgets, coverage[testing::kOwnGradients], drawn, records, missing));
   if (count < 200) return;
   BOOST_TEST(drawn + 3 >= records, "records that no program had:" << missing);
   BOOST_TEST(examined.gradients > static_cast<int>(count) / 10);

@@ -1,7 +1,5 @@
 #include "weft/tests/programs/rounding_spread.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <unordered_map>
 
