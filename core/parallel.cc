@@ -211,7 +211,7 @@ void Workers::Impl::parallel(std::int64_t chunks, Body body) {
   if (shuffle_seed == 0) return team->run(chunks, nullptr, body, helpers, ask);
   shuffle(chunks);
   const auto delayed = [&](std::int64_t chunk, int slot) {
-    delay(chunk);
+    if (slots > 1) delay(chunk);  // alone there is nobody to let pass
     body(chunk, slot);
   };
   team->run(chunks, order.data(), delayed, helpers, ask);

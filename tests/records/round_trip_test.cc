@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(text_and_files_keep_every_use) {
     if (!wrong.empty() || !draw.one_in(3)) return wrong;
     return check_file(*built, folder / "case.weft");
   };
-  fuzz_records({.cases_per_op = 30,
+  fuzz_records({.cases_per_op = 12,
                 .vary = [](Draw&) { return VaryOptions{.elements = 512, .beside_zero = 1 << 20}; }},
                check);
 }

@@ -76,13 +76,13 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
 BOOST_AUTO_TEST_SUITE(record_models)
 
 BOOST_AUTO_TEST_CASE(kernels_give_what_the_scalar_models_give) {
-  fuzz_records({.cases_per_op = 180, .vary = small, .ops = has_model}, check_against_model);
+  fuzz_records({.cases_per_op = 120, .vary = small, .ops = has_model}, check_against_model);
 }
 
 BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_give_what_the_scalar_models_give) {
   for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
-      fuzz_records({.cases_per_op = 30, .vary = small, .ops = has_model}, check_against_model);
+      fuzz_records({.cases_per_op = 18, .vary = small, .ops = has_model}, check_against_model);
     }
   });
 }
