@@ -16,7 +16,6 @@
 #else
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <tbb/task_group.h>
 #endif
 
 #include "weft/core/error.h"
@@ -92,13 +91,6 @@ class Pool {
 class Pool {
  public:
   explicit Pool(int helpers) : helpers_(helpers) {}
-  /// Helpers that were asked but have not come yet run here: they find the team dismissed. Left in
-  /// the arena they would outlive the Workers, and never run where the process ends.
-  ~Pool() {
-    if (arena_.is_active()) arena_.execute([this] { asked_.wait(); });
-  }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   /// What TBB grants to all arenas together; asking for more would leave tasks waiting.
   int most_helpers() const {
@@ -113,7 +105,7 @@ class Pool {
     try {
       // No larger than what TBB grants: it would say on stderr that it ignores the rest.
       if (!arena_.is_active()) arena_.initialize(std::max(most_helpers(), 1), 0);
-      arena_.enqueue(asked_.defer([team] { team->help(); }));
+      arena_.enqueue([team] { team->help(); });
     } catch (...) {
       failed_ = true;
       throw;
@@ -123,7 +115,6 @@ class Pool {
  private:
   const int helpers_;
   bool failed_ = false;
-  tbb::task_group asked_;
   tbb::task_arena arena_;
 };
 
