@@ -3,10 +3,6 @@
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -18,16 +14,14 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/tests/kit/more_threads.h"
 
 using namespace weft;
 
 namespace {
 
-// Without this TBB would run as many workers as there are CPUs, however many slots are asked for.
-struct ManyThreads {
-#ifndef WEFT_STD_THREADS
-  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 16};
-#endif
+struct ManyThreads : testing::MoreThreads {
+  ManyThreads() : MoreThreads(16) {}
 };
 
 // Runs chunks until `wanted` threads are inside one at the same time, or a long time has passed.

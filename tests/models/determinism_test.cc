@@ -3,16 +3,13 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <functional>
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/train/language_model.h"
 #include "weft/ops/kernels/split_table.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/tests/kit/more_threads.h"
 
 namespace weft {
 namespace {
@@ -84,10 +81,7 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
 BOOST_AUTO_TEST_SUITE(determinism)
 
 BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
-#ifndef WEFT_STD_THREADS
-  // An arena of five on two cores would run two workers.
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
   BOOST_TEST_CONTEXT("a second run") {
     check_same_bits(trained_with({.seed = 3, .threads = 1}), expected);
@@ -114,9 +108,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
 }
 
 BOOST_AUTO_TEST_CASE(any_memory_budget) {
-#ifndef WEFT_STD_THREADS
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
   // With guards around buffers, so that the budgets suit both kinds of runs.
   const auto plan_with = [](std::size_t budget) {
@@ -147,9 +139,7 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
 
 // On every unit that this machine can run: products of all shapes are forced there.
 BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
-#ifndef WEFT_STD_THREADS
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   using kernels::Bf16Unit;
   std::vector<std::vector<Tensor>> seen;
   for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::dot}) {

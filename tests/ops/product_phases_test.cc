@@ -4,10 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
@@ -15,18 +11,12 @@
 #include "weft/ops/kernels/split_table.h"
 #include "weft/ops/product_plan.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/more_threads.h"
 #include "weft/tests/kit/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {
 namespace {
-
-// Allows more workers than there are processors.
-struct MoreWorkers {
-#ifndef WEFT_STD_THREADS
-  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 6};
-#endif
-};
 
 // Runs the phases of a kernel whose inputs are a and b and whose output is c.
 void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& c,
@@ -89,7 +79,7 @@ double max_difference(const Tensor& a, const Tensor& b) {
 BOOST_AUTO_TEST_SUITE(product_phases)
 
 BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
-  [[maybe_unused]] const MoreWorkers more;
+  const testing::MoreThreads more;
   Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
   const Sizes sizes[] = {
       {250, 530, 900},   // tiles of a grid, packed for all
@@ -114,7 +104,7 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
 }
 
 BOOST_AUTO_TEST_CASE(a_depth_summed_in_parts_has_the_same_bits_for_any_number_of_threads) {
-  [[maybe_unused]] const MoreWorkers more;
+  const testing::MoreThreads more;
   Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
   const Tensor a = sample_uniform({5000, 40}, 1), b = sample_uniform({5000, 70}, 2);
   ProductShape shape = row_major(40, 70, 5000);

@@ -9,10 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
+#include "weft/tests/kit/more_threads.h"
 #include "weft/tests/programs/examine.h"
 #include "weft/tests/programs/generate.h"
 #include "weft/tests/programs/shrink.h"
@@ -70,9 +67,7 @@ BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
 BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_way_of_running) {
   const std::uint64_t count = number_from("WEFT_PROGRAMS", 1200);
   const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
-#ifndef WEFT_STD_THREADS
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   testing::Coverage coverage;
   Examined examined;
   const std::uint64_t most = number_from("WEFT_PROGRAMS_FAILURES", 10);  // then it ends

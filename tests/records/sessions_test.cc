@@ -5,10 +5,7 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
+#include "weft/tests/kit/more_threads.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/session_case.h"
 #include "weft/tests/records/ways.h"
@@ -142,9 +139,7 @@ BOOST_AUTO_TEST_CASE(passes_and_ways_to_run_change_nothing_among_other_ops) {
 }
 
 BOOST_AUTO_TEST_CASE(one_two_three_and_five_threads_give_the_same_bits) {
-#ifndef WEFT_STD_THREADS
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   fuzz_records({.cases_per_op = 12, .vary = large}, check_threads);
 }
 

@@ -5,15 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#ifndef WEFT_STD_THREADS
-#include <tbb/global_control.h>
-#endif
-
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/run/session.h"
 #include "weft/tests/kit/engine_ops.h"
+#include "weft/tests/kit/more_threads.h"
 
 namespace weft {
 namespace {
@@ -97,10 +94,7 @@ void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 BOOST_AUTO_TEST_SUITE(execution)
 
 BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
-#ifndef WEFT_STD_THREADS
-  // An arena of five on two cores would run two workers.
-  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 6);
-#endif
+  const testing::MoreThreads more;
   int most_slots = 0;
   std::int64_t chunks = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
