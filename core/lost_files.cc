@@ -1,10 +1,10 @@
 #include "weft/core/lost_files.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 

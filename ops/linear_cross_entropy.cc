@@ -140,7 +140,8 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   const auto size = static_cast<std::int64_t>(dtype_size(input(o.x).dtype));
   std::int64_t bytes = request.attributes.integer("chunk_bytes");
   if (bytes == 0) bytes = kChunkBytes;
-  const std::int64_t most = std::max(kMinRows, bytes / std::max<std::int64_t>(1, l.classes * size));
+  const std::int64_t most = std::clamp(bytes / std::max<std::int64_t>(1, l.classes * size),
+                                       kMinRows, std::max(kMinRows, l.rows));
   const std::int64_t chunks = std::clamp<std::int64_t>((l.rows + most - 1) / most, 1, kMostChunks);
   l.chunk_rows = (l.rows + chunks - 1) / chunks;
   if (chunks > 1) l.chunk_rows = (l.chunk_rows + kMinRows - 1) / kMinRows * kMinRows;

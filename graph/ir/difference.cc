@@ -58,7 +58,7 @@ class Comparison {
       const auto [known, fresh] = twins_.emplace(a.node_pointer(), b.node_pointer());
       if (known->second != b.node_pointer()) return "nodes are shared otherwise";
       if (!fresh) continue;
-      const std::string found = nodes(a.node(), b.node());
+      std::string found = nodes(a.node(), b.node());
       if (!found.empty()) return found;
     }
     return {};
@@ -85,12 +85,12 @@ class Comparison {
     }
     if (right != b.attributes().end()) return differ("attributes");
     if (op == "variable") {
-      const std::string found = variables(a.graph().variable_info(a), b.graph().variable_info(b));
+      std::string found = variables(a.graph().variable_info(a), b.graph().variable_info(b));
       if (!found.empty()) return found;
     }
     if (a.op().has(Trait::call)) {
       const std::string& name = a.attributes().text("body");
-      const std::string found = called(a.graph(), name, b.graph(), b.attributes().text("body"));
+      std::string found = called(a.graph(), name, b.graph(), b.attributes().text("body"));
       if (!found.empty()) return found;
     }
     for (std::size_t i = 0; i < a.inputs().size(); ++i) meet(a.inputs()[i], b.inputs()[i]);

@@ -167,7 +167,8 @@ void merge_lora(const std::vector<Program>& programs, VariableStore& store,
   for (const auto& [name, adapter] : adapters.adapters) {
     const bool rows_are_outputs = out_in.at(name);
     Tensor merged = store.tensor(name).clone();
-    const std::int64_t rows = merged.size(0), columns = merged.size(1), rank = adapter.a.size(0);
+    const std::int64_t rows = merged.size(0), columns = merged.size(1), rank = adapter.a.size(0),
+                       inputs = adapter.a.size(1);
     const float *a = adapter.a.data<float>(), *b = adapter.b.data<float>();
     float* w = merged.mutable_data<float>();
     const std::int64_t chunks = chunk_count(rows, 16);
@@ -178,7 +179,7 @@ void merge_lora(const std::vector<Program>& programs, VariableStore& store,
           const std::int64_t out = rows_are_outputs ? i : j, in = rows_are_outputs ? j : i;
           double sum = 0;
           for (std::int64_t r = 0; r < rank; ++r)
-            sum += static_cast<double>(b[out * rank + r]) * a[r * adapter.a.size(1) + in];
+            sum += static_cast<double>(b[out * rank + r]) * a[r * inputs + in];
           w[i * columns + j] = static_cast<float>(w[i * columns + j] + adapters.scale * sum);
         }
       }
