@@ -33,9 +33,11 @@ class Shell {
     return folder_.write(name, bytes);
   }
 
-  Outcome operator()(const std::string& arguments) const {
-    const std::string command = std::string(WEFT_PROGRAM) + " " + arguments + " >" + path("out") +
-                                " 2>" + path("err") + " </dev/null";
+  Outcome operator()(const std::string& arguments) const { return in(".", arguments); }
+  /// The same with `folder` as the working folder.
+  Outcome in(const std::string& folder, const std::string& arguments) const {
+    const std::string command = "cd " + folder + " && " + WEFT_PROGRAM + " " + arguments + " >" +
+                                path("out") + " 2>" + path("err") + " </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
             read_text_file(path("err"))};

@@ -81,7 +81,7 @@ def synchronise(source: pathlib.Path, target: pathlib.Path) -> None:
             if f not in (".git", "__pycache__") and not (at == pathlib.Path(".") and f.startswith("build"))
         ]
         for file in files:
-            if (at / file).suffix == ".weft":
+            if at == pathlib.Path(".") and file.endswith(".weft"):
                 continue
             kept.add(at / file)
             old, new = source / at / file, target / at / file

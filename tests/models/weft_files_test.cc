@@ -1,0 +1,79 @@
+// Files that earlier programs wrote still give what they gave: see tests/fixtures/weft_files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "program_shell.h"
+
+namespace weft {
+namespace {
+
+struct Number {
+  double value = 0, last_digit = 1;
+};
+
+/// "2.95290," is 2.95290, of which the last digit counts 0.00001; none where it is no number.
+std::optional<Number> number_in(std::string word) {
+  std::erase_if(word,
+                [](char c) { return std::string_view("(),%+").find(c) != std::string::npos; });
+  Number n;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n.value);
+  if (error != std::errc() || end != word.data() + word.size()) return {};
+  const std::size_t point = word.find('.');
+  if (point != std::string::npos)
+    n.last_digit = std::pow(10.0, -static_cast<double>(word.size() - point - 1));
+  return n;
+}
+
+/// Whether both lines say the same, up to what another order of sums does to figures.
+bool same(const std::string& got, const std::string& want) {
+  constexpr double kRelative = 2e-4;
+  std::istringstream a(got), b(want);
+  std::string left, right;
+  while (true) {
+    const bool more = static_cast<bool>(a >> left);
+    if (more != static_cast<bool>(b >> right)) return false;
+    if (!more) return true;
+    const auto x = number_in(left), y = number_in(right);
+    if (x.has_value() != y.has_value()) return false;
+    if (!x && left != right) return false;
+    if (x && std::abs(x->value - y->value) > kRelative * std::abs(y->value) + 1.01 * y->last_digit)
+      return false;
+  }
+}
+
+std::string with_folder(std::string text, const std::string& folder) {
+  for (const std::string key : {"\\{work\\}", "{work}"}) {
+    for (std::size_t at; (at = text.find(key)) != std::string::npos;)
+      text.replace(at, key.size(), folder);
+  }
+  return text;
+}
+
+BOOST_AUTO_TEST_CASE(files_of_earlier_programs_give_what_they_gave) {
+  const Shell weft;
+  const std::string folder = std::string(WEFT_FIXTURES) + "/weft_files";
+  std::istringstream lines(read_text_file(folder + "/figures.tsv"));
+  int commands = 0;
+  for (std::string line; std::getline(lines, line); ++commands) {
+    const std::size_t tab = line.find('\t');
+    BOOST_REQUIRE(tab != std::string::npos);
+    const std::string want = with_folder(line.substr(tab + 1), weft.path(""));
+    const Outcome got = weft.in(folder, with_folder(line.substr(0, tab), weft.path("")));
+    BOOST_TEST_CONTEXT(line << "\n" << got.out << got.err) {
+      BOOST_TEST(got.code == 0);
+      BOOST_TEST(same(last_line(got.out), want));
+    }
+  }
+  BOOST_TEST(commands > 50);
+}
+
+}  // namespace
+}  // namespace weft
