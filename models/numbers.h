@@ -22,8 +22,8 @@ struct RealRange {
   bool contains(double value) const;
 };
 
-/// As messages say it, "in [1, 64]", "of at least 1": a bound that is none is left out, but of
-/// integers without any.
+/// A range as messages say it: "in [1, 64]", "of at least 1". Without any bound it is that of the
+/// type where numbers are integers, and "" where they are not.
 std::string str(const IntegerRange<std::int64_t>& range);
 std::string str(const IntegerRange<std::uint64_t>& range);
 std::string str(const RealRange& range);

@@ -67,7 +67,7 @@ class Comparison {
   std::string nodes(const Node& a, const Node& b) {
     const std::string& op = a.op().name;
     const auto differ = [&](std::string_view what) {
-      return fmt::format("two {} differ in {}", op, what);
+      return fmt::format("{}: they differ in {}", op, what);
     };
     if (op != b.op().name) return fmt::format("{} in one is {} in the other", op, b.op().name);
     if (a.op().version != b.op().version) return differ("version");

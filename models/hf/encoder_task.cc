@@ -1,10 +1,10 @@
 #include "weft/models/hf/encoder_task.h"
-#include "weft/models/families/size_limits.h"
 
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {

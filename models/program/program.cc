@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,14 +11,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "weft/core/closest.h"
 #include "weft/core/excerpt.h"
 #include "weft/core/lost_files.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/parse_failure.h"
 
 namespace weft::program {
 namespace {
@@ -35,52 +32,6 @@ void refuse_empty_values(int argc, const char* const* argv) {
           fmt::format("{} is empty (an unset variable of the shell?)", excerpt(argument)));
     }
   }
-}
-
-/// "weft train gpt": the innermost command that was parsed.
-std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
-  const CLI::App* at = &app;
-  std::string name = app.get_name();
-  while (!at->get_subcommands().empty()) {
-    at = at->get_subcommands().front();
-    name += " " + at->get_name();
-  }
-  return {at, name};
-}
-
-/// What was wrong with a command line, and where to read more.
-std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
-  const auto [at, name] = innermost(app);
-  // CLI11 keeps what it could not place in the reverse order of some versions: the words that look
-  // like options say more than the values that were left over with them.
-  std::vector<std::string> unexpected = at->remaining();
-  if (unexpected.empty()) unexpected = app.remaining();
-  const auto option = std::find_if(unexpected.begin(), unexpected.end(),
-                                   [](const std::string& word) { return word.starts_with('-'); });
-  std::vector<std::string> commands, options;
-  for (const CLI::App* sub : at->get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(sub->get_name());
-  for (const CLI::Option* o : at->get_options()) {
-    if (!o->get_lnames().empty()) options.push_back("--" + o->get_lnames().front());
-  }
-  std::string what = e.what();
-  if (e.get_name() == "ArgumentMismatch") {  // "--steps: 1 required INTEGER missing"
-    const std::string given = what.substr(0, what.find(':'));
-    what = what.find("At Most") == std::string::npos
-               ? fmt::format("{} needs a value", given)
-               : fmt::format("{} is given more than once", given);
-  }
-  if (option != unexpected.end()) {
-    const std::string word = option->substr(0, option->find('='));
-    what = fmt::format("{} has no option {}{}", name, excerpt(word), did_you_mean(word, options));
-  } else if (!commands.empty() && !unexpected.empty()) {
-    what = unknown_name("command", excerpt(unexpected.front()), commands);
-  } else if (!commands.empty()) {
-    what = fmt::format("{} needs a command: {}", name, list_names(commands));
-  } else if (!unexpected.empty()) {
-    what = fmt::format("{} has no place for '{}'", name, excerpt(unexpected.front()));
-  }
-  return fmt::format("{} (see {} --help)", what, name);
 }
 
 /// Messages hold names from files, which may have any length, and lists of them.

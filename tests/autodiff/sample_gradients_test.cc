@@ -3,6 +3,7 @@
 // the kernel.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <functional>
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/autodiff/gradients.h"
@@ -45,88 +46,90 @@ struct Built {
   }
 };
 
-BOOST_AUTO_TEST_SUITE(sample_gradients)
-
-BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
-  int checked = 0;
+/// Gives every sample of every op that has a gradient and something to differentiate for.
+void for_each_sample(
+    const std::function<void(const OpRecord& op, std::size_t sample, Built& built)>& use) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->gradient == Gradient::none) continue;
     const auto samples = op->samples();
     for (std::size_t s = 0; s < samples.size(); ++s) {
       Built b(*op, samples[s]);
-      if (b.wrt.empty()) continue;
-      for (int o = 0; o < b.node->output_count(); ++o) {
-        const Value out = b.node->output(o);
-        if (!is_floating(out.dtype()) || out.shape().numel() == Dim(0)) continue;
-        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " output " << o) {
-          try {
-            const GradientReport report = check_gradients(
-                out, b.wrt, {.feeds = b.feeds, .max_elements = 24, .second_order = true});
-            BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
-            ++checked;
-          } catch (const std::exception& e) {
-            BOOST_ERROR(e.what());
-          }
+      if (!b.wrt.empty()) use(*op, s, b);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(sample_gradients)
+
+BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
+  int checked = 0;
+  for_each_sample([&](const OpRecord& op, std::size_t sample, Built& b) {
+    for (int o = 0; o < b.node->output_count(); ++o) {
+      const Value out = b.node->output(o);
+      if (!is_floating(out.dtype()) || out.shape().numel() == Dim(0)) continue;
+      BOOST_TEST_CONTEXT("op " << op.name << " sample " << sample << " output " << o) {
+        try {
+          const GradientReport report = check_gradients(
+              out, b.wrt, {.feeds = b.feeds, .max_elements = 24, .second_order = true});
+          BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
+          ++checked;
+        } catch (const std::exception& e) {
+          BOOST_ERROR(e.what());
         }
       }
     }
-  }
+  });
   BOOST_TEST(checked > 100);
 }
 
 BOOST_AUTO_TEST_CASE(what_flows_back_from_several_outputs_adds_up) {
   int checked = 0;
-  for (const OpRecord* op : builtin_ops()->all()) {
-    if (op->samples == nullptr || op->gradient == Gradient::none) continue;
-    const auto samples = op->samples();
-    for (std::size_t s = 0; s < samples.size(); ++s) {
-      Built b(*op, samples[s]);
-      std::vector<Value> losses;  // one per output
-      for (int o = 0; o < b.node->output_count(); ++o) {
-        const Value out = b.node->output(o);
-        if (!is_floating(out.dtype()) || out.shape().numel() == Dim(0)) continue;
-        const Tensor weights = sample_uniform(out.shape().constant(), 90 + o).to(DType::f64);
-        losses.push_back(sum(out * b.graph.constant(weights)));
+  for_each_sample([&](const OpRecord& op, std::size_t sample, Built& b) {
+    std::vector<Value> losses;  // one per output
+    for (int o = 0; o < b.node->output_count(); ++o) {
+      const Value out = b.node->output(o);
+      if (!is_floating(out.dtype()) || out.shape().numel() == Dim(0)) continue;
+      const Tensor weights = sample_uniform(out.shape().constant(), 90 + o).to(DType::f64);
+      losses.push_back(sum(out * b.graph.constant(weights)));
+    }
+    if (losses.size() < 2) return;
+    // The gradient of every output alone, and of every set of them at once.
+    const unsigned sets = 1U << losses.size();
+    Program program("sets");
+    for (unsigned set = 1; set < sets; ++set) {
+      Value loss;
+      for (std::size_t o = 0; o < losses.size(); ++o) {
+        if ((set >> o & 1) != 0) loss = loss.defined() ? loss + losses[o] : losses[o];
       }
-      if (losses.size() < 2 || b.wrt.empty()) continue;
-      // The gradient of every output alone, and of every set of them at once.
-      const unsigned sets = 1U << losses.size();
-      Program program("sets");
-      for (unsigned set = 1; set < sets; ++set) {
-        Value loss;
-        for (std::size_t o = 0; o < losses.size(); ++o) {
-          if ((set >> o & 1) != 0) loss = loss.defined() ? loss + losses[o] : losses[o];
-        }
-        const auto grads = gradients(loss, b.wrt, {.unreachable = Unreachable::zeros});
-        for (std::size_t i = 0; i < grads.size(); ++i) {
-          program.output(std::to_string(set) + "/" + std::to_string(i), grads[i]);
-        }
-      }
-      const Results results = Session(b.graph, {.threads = 1}).run(program, b.feeds);
-      const auto at = [&](unsigned set, std::size_t i, std::int64_t element) {
-        return results[std::to_string(set) + "/" + std::to_string(i)].at(element);
-      };
-      for (unsigned set = 1; set < sets; ++set) {
-        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " outputs " << set) {
-          double worst = 0;
-          for (std::size_t i = 0; i < b.wrt.size(); ++i) {
-            for (std::int64_t e = 0; e < b.wrt[i].shape().numel().constant(); ++e) {
-              double expected = 0;
-              for (std::size_t o = 0; o < losses.size(); ++o) {
-                if ((set >> o & 1) != 0) expected += at(1U << o, i, e);
-              }
-              const double got = at(set, i, e);
-              if (std::isnan(got) && std::isnan(expected)) continue;
-              const double error = std::abs(got - expected) / std::max(1.0, std::abs(expected));
-              worst = std::isnan(error) ? error : std::max(worst, error);
-            }
-          }
-          BOOST_TEST(worst < 1e-12);
-          ++checked;
-        }
+      const auto grads = gradients(loss, b.wrt, {.unreachable = Unreachable::zeros});
+      for (std::size_t i = 0; i < grads.size(); ++i) {
+        program.output(std::to_string(set) + "/" + std::to_string(i), grads[i]);
       }
     }
-  }
+    const Results results = Session(b.graph, {.threads = 1}).run(program, b.feeds);
+    const auto at = [&](unsigned set, std::size_t i, std::int64_t element) {
+      return results[std::to_string(set) + "/" + std::to_string(i)].at(element);
+    };
+    for (unsigned set = 1; set < sets; ++set) {
+      BOOST_TEST_CONTEXT("op " << op.name << " sample " << sample << " outputs " << set) {
+        double worst = 0;
+        for (std::size_t i = 0; i < b.wrt.size(); ++i) {
+          for (std::int64_t e = 0; e < b.wrt[i].shape().numel().constant(); ++e) {
+            double expected = 0;
+            for (std::size_t o = 0; o < losses.size(); ++o) {
+              if ((set >> o & 1) != 0) expected += at(1U << o, i, e);
+            }
+            const double got = at(set, i, e);
+            if (std::isnan(got) && std::isnan(expected)) continue;
+            const double error = std::abs(got - expected) / std::max(1.0, std::abs(expected));
+            worst = std::isnan(error) ? error : std::max(worst, error);
+          }
+        }
+        BOOST_TEST(worst < 1e-12);
+        ++checked;
+      }
+    }
+  });
   BOOST_TEST(checked > 30);
 }
 

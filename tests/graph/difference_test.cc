@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(functions_are_the_same_by_every_element_of_their_constants)
   other.mutable_data<float>()[kMany / 2] += 1;
   define_nested(c, "f", other);
   BOOST_TEST(difference(a.function("f"), b.function("f")) == "");
-  BOOST_TEST(difference(a.function("f"), c.function("f")) == "two constant differ in value");
+  BOOST_TEST(difference(a.function("f"), c.function("f")) == "constant: they differ in value");
 }
 
 BOOST_AUTO_TEST_CASE(functions_inside_functions_keep_their_constants_where_names_meet) {
@@ -73,9 +73,10 @@ BOOST_AUTO_TEST_CASE(custom_gradients_of_one_name_with_other_constants_are_refus
   };
   add(0);
   add(0);
-  BOOST_CHECK_EXCEPTION(add(1), GraphError,
-                        testing::says("the graph has another function of this name (two "
-                                      "constant differ in value); give this one another name"));
+  BOOST_CHECK_EXCEPTION(
+      add(1), GraphError,
+      testing::says("the graph has another function of this name ("
+                    "constant: they differ in value); give this one another name"));
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_one_name_from_two_graphs_keep_their_constants) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <limits>
 #include <map>
 
@@ -15,6 +14,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/tests/kit/crash_guard.h"
 #include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/outcome.h"
 
 namespace weft::testing {
@@ -249,14 +249,10 @@ BOOST_AUTO_TEST_SUITE(record_building)
 
 BOOST_AUTO_TEST_CASE(anything_gives_nodes_or_an_error) {
   constexpr std::uint64_t kUsual = 2000;
-  const auto number = [](const char* name, double otherwise) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? otherwise : std::atof(value);
-  };
   const Ops ops;
   const auto begin = std::chrono::steady_clock::now();
-  const double seconds = number("WEFT_FUZZ_SECONDS", 0);
-  const auto first = static_cast<std::uint64_t>(number("WEFT_FUZZ_SEED", 1));
+  const double seconds = fuzz_seconds();
+  const std::uint64_t first = std::stoull(fuzz_seed());
   const auto late = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >
            seconds;

@@ -23,11 +23,11 @@ std::optional<std::string> environment(const char* name) {
 }
 
 struct Environment {
-  std::string seed = environment("WEFT_FUZZ_SEED").value_or("1");
+  std::string seed = fuzz_seed();
   std::optional<std::string> op = environment("WEFT_FUZZ_OP");
   std::optional<std::string> only = environment("WEFT_FUZZ_CASE");
   std::optional<std::string> cases = environment("WEFT_FUZZ_CASES");
-  double seconds = std::stod(environment("WEFT_FUZZ_SECONDS").value_or("0"));
+  double seconds = fuzz_seconds();
 };
 
 // One case; returns what is wrong.
@@ -54,6 +54,10 @@ std::string run_case(const OpRecord& op, const std::vector<OpSample>& samples, s
 }
 
 }  // namespace
+
+std::string fuzz_seed() { return environment("WEFT_FUZZ_SEED").value_or("1"); }
+
+double fuzz_seconds() { return std::stod(environment("WEFT_FUZZ_SECONDS").value_or("0")); }
 
 void fuzz_records(const FuzzOptions& options, const CaseBody& body) {
   using Clock = std::chrono::steady_clock;

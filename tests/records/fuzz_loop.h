@@ -20,6 +20,10 @@ struct FuzzOptions {
   std::function<bool(const OpRecord&)> ops = {};
 };
 
+/// WEFT_FUZZ_SEED, and WEFT_FUZZ_SECONDS (0 where it is not set): see below.
+std::string fuzz_seed();
+double fuzz_seconds();
+
 /// Runs `body` on variations of the samples of every record and reports what it finds, crashes and
 /// endless loops included, as errors of the current Boost test, with a line that runs the case
 /// again. The environment:
