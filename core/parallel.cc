@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <numeric>
@@ -30,6 +31,7 @@ constexpr int kMaxSlots = 4096;
 // Work of less is done before a helper that lingers has done its part (it comes after 0.3 to 1 us),
 // or before one that sleeps has come.
 constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
+constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk that is shuffled
 
 #ifdef WEFT_STD_THREADS
 
@@ -177,12 +179,17 @@ void Workers::Impl::shuffle(std::int64_t chunks) {
   }
 }
 
-// Most chunks start at once, some after up to 63 yields: enough to let any other thread pass.
+// Most chunks start at once, some after up to 63 yields: enough to let any other thread pass. Where
+// other processes want the CPUs too, each yield may cost milliseconds, and the first is enough.
 void Workers::Impl::delay(std::int64_t chunk) const {
   const RandomStream random{shuffle_seed, 2, static_cast<std::uint32_t>(calls)};
   const std::uint32_t word = random.word(static_cast<std::uint64_t>(chunk));
   if (word % 4 != 0) return;
-  for (std::uint32_t n = word >> 2 & 63u; n > 0; --n) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + kLongestDelay;
+  for (std::uint32_t n = word >> 2 & 63u; n > 0; --n) {
+    std::this_thread::yield();
+    if (std::chrono::steady_clock::now() >= end) return;
+  }
 }
 
 bool Workers::Impl::worth_sharing(double cost_ns) const {
