@@ -109,7 +109,9 @@ void refuse_unpaired(const PretrainingModel& model, std::vector<TextDocument> tr
 Sets<SentencePairs> paired(const PretrainingModel& model, std::vector<TextDocument> documents) {
   const auto [train, held_out] =
       split_documents(std::move(documents), model.settings.validation_fraction);
-  const auto made = [&](const std::vector<TextDocument>& part, const char* what) {
+  // Named captures: clang 14 captures no structured bindings.
+  const auto made = [&, &train = train, &held_out = held_out](const std::vector<TextDocument>& part,
+                                                              const char* what) {
     try {
       return sentence_pairs(model, part);
     } catch (const ArgumentError& e) {
