@@ -71,7 +71,7 @@ class Examination {
   std::optional<Failure> failure_;
   std::unique_ptr<Module> parsed_, inlined_, optimised_;
   Trace base_;
-  bool all_finite_ = true;                // what nodes gave
+  bool all_finite_ = true;                // what nodes read and gave
   bool reordered_ = false;                // by a pass: bits may differ from base_
   std::optional<RoundingSpread> spread_;  // made when it is first needed
 };

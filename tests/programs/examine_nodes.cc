@@ -89,7 +89,10 @@ void Examination::check_nodes(const Program& program, const Results& results,
     const std::string& op = node->op().name;
     if (op == "input" || op == "variable") continue;
     std::vector<Tensor> inputs;
-    for (const Value& v : node->inputs()) inputs.push_back(value(v));
+    for (const Value& v : node->inputs()) {
+      inputs.push_back(value(v));
+      all_finite_ = all_finite_ && (!inputs.back().defined() || is_finite(inputs.back()));
+    }
     std::vector<NumberTensor> want;
     try {
       want = interpret_node(*node, inputs, bindings, precision);
