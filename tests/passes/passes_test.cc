@@ -100,6 +100,17 @@ BOOST_FIXTURE_TEST_CASE(repetition, Leaves) {
   BOOST_TEST(after_passes(where(b, x, x)) == "x");
   BOOST_TEST(after_passes(where(g.constant(Tensor::full(DType::boolean, {4}, 1)), x, y)) == "x");
   BOOST_TEST(after_passes(where(g.scalar(DType::boolean, 0), x, y)) == "y");
+  BOOST_TEST(after_passes(where(x + y < row, x, x)) == "x");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_may_refuse_its_data_is_not_left_out, Leaves) {
+  const Value all = g.scalar(DType::boolean, 1), none = g.scalar(DType::boolean, 0);
+  const Value ids = g.input("ids", DType::i32, {"n"});
+  const Value taken = take(x, ids, 0);
+  BOOST_TEST(after_passes(where(taken < y, x, x)) == "where(less(take(x, ids), y), x, x)");
+  BOOST_TEST(after_passes(where(all, x, -taken)) == "where({1}, x, neg(take(x, ids)))");
+  BOOST_TEST(after_passes(where(none, i / i, i)) == "where({0}, div(i, i), i)");
+  BOOST_TEST(after_passes(where(none, x / y, y)) == "y");
 }
 
 BOOST_FIXTURE_TEST_CASE(casts, Leaves) {
