@@ -124,6 +124,8 @@ class Generator {
       if (elements > temper_.most) shape = Shape{3, 4};
       b.leaf(dtype, shape);
     }
+    // All of them may have become too large with the sizes of their symbols.
+    if (b.pool().empty()) b.leaf(DType::f32, {3, 4});
   }
 
   /// Gradients of the sum of a value, with the claim that they are that; some become updates.

@@ -64,6 +64,12 @@ BOOST_AUTO_TEST_CASE(programs_that_failed_once_pass) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_seed_whose_leaves_all_are_too_large_makes_a_program) {
+  testing::Coverage coverage;
+  const Case c = testing::generate_case(20513, coverage);
+  BOOST_TEST(!c.module.program.nodes().empty());
+}
+
 BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_way_of_running) {
   const std::uint64_t count = number_from("WEFT_PROGRAMS", 1200);
   const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
