@@ -56,8 +56,11 @@ class Rebuilder {
     for (Node* node : program.nodes()) copy(*node, result);
     for (const auto& [name, value] : program.outputs())
       result.module.program.output(name, map_.at(value));
-    for (const auto& [variable, value] : program.given_updates())
+    for (const auto& [variable, value] : program.given_updates()) {
+      // A variable that nothing reads is none of the program's nodes.
+      if (!map_.contains(variable.value())) copy(variable.value().node(), result);
       result.module.program.update(Variable(map_.at(variable.value())), map_.at(value));
+    }
     return result;
   }
 

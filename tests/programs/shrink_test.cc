@@ -69,6 +69,17 @@ BOOST_AUTO_TEST_CASE(rebuilt_programs_take_the_first_of_their_data) {
   BOOST_TEST(one_row.runs[1].feeds[0].second.type_str() == "f32[1, 17]");
 }
 
+BOOST_AUTO_TEST_CASE(a_variable_that_is_written_and_not_read_is_rebuilt) {
+  Case c = faulty();
+  Graph& g = *c.module.graph;
+  const Variable v = g.variable("v", {DType::f32, Shape{2}}, {.kind = VariableKind::buffer});
+  c.variables.emplace_back("v", Tensor::full(DType::f32, {2}, 3));
+  c.module.program.update(v, g.constant(Tensor::full(DType::f32, {2}, 4)));
+  const Case again = testing::rebuilt(c, {});
+  BOOST_REQUIRE(again.module.program.given_updates().size() == 1u);
+  BOOST_TEST(again.module.program.given_updates().begin()->first.name() == "v");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
