@@ -212,12 +212,16 @@ Number lse_number(const Position& p, Real lse, DType dtype) {
 Number dlogit(const Position& p, std::size_t c, Real g, Real lse, Real smoothing, DType dtype) {
   if (!p.counts || g == 0) return {};
   const Real share = std::exp(p.x[c] - lse);
-  if (!(share < 1e15L)) return {.error = kAnyValue};  // an lse that is not of these logits
+  // Large logits are so far off that the share may be another altogether.
+  const Real off = 2 * p.error + kUnits * epsilon(dtype) * (largest_of(p.x) + std::fabs(lse));
+  const Real most = std::exp(p.x[c] - lse + off);
+  if (!(most < 1e15L)) return {.error = kAnyValue};  // or an lse that is not of these logits
   const Real own = static_cast<std::int64_t>(c) == p.target ? 1 - smoothing : 0;
   const Real y = g * (share - smoothing / static_cast<Real>(p.x.size()) - own);
   Number n = approximate(
       y, kUnits, std::fabs(g) * (share * (1 + largest_of(p.x) + std::fabs(lse)) + 1), dtype);
-  n.error += std::fabs(g) * share * 2 * p.error;
+  const Real beyond_first_order = std::max<Real>(most - share * (1 + off), 0);
+  n.error += std::fabs(g) * (share * 2 * p.error + beyond_first_order);
   return n;
 }
 
