@@ -8,7 +8,7 @@
 
 #include "weft/ops/attention_op.h"
 #include "weft/ops/kernels/attention.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 
 namespace weft::attention_op {
 namespace {

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "weft/ops/kernels/conv.h"
-#include "weft/ops/kernels/gemm.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/window.h"
 
 namespace weft {

@@ -7,8 +7,8 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
-#include "weft/ops/fused_kernel.h"
-#include "weft/ops/tile_program.h"
+#include "weft/ops/fusion/fused_kernel.h"
+#include "weft/ops/fusion/tile_program.h"
 
 namespace weft {
 namespace {
@@ -200,8 +200,8 @@ void add_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "fused";
   r.doc =
-      "Elementwise ops in one pass over memory: a tile program (ops/tile_program.h) on inputs that "
-      "broadcast to its results. The same bits as its steps one by one.";
+      "Elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on "
+      "inputs that broadcast to its results. The same bits as its steps one by one.";
   add_program_inputs(r);
   r.outputs.clear();
   for (int o = 0; o < TileProgram::kMaxResults; ++o) {

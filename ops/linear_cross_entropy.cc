@@ -9,8 +9,8 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/class_targets.h"
+#include "weft/ops/gemm/parallel.h"
 #include "weft/ops/kernels/cross_entropy.h"
-#include "weft/ops/product_phases.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {

@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
-#include "weft/ops/matmul_product.h"
+#include "weft/ops/gemm/operands.h"
+#include "weft/ops/gemm/parallel.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {

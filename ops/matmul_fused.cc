@@ -1,8 +1,9 @@
 // The record of `matmul_fused`: a product and what is done to its elements, tile by tile while they
 // are in cache. Made by the pass `epilogue`, after differentiation; users need not build it.
 #include "weft/ops/builtin.h"
-#include "weft/ops/epilogue.h"
-#include "weft/ops/matmul_product.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/gemm/operands.h"
+#include "weft/ops/gemm/parallel.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {
@@ -94,10 +95,9 @@ void add_matmul_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "matmul_fused";
   r.doc =
-      "matmul(a, b) and a tile program (ops/tile_program.h) whose %0 is the product. Further "
-      "inputs "
-      "of the program have the product's shape, one element for each of its columns, or one. The "
-      "same bits as the product and the steps one by one.";
+      "matmul(a, b) and a tile program (ops/fusion/tile_program.h) whose %0 is the product. "
+      "Further inputs of the program have the product's shape, one element for each of its "
+      "columns, or one. The same bits as the product and the steps one by one.";
   r.inputs = {{"a"}, {"b"}};
   for (InputSpec& operand : epilogue_inputs()) r.inputs.push_back(std::move(operand));
   r.outputs = epilogue_outputs();

@@ -8,8 +8,8 @@
 
 #include "weft/core/error.h"
 #include "weft/ops/builtin.h"
-#include "weft/ops/epilogue.h"
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/quantized_operands.h"
 #include "weft/ops/sample_data.h"
 
@@ -320,10 +320,10 @@ void add_quantized_matmul_ops(OpSet& ops) {
   matmul.error_samples = matmul_errors;
   ops.add(std::move(matmul));
 
-  OpRecord fused = inference_record(
-      "quantized_matmul_fused",
-      "quantized_matmul and a tile program (ops/tile_program.h) on it, as matmul_fused has one. "
-      "The same bits as the product and the steps one by one.");
+  OpRecord fused = inference_record("quantized_matmul_fused",
+                                    "quantized_matmul and a tile program "
+                                    "(ops/fusion/tile_program.h) on it, as matmul_fused has one. "
+                                    "The same bits as the product and the steps one by one.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
   fused.outputs = epilogue_outputs();

@@ -10,8 +10,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/passes/pipeline.h"
-#include "weft/ops/epilogue.h"
-#include "weft/ops/tile_program.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/fusion/tile_program.h"
 
 namespace weft {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/passes/pipeline.h"
-#include "weft/ops/tile_program.h"
+#include "weft/ops/fusion/tile_program.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include "weft/graph/plan/offsets.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/plan/report_text.h"
-#include "weft/ops/tile_program.h"
+#include "weft/ops/fusion/tile_program.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "weft/ops/kernels/attention.h"
 #include "weft/ops/kernels/attention_row-inl.h"
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/kernels/softmax_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();

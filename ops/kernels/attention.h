@@ -7,7 +7,7 @@
 
 #include "weft/core/dtype.h"
 #include "weft/core/random.h"
-#include "weft/ops/kernels/gemm_engine.h"
+#include "weft/ops/kernels/gemm/engine.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #define WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
 #endif
 
-#include "weft/ops/kernels/gemm_pack-inl.h"
+#include "weft/ops/kernels/gemm/pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -5,16 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::kernels {
+#include "weft/ops/kernels/quantized_weights.h"
 
-/// W [inputs, outputs] in panels of 16 outputs.
-struct QuantizedWeights {
-  const void* q = nullptr;
-  const void* scale = nullptr;  // f32 (int8), f16 (int4)
-  bool int4 = false;
-  std::int64_t inputs = 0;
-  std::int64_t outputs = 0;
-};
+namespace weft::kernels {
 
 /// Bytes for prepare_rows(), on any CPU.
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows);

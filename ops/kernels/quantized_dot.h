@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/ops/kernels/quantized.h"
+#include "weft/ops/kernels/quantized_weights.h"
 
 namespace weft::kernels {
 

@@ -8,7 +8,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/reference/matmul.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/bench/families.h"
 #include "weft/tests/bench/prepared_op.h"
 

@@ -15,7 +15,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/model.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 
 namespace weft::golden {
 namespace {

@@ -7,7 +7,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/train/language_model.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/kit/more_threads.h"
 

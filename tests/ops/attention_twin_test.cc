@@ -5,7 +5,7 @@
 
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/ops/check_attention.h"
 #include "weft/tests/ops/twin.h"
 #include "weft/tests/reference/evaluate_graph.h"

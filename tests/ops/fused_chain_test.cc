@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "weft/core/random.h"
+#include "weft/ops/fusion/tile_program.h"
 #include "weft/ops/op.h"
-#include "weft/ops/tile_program.h"
 #include "weft/tests/kit/simd_targets.h"
 
 namespace weft::testing {

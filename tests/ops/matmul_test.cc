@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "weft/ops/kernels/gemm.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/simd_targets.h"

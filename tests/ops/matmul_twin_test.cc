@@ -5,7 +5,7 @@
 
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/ops/twin.h"
 #include "weft/tests/reference/elementwise.h"
 #include "weft/tests/reference/evaluate_graph.h"

@@ -6,7 +6,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
-#include "weft/ops/kernels/split_table.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
 #include "weft/tests/kit/op_execution.h"
 #include "weft/tests/kit/simd_targets.h"

@@ -6,8 +6,8 @@
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/quantize.h"
+#include "weft/ops/fusion/tile_program.h"
 #include "weft/ops/sample_data.h"
-#include "weft/ops/tile_program.h"
 
 namespace weft {
 namespace tt = boost::test_tools;

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/ops/tile_program.h"
+#include "weft/ops/fusion/tile_program.h"
 #include "weft/tests/reference/elementwise.h"
 #include "weft/tests/reference/random.h"
 #include "weft/tests/reference/scalar_ops.h"

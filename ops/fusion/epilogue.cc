@@ -1,0 +1,153 @@
+#include "weft/ops/fusion/epilogue.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr int kOperands = TileProgram::kMaxInputs - 1;  // of the steps, beside the product
+
+// Dims as the graph knows them, for the shape rules of steps.
+class ContextFacts : public DimFacts {
+ public:
+  explicit ContextFacts(const InferContext& context) : context_(context) {}
+  bool equal(const Dim& a, const Dim& b) const override { return context_.equal(a, b); }
+
+ private:
+  const InferContext& context_;
+};
+
+}  // namespace
+
+std::vector<InputSpec> epilogue_inputs() {
+  std::vector<InputSpec> inputs;
+  for (int i = 1; i <= kOperands; ++i) inputs.push_back({fmt::format("in{}", i), Arity::optional});
+  return inputs;
+}
+
+std::vector<std::string> epilogue_outputs() {
+  std::vector<std::string> outputs = {"product"};
+  for (int o = 0; o < TileProgram::kMaxResults; ++o) outputs.push_back(fmt::format("out{}", o));
+  return outputs;
+}
+
+std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
+                                      int first) {
+  const TileProgram program = TileProgram::parse(context.attributes().text("program"));
+  std::vector<const ValueType*> inputs = {&product};
+  for (const ValueType* operand : operands_from(context, first)) inputs.push_back(operand);
+  const ContextFacts facts(context);
+  const std::vector<ValueType> types = infer_values(program, inputs, facts);
+  const std::vector<char> whole = whole_inputs(program);
+  if (whole[0]) throw ArgumentError("%0, the product, cannot be a key");
+  const auto equal = [&](const Dim& a, const Dim& b) { return context.equal(a, b); };
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, equal)) continue;
+    throw ShapeError(fmt::format(
+        "%{} must be of the product's shape {}, one element for each of its columns, or "
+        "one element, but is {}",
+        i, product.shape.str(), inputs[i]->shape.str()));
+  }
+  std::vector<ValueType> results = {product};
+  for (const int v : program.results) {
+    const ValueType& type = types[static_cast<std::size_t>(v)];
+    if (!(type.shape == product.shape)) {
+      throw ShapeError(fmt::format("%{} has shape {}, but the product has {}", v, type.shape.str(),
+                                   product.shape.str()));
+    }
+    results.push_back(type);
+  }
+  return results;
+}
+
+Epilogue::Epilogue(const KernelRequest& request, std::size_t first)
+    : program_(TileProgram::parse(request.attributes.text("program"))), first_(first) {
+  const OperandSpec& product = request.outputs[0];
+  element_size_ = dtype_size(product.dtype);
+  product_bytes_ = static_cast<std::size_t>(product.numel()) * element_size_;
+  columns_ = product.sizes.back();
+  std::vector<ValueType> types = {{product.dtype, Shape(product.sizes)}};
+  for (int i = 1; i < program_.inputs; ++i) {
+    const OperandSpec& spec = request.inputs[first + static_cast<std::size_t>(i) - 1];
+    types.push_back({spec.dtype, Shape(spec.sizes)});
+  }
+  std::vector<const ValueType*> pointers;
+  for (const ValueType& t : types) pointers.push_back(&t);
+  std::vector<DType> dtypes;
+  for (const ValueType& t : infer_values(program_, pointers, DimFacts())) {
+    dtypes.push_back(t.dtype);
+  }
+  const std::vector<char> whole = whole_inputs(program_);
+  std::uint32_t scalars = 0;
+  for (std::size_t i = 1; i < types.size(); ++i) {
+    const auto kind = epilogue_operand(types[i].shape, types[0].shape, std::equal_to<Dim>());
+    const bool scalar = whole[i] != 0 || kind == EpilogueOperand::scalar;
+    if (scalar) scalars |= 1u << i;
+    const auto size = static_cast<std::ptrdiff_t>(dtype_size(types[i].dtype));
+    operands_.push_back({.per_element = !scalar && kind == EpilogueOperand::dense ? size : 0,
+                         .per_column = !scalar && kind == EpilogueOperand::row ? size : 0});
+  }
+  std::vector<char> needed;
+  for (std::size_t r = 0; r < program_.results.size(); ++r) {
+    const OperandSpec& spec = request.outputs[r + 1];
+    needed.push_back(request.has_output(r + 1));
+    result_size_.push_back(static_cast<std::ptrdiff_t>(dtype_size(spec.dtype)));
+    if (product_in_ < 0 && needed.back() && spec.dtype == product.dtype) {
+      product_in_ = static_cast<int>(r) + 1;
+    }
+  }
+  if (request.has_output(0)) product_in_ = 0;
+  interpreter_ = std::make_unique<TileInterpreter>(program_, dtypes, scalars, needed);
+}
+
+void Epilogue::run(const KernelRun& run, const FinishedTile& tile, std::int64_t row) const {
+  const std::int64_t position = row * columns_ + tile.column;
+  std::array<const void*, TileProgram::kMaxInputs> in{};
+  std::array<std::ptrdiff_t, TileProgram::kMaxInputs> in_stride{};
+  std::array<void*, TileProgram::kMaxResults> out{};
+  std::array<std::ptrdiff_t, TileProgram::kMaxResults> out_stride{};
+  in[0] = tile.c;
+  in_stride[0] = tile.c_stride * static_cast<std::ptrdiff_t>(element_size_);
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& o = operands_[i];
+    in[i + 1] =
+        run.in<std::byte>(i + first_) + position * o.per_element + tile.column * o.per_column;
+    in_stride[i + 1] = columns_ * o.per_element;
+  }
+  for (std::size_t r = 0; r < result_size_.size(); ++r) {
+    if (run.outputs[r + 1] == nullptr) continue;
+    out[r] = run.out<std::byte>(r + 1) + position * result_size_[r];
+    out_stride[r] = columns_ * result_size_[r];
+  }
+  interpreter_->run_block({.in = in.data(),
+                           .in_stride = in_stride.data(),
+                           .out = out.data(),
+                           .out_stride = out_stride.data(),
+                           .rows = tile.rows,
+                           .columns = tile.columns,
+                           .position = position,
+                           .position_stride = columns_},
+                          run.slot_scratch);
+}
+
+double epilogue_flops(const KernelRequest& request) {
+  const auto steps = TileProgram::parse(request.attributes.text("program")).steps.size();
+  return static_cast<double>(request.outputs[0].numel()) * static_cast<double>(steps);
+}
+
+double operand_bytes(const KernelRequest& request) {
+  double bytes = 0;
+  for (const auto* operands : {&request.inputs, &request.outputs}) {
+    for (const OperandSpec& spec : *operands) {
+      if (!spec.present) continue;
+      bytes += static_cast<double>(spec.numel()) * static_cast<double>(dtype_size(spec.dtype));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+#include "weft/ops/fusion/tile_chain.h"
+
+#include <utility>
+
+namespace weft {
+namespace {
+
+using kernels::chain_code;
+using kernels::ChainForm;
+using kernels::ChainOp;
+using kernels::ChainStep;
+
+constexpr int kNothing = -1;
+
+class ChainBuilder {
+ public:
+  Chain build(const std::vector<ChainableStep>& steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      add(steps[i]);
+      for (Kept& kept : kept_) {
+        if (kept.value != kNothing && kept.last_use <= i) kept.value = kNothing;
+      }
+      if (steps[i].last_use > i + 1) keep(steps[i]);
+      if (steps[i].stored || (steps[i].last_use > i + 1 && !is_kept(steps[i].value))) {
+        chain_.steps.push_back(
+            {.code = chain_code(ChainOp::store), .place = steps[i].to, .result = steps[i].result});
+        if (steps[i].result != 0) results_.emplace_back(steps[i].value, steps[i].result);
+      }
+    }
+    return std::move(chain_);
+  }
+
+ private:
+  // The places beside the accumulator: A and B.
+  struct Kept {
+    int value = kNothing;
+    std::size_t last_use = 0;
+  };
+
+  bool is_kept(int value) const { return kept_[0].value == value || kept_[1].value == value; }
+
+  void keep(const ChainableStep& step) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (kept_[k].value != kNothing) continue;
+      kept_[k] = {step.value, step.last_use};
+      chain_.steps.push_back({.code = chain_code(k == 0 ? ChainOp::keep_a : ChainOp::keep_b)});
+      return;
+    }
+  }
+
+  void note_read(int value) {
+    for (const auto& [result, bit] : results_) {
+      if (result == value) chain_.read_back |= bit;
+    }
+  }
+
+  void load(const ChainableStep& step, std::size_t operand) {
+    const int value = step.operands[operand];
+    if (kept_[0].value == value) {
+      chain_.steps.push_back({.code = chain_code(ChainOp::take_a)});
+    } else if (kept_[1].value == value) {
+      chain_.steps.push_back({.code = chain_code(ChainOp::take_b)});
+    } else {
+      note_read(value);
+      chain_.steps.push_back({.code = chain_code(ChainOp::load), .place = step.places[operand]});
+    }
+  }
+
+  void add(const ChainableStep& step) {
+    const bool binary = step.operand_count == 2;
+    const auto is_scalar = [&](std::size_t k) { return (step.scalars >> k & 1) != 0; };
+    // The operand that the accumulator holds, or else shall hold: not a scalar.
+    std::size_t held = 0;
+    if (binary && step.operands[0] != accumulator_ &&
+        (step.operands[1] == accumulator_ || is_scalar(0))) {
+      held = 1;
+    }
+    if (step.operands[held] != accumulator_) load(step, held);
+    ChainStep next{.code = chain_code(step.op), .reals = step.reals};
+    if (binary) {
+      const std::size_t other = 1 - held;
+      const bool first = other == 0;
+      ChainForm form = ChainForm::self;
+      if (step.operands[0] == step.operands[1]) {
+        form = ChainForm::self;
+      } else if (is_scalar(other)) {
+        form = first ? ChainForm::scalar_first : ChainForm::scalar;
+      } else if (kept_[0].value == step.operands[other]) {
+        form = first ? ChainForm::a_first : ChainForm::a;
+      } else if (kept_[1].value == step.operands[other]) {
+        form = first ? ChainForm::b_first : ChainForm::b;
+      } else {
+        note_read(step.operands[other]);
+        form = first ? ChainForm::row_first : ChainForm::row;
+      }
+      next.code = chain_code(step.op, form);
+      next.place = step.places[other];
+    }
+    chain_.steps.push_back(next);
+    accumulator_ = step.value;
+  }
+
+  Chain chain_;
+  int accumulator_ = kNothing;
+  std::array<Kept, 2> kept_;
+  std::vector<std::pair<int, std::uint32_t>> results_;  // stored so far: value and bit
+};
+
+}  // namespace
+
+Chain make_chain(const std::vector<ChainableStep>& steps) { return ChainBuilder().build(steps); }
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+// A block of C from panels of bfloat16 terms, written over an abstract set of eight tile registers,
+// so that the code which runs on AMX also runs, and is tested, on emulated tiles.
+//
+// Nothing here may be an inline function of a library: this header is compiled for CPUs that not
+// everybody has, inside the target region of whoever includes it.
+//
+// Tiles is a type with
+//   template <int t> void zero();                      tile t = 0
+//   template <int t> void load(const void* tile);      tile t = 1024 bytes
+//   template <int c, int a, int b> void multiply();    tile c += tile a times tile b
+//   template <int t> void store(float* c, int64_t stride, bool add);  c = or += tile t
+#ifndef WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_AMX_INL_H_
+#define WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_AMX_INL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weft/ops/kernels/gemm/bf16_split/panel.h"
+
+namespace weft::kernels {
+namespace {  // every unit has its own, compiled for its own CPU
+
+// kRowTiles x kColumnTiles tiles of C (each 1 or 2) = the sum of the products of terms t, u of A
+// and B with t + u < kTerms. Tiles 0-3 hold C, 4 and 5 two tiles of A, 6 and 7 two of B.
+//
+// Loads are what limits AMX, not products (16 cycles each; a load from L2 takes longer). So the
+// pairs of terms are visited along a path on which only one side changes from step to step: 14
+// loads for the 24 products of three terms, 8 for the 12 of two, 4 for the 4 of one. Four tiles of
+// C also hide the latency of a product (52 cycles), which two would not.
+template <class Tiles, int kTerms, int kRowTiles, int kColumnTiles>
+struct TileProduct {
+  Tiles& tiles;
+
+  template <int kTerm>
+  void load_a(const char* slice) {
+    constexpr int64_t offset = kTerm * 2 * kTileBytes;
+    tiles.template load<4>(slice + offset);
+    if constexpr (kRowTiles == 2) tiles.template load<5>(slice + offset + kTileBytes);
+  }
+
+  template <int kTerm>
+  void load_b(const char* slice) {
+    constexpr int64_t offset = kTerm * 2 * kTileBytes;
+    tiles.template load<6>(slice + offset);
+    if constexpr (kColumnTiles == 2) tiles.template load<7>(slice + offset + kTileBytes);
+  }
+
+  void multiply() {
+    tiles.template multiply<0, 4, 6>();
+    if constexpr (kColumnTiles == 2) tiles.template multiply<1, 4, 7>();
+    if constexpr (kRowTiles == 2) tiles.template multiply<2, 5, 6>();
+    if constexpr (kRowTiles == 2 && kColumnTiles == 2) tiles.template multiply<3, 5, 7>();
+  }
+
+  void run(const char* a, const char* b, int64_t slices, float* c, int64_t c_stride, bool add) {
+    tiles.template zero<0>();
+    if constexpr (kColumnTiles == 2) tiles.template zero<1>();
+    if constexpr (kRowTiles == 2) tiles.template zero<2>();
+    if constexpr (kRowTiles == 2 && kColumnTiles == 2) tiles.template zero<3>();
+    for (int64_t s = 0; s < slices; ++s) {
+      if constexpr (kTerms == 1) {
+        load_a<0>(a), load_b<0>(b), multiply();
+      } else if constexpr (kTerms == 2) {
+        load_a<1>(a), load_b<0>(b), multiply();
+        load_a<0>(a), multiply();
+        load_b<1>(b), multiply();
+      } else {
+        load_a<2>(a), load_b<0>(b), multiply();
+        load_a<1>(a), multiply();
+        load_a<0>(a), multiply();
+        load_b<2>(b), multiply();
+        load_b<1>(b), multiply();
+        load_a<1>(a), multiply();
+      }
+      a += kTerms * 2 * kTileBytes;
+      b += kTerms * 2 * kTileBytes;
+    }
+    tiles.template store<0>(c, c_stride, add);
+    if constexpr (kColumnTiles == 2) tiles.template store<1>(c + kTileSide, c_stride, add);
+    if constexpr (kRowTiles == 2) tiles.template store<2>(c + kTileSide * c_stride, c_stride, add);
+    if constexpr (kRowTiles == 2 && kColumnTiles == 2) {
+      tiles.template store<3>(c + kTileSide * c_stride + kTileSide, c_stride, add);
+    }
+  }
+};
+
+// C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels.
+template <class Tiles, int kTerms>
+void tile_product(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
+                  int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+  const char* a = static_cast<const char*>(a_tiles);
+  const char* b = static_cast<const char*>(b_tiles);
+  if (row_tiles == 2 && column_tiles == 2) {
+    TileProduct<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+  } else if (row_tiles == 2) {
+    TileProduct<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+  } else if (column_tiles == 2) {
+    TileProduct<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+  } else {
+    TileProduct<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+  }
+}
+
+}  // namespace
+}  // namespace weft::kernels
+
+#endif  // WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_AMX_INL_H_

@@ -1,0 +1,84 @@
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+
+#include <algorithm>
+
+#include "weft/ops/kernels/gemm/bf16_split/engine.h"
+
+namespace weft::kernels {
+namespace {
+
+int products_of(Precision precision) {
+  switch (precision) {
+    case Precision::medium: return 1;
+    case Precision::high: return 3;
+    case Precision::highest: break;
+  }
+  return 6;
+}
+
+bool has_engine(Bf16Unit unit, int products) {
+  return bf16_unit_kernels(unit).product[products == 1 ? 0 : products == 3 ? 1 : 2] != nullptr;
+}
+
+// Smaller products than these along any of m, n and k run on fused multiply-adds.
+//
+// Nanoseconds per element of B for m rows, on a core with 240 GFLOP/s of FMA, of which a kernel
+// gets 200, and 3500 GFLOP/s of AMX, of which operands in L2 leave 2500, 1000 and 460 for one,
+// three and six products. Packing an element costs about 0.1 ns for FMA and 0.12, 0.2 and 0.3 for
+// one, two and three terms:
+//
+//            m = 16   32     64     128
+//   FMA      0.26     0.42   0.74   1.38
+//   1        0.13     0.15   0.17   0.22
+//   3        0.23     0.26   0.33   0.46
+//   6        0.37     0.44   0.58   0.86
+//
+// The same holds for columns of C and the packing of A. A K of less than a few tiles does not pay
+// for reading and writing C by tiles. VDPBF16PS at twice the rate of FMA gains for one product from
+// m = 16 on; three products would lose.
+constexpr std::int64_t smallest_side(int products) { return products == 6 ? 64 : 32; }
+
+// Set by tests only.
+bool g_forced = false;
+std::optional<Bf16Unit> g_forced_unit;
+
+}  // namespace
+
+std::optional<SplitChoice> choose_split(const Bf16Cpu& cpu, Precision precision, std::int64_t m,
+                                        std::int64_t n, std::int64_t k) {
+  const int products = products_of(precision);
+  if (std::min({m, n, k}) < smallest_side(products)) return std::nullopt;
+  if (cpu.amx) return SplitChoice{Bf16Unit::amx, products};
+  if (cpu.fast_dot && products == 1) return SplitChoice{Bf16Unit::dot, products};
+  return std::nullopt;
+}
+
+const GemmEngine* choose_split_engine(Precision precision, std::int64_t m, std::int64_t n,
+                                      std::int64_t k) {
+  if (g_forced) {
+    const int products = products_of(precision);
+    if (!g_forced_unit || !has_engine(*g_forced_unit, products)) return nullptr;
+    return &split_engine(*g_forced_unit, products);
+  }
+  const std::optional<SplitChoice> choice = choose_split(bf16_cpu(), precision, m, n, k);
+  return choice ? &split_engine(choice->unit, choice->products) : nullptr;
+}
+
+// A tile of 64 x 128 over a K of 64 takes some 6.7 us by fused multiply-adds, of which packing
+// takes 1.5; by one, three and six products on AMX 2.1, 4.1 and 6.4 us. VDPBF16PS makes tiles 1.5
+// times as fast but attention as a whole, with its exponentials, only 1.03 times (measured): not
+// worth the accuracy.
+const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
+                                     std::int64_t k) {
+  if (!g_forced && (precision == Precision::highest || !bf16_cpu().amx)) return nullptr;
+  return choose_split_engine(precision, m, n, k);
+}
+
+ForcedSplitUnit::ForcedSplitUnit(std::optional<Bf16Unit> unit) {
+  g_forced = true;
+  g_forced_unit = unit;
+}
+
+ForcedSplitUnit::~ForcedSplitUnit() { g_forced = false; }
+
+}  // namespace weft::kernels

@@ -1,0 +1,79 @@
+// Blocks of C by dot products of pairs (VDPBF16PS), written over an abstract vector, so that the
+// code which runs on AVX512_BF16 also runs, and is tested, on the emulated instruction.
+//
+// As in amx-inl.h: no inline functions of a library, included inside a target region.
+//
+// Unit is a type with
+//   Sums      16 sums:                  static Sums zero();
+//                                       static void store(const Sums&, float* c, bool add);
+//   Pairs     a pair of 16 columns:     static Pairs load(const uint32_t* pairs);
+//   static void dot(Sums& sums, uint32_t pair, const Pairs& pairs);   sums[j] += pair . pairs[j]
+#ifndef WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_DOT_INL_H_
+#define WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_DOT_INL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weft/ops/kernels/gemm/bf16_split/panel.h"
+
+namespace weft::kernels {
+namespace {
+
+// kRows rows and kTiles times 16 columns of C. A row of A is 16 words from the next, in both tiles
+// of a panel.
+template <class Unit, int kRows, int kTiles>
+void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, int64_t c_stride,
+               bool add) {
+  constexpr int64_t tile = kTileBytes / 4;
+  typename Unit::Sums sums[kRows * kTiles];
+#pragma GCC unroll 32
+  for (int s = 0; s < kRows * kTiles; ++s) sums[s] = Unit::zero();
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    for (int64_t q = 0; q < kTileSide; ++q) {
+      typename Unit::Pairs columns[kTiles];
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) columns[t] = Unit::load(b + q * kTileSide + t * tile);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const uint32_t pair = a[r * kTileSide + q];
+#pragma GCC unroll 2
+        for (int t = 0; t < kTiles; ++t) Unit::dot(sums[r * kTiles + t], pair, columns[t]);
+      }
+    }
+    a += 2 * tile;
+    b += 2 * tile;
+  }
+#pragma GCC unroll 32
+  for (int s = 0; s < kRows * kTiles; ++s) {
+    Unit::store(sums[s], c + s / kTiles * c_stride + s % kTiles * kTileSide, add);
+  }
+}
+
+// C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels of one
+// term. With two tiles of columns a pair that is broadcast serves two products: 13 loads for 22
+// products, where 16 rows by one tile would need 17 for 16.
+template <class Unit>
+void dot_product(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
+                 int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+  const uint32_t* a = static_cast<const uint32_t*>(a_tiles);
+  const uint32_t* b = static_cast<const uint32_t*>(b_tiles);
+  const auto block = [&](auto kernel, int64_t row) {
+    kernel(a + row * kTileSide, b, slices, c + row * c_stride, c_stride, add);
+  };
+  if (column_tiles == 1) {
+    block(dot_block<Unit, 16, 1>, 0);
+    if (row_tiles == 2) block(dot_block<Unit, 16, 1>, 16);
+  } else if (row_tiles == 1) {
+    block(dot_block<Unit, 8, 2>, 0);
+    block(dot_block<Unit, 8, 2>, 8);
+  } else {
+    block(dot_block<Unit, 11, 2>, 0);
+    block(dot_block<Unit, 11, 2>, 11);
+    block(dot_block<Unit, 10, 2>, 22);
+  }
+}
+
+}  // namespace
+}  // namespace weft::kernels
+
+#endif  // WEFT_OPS_KERNELS_GEMM_BF16_SPLIT_DOT_INL_H_

@@ -1,0 +1,193 @@
+// TDPBF16PS and VDPBF16PS in plain vectors, with the arithmetic that Intel's manual gives them
+// (Software Developer's Manual, volume 2, under those names): fused multiply-adds that round to
+// nearest even and take and give zero for denormals, in a fixed order. AMD's VDPBF16PS does the
+// same.
+//
+// The multiply-adds are fused where the SIMD target has them (AVX2, AVX3). Elsewhere the result is
+// the same unless a product is below 2^-126, since the product of two bfloat16 is exact in float.
+#include <cstring>
+
+#include "weft/ops/kernels/gemm/bf16_split/unit.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/bf16_split/emulated.cc"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before.
+#include <hwy/highway.h>
+
+#include "weft/ops/kernels/gemm/bf16_split/panel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::CappedTag<float, 16>;
+using DU = hn::RebindToUnsigned<DF>;
+using VF = hn::Vec<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+// Denormals become zeros of their sign.
+HWY_INLINE VF Flush(VF x) {
+  const DF d;
+  const DU du;
+  const auto tiny = hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-126f));
+  const VF zero = hn::BitCast(d, hn::And(hn::BitCast(du, x), hn::Set(du, 0x80000000u)));
+  return hn::IfThenElse(tiny, zero, x);
+}
+
+// The entries of 16 pairs: those with even and those with odd k.
+HWY_INLINE void Widen(const uint32_t* pairs, float* even, float* odd) {
+  const DF d;
+  const DU du;
+  for (int64_t i = 0; i < kTileSide; i += kLanes) {
+    const auto v = hn::LoadU(du, pairs + i);
+    hn::Store(Flush(hn::BitCast(d, hn::ShiftLeft<16>(v))), d, even + i);
+    hn::Store(Flush(hn::BitCast(d, hn::And(v, hn::Set(du, 0xFFFF0000u)))), d, odd + i);
+  }
+}
+
+// TDPBF16PS: per element of C, the products of even k and those of odd k are summed apart, from
+// zero on; their sum is added to C.
+void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
+                   const uint32_t* HWY_RESTRICT b) {
+  const DF d;
+  HWY_ALIGN float b_even[kTileSide * kTileSide], b_odd[kTileSide * kTileSide];
+  HWY_ALIGN float a_even[kTileSide], a_odd[kTileSide];
+  for (int64_t q = 0; q < kTileSide; ++q) {
+    Widen(b + q * kTileSide, b_even + q * kTileSide, b_odd + q * kTileSide);
+  }
+  for (int64_t i = 0; i < kTileSide; ++i) {
+    Widen(a + i * kTileSide, a_even, a_odd);
+    for (int64_t j = 0; j < kTileSide; j += kLanes) {
+      VF even = hn::Zero(d), odd = hn::Zero(d);
+      for (int64_t q = 0; q < kTileSide; ++q) {
+        const int64_t at = q * kTileSide + j;
+        even = Flush(hn::MulAdd(hn::Set(d, a_even[q]), hn::Load(d, b_even + at), even));
+        odd = Flush(hn::MulAdd(hn::Set(d, a_odd[q]), hn::Load(d, b_odd + at), odd));
+      }
+      float* to = c + i * kTileSide + j;
+      const VF sum = Flush(hn::Add(even, odd));
+      hn::Store(Flush(hn::Add(Flush(hn::Load(d, to)), sum)), d, to);
+    }
+  }
+}
+
+// VDPBF16PS of 16 sums with one pair of a row and the pairs of 16 columns: odd k, then even k.
+void AddDots(float* HWY_RESTRICT sums, uint32_t pair, const uint32_t* HWY_RESTRICT pairs) {
+  const DF d;
+  const DU du;
+  HWY_ALIGN float b_even[kTileSide], b_odd[kTileSide];
+  Widen(pairs, b_even, b_odd);
+  const auto bits = hn::Set(du, pair);
+  const VF a_even = Flush(hn::BitCast(d, hn::ShiftLeft<16>(bits)));
+  const VF a_odd = Flush(hn::BitCast(d, hn::And(bits, hn::Set(du, 0xFFFF0000u))));
+  for (int64_t j = 0; j < kTileSide; j += kLanes) {
+    VF sum = Flush(hn::Load(d, sums + j));
+    sum = Flush(hn::MulAdd(a_odd, hn::Load(d, b_odd + j), sum));
+    sum = Flush(hn::MulAdd(a_even, hn::Load(d, b_even + j), sum));
+    hn::Store(sum, d, sums + j);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "weft/ops/kernels/gemm/bf16_split/amx-inl.h"
+#include "weft/ops/kernels/gemm/bf16_split/dot-inl.h"
+
+namespace weft::kernels {
+
+HWY_EXPORT(MultiplyTiles);
+HWY_EXPORT(AddDots);
+
+namespace {
+
+constexpr std::int64_t kTileElements = kTileSide * kTileSide;
+
+void store_tile(const float* tile, float* c, std::int64_t stride, bool add) {
+  for (std::int64_t i = 0; i < kTileSide; ++i) {
+    for (std::int64_t j = 0; j < kTileSide; ++j) {
+      float& to = c[i * stride + j];
+      to = add ? to + tile[i * kTileSide + j] : tile[i * kTileSide + j];
+    }
+  }
+}
+
+// Tiles in memory. Operands are not copied: nobody writes to a panel while it is multiplied.
+struct EmulatedTiles {
+  alignas(64) float sums[4][kTileElements];
+  const std::uint32_t* operands[8] = {};
+
+  template <int t>
+  void zero() {
+    std::memset(sums[t], 0, sizeof(sums[t]));
+  }
+  template <int t>
+  void load(const void* tile) {
+    operands[t] = static_cast<const std::uint32_t*>(tile);
+  }
+  template <int c, int a, int b>
+  void multiply() {
+    HWY_DYNAMIC_DISPATCH(MultiplyTiles)(sums[c], operands[a], operands[b]);
+  }
+  template <int t>
+  void store(float* c, std::int64_t stride, bool add) {
+    store_tile(sums[t], c, stride, add);
+  }
+};
+
+// Vectors in memory.
+struct EmulatedVectors {
+  struct Sums {
+    alignas(64) float sums[kTileSide];
+  };
+  using Pairs = const std::uint32_t*;
+  static Sums zero() { return {}; }
+  static Pairs load(const std::uint32_t* pairs) { return pairs; }
+  static void dot(Sums& sums, std::uint32_t pair, const Pairs& pairs) {
+    HWY_DYNAMIC_DISPATCH(AddDots)(sums.sums, pair, pairs);
+  }
+  static void store(const Sums& sums, float* c, bool add) {
+    for (std::int64_t j = 0; j < kTileSide; ++j) c[j] = add ? c[j] + sums.sums[j] : sums.sums[j];
+  }
+};
+
+template <int kTerms>
+void emulated_amx_product(const std::byte* a, const std::byte* b, std::int64_t slices,
+                          std::int64_t row_tiles, std::int64_t column_tiles, float* c,
+                          std::int64_t c_stride, bool add) {
+  EmulatedTiles tiles;
+  tile_product<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride,
+                                      add);
+}
+
+void emulated_dot_product(const std::byte* a, const std::byte* b, std::int64_t slices,
+                          std::int64_t row_tiles, std::int64_t column_tiles, float* c,
+                          std::int64_t c_stride, bool add) {
+  dot_product<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+}
+
+}  // namespace
+
+const Bf16UnitKernels& emulated_amx_kernels() {
+  static constexpr Bf16UnitKernels kernels = {
+      {emulated_amx_product<1>, emulated_amx_product<2>, emulated_amx_product<3>},
+      nullptr,
+      nullptr};
+  return kernels;
+}
+
+const Bf16UnitKernels& emulated_dot_kernels() {
+  static constexpr Bf16UnitKernels kernels = {
+      {emulated_dot_product, nullptr, nullptr}, nullptr, nullptr};
+  return kernels;
+}
+
+}  // namespace weft::kernels
+#endif  // HWY_ONCE

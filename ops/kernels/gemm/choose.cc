@@ -1,0 +1,17 @@
+// Which engine multiplies what: a static table by shape, precision and CPU features.
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/engine.h"
+
+namespace weft::kernels {
+
+const GemmEngine& choose_engine(DType result, DType a, DType b, Precision precision, std::int64_t m,
+                                std::int64_t n, std::int64_t k) {
+  // One product of bfloat16 is all of it where that is what the matrices hold.
+  if (a == DType::bf16 && b == DType::bf16) precision = Precision::medium;
+  if (result == DType::f32) {
+    if (const GemmEngine* split = choose_split_engine(precision, m, n, k)) return *split;
+  }
+  return fma_engine(result);
+}
+
+}  // namespace weft::kernels

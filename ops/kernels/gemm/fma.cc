@@ -1,0 +1,101 @@
+// The engine that multiplies with fused multiply-adds in vectors, on every CPU.
+#include "weft/ops/kernels/gemm/engine.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/fma.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come before.
+#include "weft/ops/kernels/gemm/micro-inl.h"
+#include "weft/ops/kernels/gemm/pack-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+using kernels::GemmEngine;
+using kernels::MatrixSource;
+using kernels::PackedBlock;
+
+// A panel of B of this depth is 48 KiB with AVX-512, one of A 18 KiB: depths from 256 to 512 run
+// alike, deeper ones add to C less often.
+template <class T>
+constexpr int64_t kDepthBlock = sizeof(T) == 4 ? 384 : 192;
+
+// Depths are rounded up so that panels of every target are multiples of 64 bytes.
+template <class T, int kPanel>
+size_t panel_bytes(int64_t depth) {
+  return (static_cast<size_t>(depth) * kPanel * sizeof(T) + 63) / 64 * 64;
+}
+
+// Partial panels take a whole panel's memory: packing goes panel by panel.
+template <class T, int kPanel>
+void pack(const MatrixSource& source, int64_t across_stride, int64_t depth_stride, int64_t across,
+          int64_t depth, std::byte* panels) {
+  for (int64_t i = 0; i < across; i += kPanel) {
+    const MatrixSource part =
+        MatrixSource{source.data, source.dtype, across_stride, depth_stride}.from(i, 0);
+    pack_source<kPanel>(part.data, part.dtype, across_stride, depth_stride,
+                        HWY_MIN(static_cast<int64_t>(kPanel), across - i), depth,
+                        reinterpret_cast<T*>(panels));
+    panels += panel_bytes<T, kPanel>(depth);
+  }
+}
+
+template <class T>
+void pack_a(const MatrixSource& a, int64_t rows, int64_t depth, std::byte* panels) {
+  pack<T, kPanelRows>(a, a.row_stride, a.column_stride, rows, depth, panels);
+}
+template <class T>
+void pack_b(const MatrixSource& b, int64_t depth, int64_t columns, std::byte* panels) {
+  pack<T, kPanelColumns<T>>(b, b.column_stride, b.row_stride, columns, depth, panels);
+}
+
+template <class T>
+void multiply(const PackedBlock& a, const PackedBlock& b, int64_t rows, int64_t columns,
+              int64_t depth, void* c, int64_t c_stride, bool accumulate, std::byte* /*scratch*/) {
+  multiply_panels(a.panels, panel_bytes<T, kPanelRows>(depth), b.panels,
+                  panel_bytes<T, kPanelColumns<T>>(depth), rows, columns, depth, static_cast<T*>(c),
+                  c_stride, accumulate);
+}
+
+template <class T>
+const GemmEngine& engine() {
+  static constexpr GemmEngine value = {
+      .name = "fma",
+      .result = dtype_of<T>,
+      .row_panel = kPanelRows,
+      .column_panel = kPanelColumns<T>,
+      .depth_block = kDepthBlock<T>,
+      .a_panel_bytes = panel_bytes<T, kPanelRows>,
+      .b_panel_bytes = panel_bytes<T, kPanelColumns<T>>,
+      .pack_a = pack_a<T>,
+      .pack_b = pack_b<T>,
+      .multiply = multiply<T>,
+      .multiply_scratch = 0,
+  };
+  return value;
+}
+const GemmEngine& engine_f32() { return engine<float>(); }
+const GemmEngine& engine_f64() { return engine<double>(); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+namespace {
+HWY_EXPORT(engine_f32);
+HWY_EXPORT(engine_f64);
+}  // namespace
+
+namespace kernels {
+const GemmEngine& fma_engine(DType result) {
+  return result == DType::f64 ? HWY_DYNAMIC_DISPATCH(engine_f64)()
+                              : HWY_DYNAMIC_DISPATCH(engine_f32)();
+}
+}  // namespace kernels
+}  // namespace weft
+#endif  // HWY_ONCE

@@ -1,0 +1,99 @@
+#include "weft/ops/kernels/gemm/serial.h"
+
+#include <algorithm>
+
+#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm/skinny.h"
+
+namespace weft::kernels {
+namespace {
+
+// The blocks of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008):
+// packed blocks of both operands live in the L2 cache. Multiples of the panels of all engines.
+constexpr std::int64_t kBlockRows = 192;
+constexpr std::int64_t kBlockColumns = 256;
+
+std::int64_t panels(std::int64_t extent, std::int64_t panel) {
+  return (extent + panel - 1) / panel;
+}
+
+struct Scratch {
+  std::size_t a, b;  // bytes of the packed blocks
+};
+Scratch packed_bytes(const GemmEngine& engine, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t depth = std::min(k, engine.depth_block);
+  const auto bytes = [](std::int64_t count, std::size_t each) {
+    return static_cast<std::size_t>(count) * each;
+  };
+  return {
+      bytes(panels(std::min(m, kBlockRows), engine.row_panel), engine.a_panel_bytes(depth)),
+      bytes(panels(std::min(n, kBlockColumns), engine.column_panel), engine.b_panel_bytes(depth))};
+}
+
+template <class T>
+MatrixSource source(const MatrixView<T>& v) {
+  return {v.data, dtype_of<T>, v.row_stride, v.column_stride};
+}
+
+template <class T>
+void packed_gemm(const GemmProblem<T>& g, std::byte* scratch) {
+  const GemmEngine& engine = g.engine != nullptr ? *g.engine : fma_engine(dtype_of<T>);
+  const Scratch bytes = packed_bytes(engine, g.m, g.n, g.k);
+  std::byte *const packed_a = scratch, *const packed_b = scratch + bytes.a,
+                   *const rest = packed_b + bytes.b;
+  for (std::int64_t j = 0; j < g.n; j += kBlockColumns) {
+    const std::int64_t columns = std::min(kBlockColumns, g.n - j);
+    for (std::int64_t p = 0; p < g.k; p += engine.depth_block) {
+      const std::int64_t depth = std::min(engine.depth_block, g.k - p);
+      const MatrixSource b = source(g.b.from(p, j));
+      engine.pack_b(b, depth, columns, packed_b);
+      for (std::int64_t i = 0; i < g.m; i += kBlockRows) {
+        const std::int64_t rows = std::min(kBlockRows, g.m - i);
+        const MatrixSource a = source(g.a.from(i, p));
+        engine.pack_a(a, rows, depth, packed_a);
+        engine.multiply({packed_a, a}, {packed_b, b}, rows, columns, depth,
+                        g.c + i * g.c_stride + j, g.c_stride, g.accumulate || p > 0, rest);
+      }
+    }
+  }
+}
+
+template <class T>
+void run(const GemmProblem<T>& g, std::byte* scratch) {
+  if (g.m == 0 || g.n == 0) return;
+  if (g.k == 0) {
+    if (g.accumulate) return;
+    for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
+  } else if (g.engine != nullptr) {
+    packed_gemm(g, scratch);
+  } else if (g.m <= kFewRows && few_rows_fits(source(g.b))) {
+    few_rows(
+        {g.m, g.n, g.k, source(g.a), source(g.b), dtype_of<T>, g.c, g.c_stride, 1, g.accumulate},
+        scratch);
+  } else if (g.n <= kFewRows && few_rows_fits(source(g.a).transposed())) {
+    few_rows({g.n, g.m, g.k, source(g.b).transposed(), source(g.a).transposed(), dtype_of<T>, g.c,
+              1, g.c_stride, g.accumulate},
+             scratch);
+  } else {
+    packed_gemm(g, scratch);
+  }
+}
+
+}  // namespace
+
+std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
+                               std::int64_t k, const GemmEngine* engine) {
+  if (m == 0 || n == 0 || k == 0) return 0;
+  const DType dtype = element_size == sizeof(double) ? DType::f64 : DType::f32;
+  const GemmEngine& used = engine != nullptr ? *engine : fma_engine(dtype);
+  const Scratch bytes = packed_bytes(used, m, n, k);
+  const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
+  // A smaller product may have few rows.
+  const std::size_t few = engine != nullptr ? 0 : few_rows_scratch_bytes(dtype, k);
+  return (std::max(packed, few) + 63) / 64 * 64;
+}
+
+void gemm(const GemmProblem<float>& problem, std::byte* scratch) { run(problem, scratch); }
+void gemm(const GemmProblem<double>& problem, std::byte* scratch) { run(problem, scratch); }
+
+}  // namespace weft::kernels

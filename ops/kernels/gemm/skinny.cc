@@ -1,0 +1,319 @@
+#include "weft/ops/kernels/gemm/skinny.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/skinny.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come before.
+#include "weft/ops/kernels/gemm/pack-inl.h"
+#include "weft/ops/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+using kernels::FewRowsProblem;
+using kernels::kFewRows;
+using kernels::MatrixSource;
+
+template <class T>
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
+// Sums that a kernel keeps in registers.
+constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
+
+// Rows of B are added in groups, over so many columns of C at a time (which stay in the L1 cache),
+// while the next group is fetched: memory is read in runs, whatever the length of a row.
+constexpr int64_t kGroup = 4;
+constexpr int64_t kBlockColumns = kernels::kFewRowsBlock;
+// Where B has contiguous columns, this far ahead of them.
+constexpr int64_t kFetchBytes = 8192;
+
+// Into the second-level cache: the first level has too few buffers for misses to keep memory busy
+// by fetching into it (measured: 0.8 of a plain read's speed instead of all of it).
+HWY_INLINE void fetch(const void* p) { __builtin_prefetch(p, 0, 2); }
+
+// A by rows (of which there may be fewer than a kernel computes: the last is repeated), and C.
+template <class T>
+struct Rows {
+  const T* a[kFewRows];
+  T* sums;  // kFewRows x kBlockColumns
+  T* c;
+  int64_t count, row_stride, column_stride;
+  bool accumulate;
+
+  void put(int64_t i, int64_t j, T value) const {
+    if (i >= count) return;
+    T& at = c[i * row_stride + j * column_stride];
+    at = accumulate ? at + value : value;
+  }
+};
+
+// A whole vector from the first `count` elements, zeros behind.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
+  HWY_ALIGN S buffer[hn::MaxLanes(d)] = {};
+  for (int64_t i = 0; i < count; ++i) buffer[i] = from[i];
+  return load_widened(d, buffer);
+}
+
+// -- B has contiguous rows: sums of its rows -----------------------------------------------------
+
+// sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in order.
+// `width` is that of kVectors vectors; where kVectors is 1, it may be less.
+template <int kRows, int kVectors, class S, class T>
+HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S* HWY_RESTRICT b,
+                          int64_t b_stride, int64_t width, T* HWY_RESTRICT sums) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  constexpr int lanes = kLanes<T>;
+  constexpr int line = static_cast<int>(64 / sizeof(S));
+  V sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = hn::Load(d, sums + r * kBlockColumns + v * lanes);
+    }
+  }
+  for (int64_t q = 0; q < group; ++q) {
+    const S* row = b + q * b_stride;
+    V bv[kVectors];
+    if (kVectors == 1 && width < lanes) {
+      bv[0] = load_first(d, row, width);
+    } else {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        if (v * lanes % line == 0) fetch(row + kGroup * b_stride + v * lanes);
+        bv[v] = load_widened(d, row + v * lanes);
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V ar = hn::Set(d, rows.a[r][p + q]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(sum[r][v], d, sums + r * kBlockColumns + v * lanes);
+    }
+  }
+}
+
+template <int kRows, class S, class T>
+void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  constexpr int vectors = HWY_MIN(8, kSums / kRows);
+  constexpr int64_t lanes = kLanes<T>;
+  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
+    const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
+    for (int r = 0; r < kRows; ++r) {
+      for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
+        rows.sums[r * kBlockColumns + j] = T(0);
+    }
+    for (int64_t p = 0; p < k; p += kGroup) {
+      const int64_t group = HWY_MIN(kGroup, k - p);
+      const S* first = b + p * b_stride + j0;
+      int64_t j = 0;
+      for (; j + vectors * lanes <= columns; j += vectors * lanes) {
+        add_group<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes,
+                                  rows.sums + j);
+      }
+      for (; j < columns; j += lanes) {
+        add_group<kRows, 1>(rows, p, group, first + j, b_stride, HWY_MIN(lanes, columns - j),
+                            rows.sums + j);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int64_t j = 0; j < columns; ++j) {
+        rows.put(r, j0 + j, rows.sums[r * kBlockColumns + j]);
+      }
+    }
+  }
+}
+
+// -- B has contiguous columns: dot products ------------------------------------------------------
+
+// Chains of sums per element: enough of them to hide the latency of an addition.
+template <int kRows>
+constexpr int kChains = kRows == 1   ? 4
+                        : kRows == 2 ? 2
+                                     : 1;
+
+// The dot products of kColumns columns from column j on.
+template <int kRows, int kColumns, class S, class T>
+void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
+                 const Rows<T>& rows) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  constexpr int lanes = kLanes<T>, chains = kChains<kRows>, step = chains * lanes;
+  constexpr int line = static_cast<int>(64 / sizeof(S));
+  constexpr int64_t ahead = kFetchBytes / static_cast<int64_t>(sizeof(S));
+  const S* columns[kColumns];
+  V sum[kRows][kColumns][chains];
+#pragma GCC unroll 2
+  for (int q = 0; q < kColumns; ++q) {
+    columns[q] = b + (j + q) * b_stride;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int s = 0; s < chains; ++s) sum[r][q][s] = hn::Zero(d);
+    }
+  }
+  int64_t p = 0;
+  for (; p + step <= k; p += step) {
+#pragma GCC unroll 4
+    for (int s = 0; s < chains; ++s) {
+      V bv[kColumns];
+#pragma GCC unroll 2
+      for (int q = 0; q < kColumns; ++q) {
+        const S* at = columns[q] + p + s * lanes;
+        if (s * lanes % line == 0) fetch(at + ahead);
+        bv[q] = load_widened(d, at);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const V av = hn::LoadU(d, rows.a[r] + p + s * lanes);
+#pragma GCC unroll 2
+        for (int q = 0; q < kColumns; ++q) sum[r][q][s] = hn::MulAdd(av, bv[q], sum[r][q][s]);
+      }
+    }
+  }
+  // What is left of the depth goes to the first chain.
+  for (; p < k; p += lanes) {
+    const int64_t count = HWY_MIN(static_cast<int64_t>(lanes), k - p);
+    V bv[kColumns];
+#pragma GCC unroll 2
+    for (int q = 0; q < kColumns; ++q) bv[q] = load_first(d, columns[q] + p, count);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V av = load_first(d, rows.a[r] + p, count);
+#pragma GCC unroll 2
+      for (int q = 0; q < kColumns; ++q) sum[r][q][0] = hn::MulAdd(av, bv[q], sum[r][q][0]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int q = 0; q < kColumns; ++q) {
+      V total = sum[r][q][0];
+#pragma GCC unroll 4
+      for (int s = 1; s < chains; ++s) total = hn::Add(total, sum[r][q][s]);
+      rows.put(r, j + q, hn::GetLane(hn::SumOfLanes(d, total)));
+    }
+  }
+}
+
+template <int kRows, class S, class T>
+void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  // One stream of memory is read fastest; with many rows, A takes more reading than B unless two
+  // columns share it.
+  constexpr int columns = kRows > 4 && 2 * kRows <= kSums ? 2 : 1;
+  int64_t j = 0;
+  for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
+  for (; j < n; ++j) dot_columns<kRows, 1>(k, b, b_stride, j, rows);
+}
+
+// -- Choosing ------------------------------------------------------------------------------------
+
+template <int kRows, class S, class T>
+void multiply(const FewRowsProblem& g, const Rows<T>& rows) {
+  const S* b = elements<S>(g.b.data);
+  if (g.b.column_stride == 1) {
+    sum_of_rows<kRows>(g.n, g.k, b, g.b.row_stride, rows);
+  } else {
+    dots<kRows>(g.n, g.k, b, g.b.column_stride, rows);
+  }
+}
+
+template <class S, class T>
+void with_rows(const FewRowsProblem& g, const Rows<T>& rows) {
+  if (g.m == 1) return multiply<1, S>(g, rows);
+  if (g.m == 2) return multiply<2, S>(g, rows);
+  if (g.m <= 4) return multiply<4, S>(g, rows);
+  multiply<8, S>(g, rows);
+}
+
+template <class T, class S>
+void copy_rows(const FewRowsProblem& g, T* to) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    const S* row = elements<S>(g.a.data) + i * g.a.row_stride;
+    for (int64_t p = 0; p < g.k; ++p) to[i * g.k + p] = widened(row[p * g.a.column_stride]);
+  }
+}
+
+// Rows of A as contiguous T, in `scratch` where they are not so already.
+template <class T>
+Rows<T> rows_of(const FewRowsProblem& g, T* scratch) {
+  Rows<T> rows;
+  rows.sums = scratch;
+  scratch += kFewRows * kBlockColumns;
+  rows.c = static_cast<T*>(g.c);
+  rows.count = g.m;
+  rows.row_stride = g.c_row_stride;
+  rows.column_stride = g.c_column_stride;
+  rows.accumulate = g.accumulate;
+  const bool there = g.a.dtype == g.result && g.a.column_stride == 1;
+  if (!there) {
+    if (g.a.dtype == DType::bf16) {
+      copy_rows<T, BFloat16>(g, scratch);
+    } else if (g.a.dtype == DType::f16) {
+      copy_rows<T, Float16>(g, scratch);
+    } else {
+      copy_rows<T, T>(g, scratch);
+    }
+  }
+  const T* first = there ? elements<T>(g.a.data) : scratch;
+  const int64_t stride = there ? g.a.row_stride : g.k;
+  for (int64_t r = 0; r < kFewRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
+  return rows;
+}
+
+template <class T>
+void few_rows(const FewRowsProblem& g, T* scratch) {
+  const Rows<T> rows = rows_of(g, scratch);
+  if (g.b.dtype == DType::bf16) return with_rows<BFloat16>(g, rows);
+  if (g.b.dtype == DType::f16) return with_rows<Float16>(g, rows);
+  with_rows<T>(g, rows);
+}
+void few_rows_f32(const FewRowsProblem& g, std::byte* scratch) {
+  few_rows(g, reinterpret_cast<float*>(scratch));
+}
+void few_rows_f64(const FewRowsProblem& g, std::byte* scratch) {
+  few_rows(g, reinterpret_cast<double*>(scratch));
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+namespace {
+HWY_EXPORT(few_rows_f32);
+HWY_EXPORT(few_rows_f64);
+}  // namespace
+
+namespace kernels {
+
+bool few_rows_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
+
+std::size_t few_rows_scratch_bytes(DType result, std::int64_t k) {
+  return (static_cast<std::size_t>(kFewRows * (k + kFewRowsBlock)) * dtype_size(result) + 63) / 64 *
+         64;
+}
+
+void few_rows(const FewRowsProblem& problem, std::byte* scratch) {
+  if (problem.result == DType::f64) {
+    HWY_DYNAMIC_DISPATCH(few_rows_f64)(problem, scratch);
+  } else {
+    HWY_DYNAMIC_DISPATCH(few_rows_f32)(problem, scratch);
+  }
+}
+
+}  // namespace kernels
+}  // namespace weft
+#endif  // HWY_ONCE

@@ -1,0 +1,291 @@
+// Engines of bfloat16 products against the scalar model of their precision.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "weft/core/error.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/bf16_split/engine.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/ops/engine_product.h"
+#include "weft/tests/reference/bf16_split.h"
+
+namespace weft {
+namespace {
+
+using kernels::Bf16Unit;
+using kernels::GemmEngine;
+using kernels::MatrixSource;
+using testing::engine_product;
+
+struct Way {
+  Bf16Unit unit;
+  int products;
+  const GemmEngine& engine() const { return kernels::split_engine(unit, products); }
+  bool chain() const { return unit == Bf16Unit::dot || unit == Bf16Unit::emulated_dot; }
+};
+
+// Every engine that this machine can run: the emulated ones always, the others where they exist.
+std::vector<Way> ways() {
+  std::vector<Way> result;
+  for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
+    if (!kernels::bf16_unit_available(unit)) continue;
+    for (const int products : {1, 3, 6}) result.push_back({unit, products});
+  }
+  for (const Bf16Unit unit : {Bf16Unit::emulated_dot, Bf16Unit::dot}) {
+    if (kernels::bf16_unit_available(unit)) result.push_back({unit, 1});
+  }
+  return result;
+}
+
+// The bound holds for sums that do not fall below 2^-126, where the units flush: below 2^-100 in
+// all.
+void check_against_model(const Way& way, const Tensor& c, const Tensor& a, const Tensor& b,
+                         bool fallback = false) {
+  const GemmEngine& engine = way.engine();
+  const auto model = testing::model_split_matmul(a, b, way.products, engine.depth_block);
+  const double bound = testing::split_sum_bound(way.products, a.size(1), engine.depth_block,
+                                                way.chain() || fallback);
+  for (std::int64_t i = 0; i < c.numel(); ++i) {
+    const double difference = std::abs(c.at(i) - model.value.at(i));
+    BOOST_REQUIRE_LE(difference, bound * model.magnitude.at(i) + 0x1p-126);
+  }
+}
+
+Tensor spread(Sizes sizes, std::uint64_t seed, int orders) {
+  Tensor t = sample_uniform(std::move(sizes), seed, -1, 1);
+  std::mt19937_64 random(seed);
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    float& x = t.mutable_data<float>()[i];
+    x = std::ldexp(x, static_cast<int>(random() % static_cast<unsigned>(orders + 1)) - orders / 2);
+  }
+  return t;
+}
+
+Tensor transposed(const Tensor& t) {
+  Tensor result = Tensor::empty(t.dtype(), {t.size(1), t.size(0)});
+  for (std::int64_t i = 0; i < t.size(0); ++i) {
+    for (std::int64_t j = 0; j < t.size(1); ++j) {
+      result.mutable_data<float>()[j * t.size(0) + i] = t.data<float>()[i * t.size(1) + j];
+    }
+  }
+  return result;
+}
+
+bool same_bits_or_nan(float a, float b) {
+  return std::memcmp(&a, &b, sizeof(a)) == 0 || (std::isnan(a) && std::isnan(b));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(split_matmul)
+
+BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
+  testing::for_each_simd_target([](const char* target) {
+    for (const Way& way : ways()) {
+      const GemmEngine& engine = way.engine();
+      BOOST_TEST_CONTEXT(engine.name << " on " << target) {
+        for (const std::int64_t m : {1, 16, 33, 64}) {
+          for (const std::int64_t n : {1, 17, 32, 70}) {
+            for (const std::int64_t k : {1, 31, 64, 70}) {
+              const Tensor a = spread({m, k}, 1, 8), b = spread({k, n}, 2, 8);
+              const Tensor c = engine_product(engine, a, b);
+              check_against_model(way, c, a, b);
+              // However the operands lie, the bits are the same.
+              const Tensor at = transposed(a), bt = transposed(b);
+              const Tensor other = engine_product(engine, {at.raw(), DType::f32, 1, m},
+                                                  {bt.raw(), DType::f32, 1, k}, m, n, k);
+              BOOST_REQUIRE(bitwise_equal(other, c));
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_c_is_added_to) {
+  for (const Way& way : ways()) {
+    const GemmEngine& engine = way.engine();
+    BOOST_TEST_CONTEXT(engine.name) {
+      const std::int64_t k = 2 * engine.depth_block + 37;
+      const Tensor a = spread({35, k}, 3, 8), b = spread({k, 40}, 4, 8);
+      const Tensor c = engine_product(engine, a, b);
+      check_against_model(way, c, a, b);
+      // A denormal in C survives a product of zeros, though the units would flush it.
+      Tensor tiny = Tensor::full(DType::f32, {35, 40}, 1e-40);
+      const Tensor zeros = Tensor::zeros(DType::f32, {35, 40});
+      const MatrixSource zero{zeros.raw(), DType::f32, 40, 1};
+      BOOST_TEST(bitwise_equal(engine_product(engine, zero, zero, 35, 40, 32, &tiny), tiny));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
+  for (const Way& way : ways()) {
+    const GemmEngine& engine = way.engine();
+    BOOST_TEST_CONTEXT(engine.name) {
+      Tensor a = spread({50, 90}, 5, 8), b = spread({90, 50}, 6, 8);
+      a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 is refused
+      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // and column 41
+      for (int i = 0; i < 50; ++i) a.mutable_data<float>()[i * 90 + 4] *= 0x1p-12f;
+      const Tensor whole = engine_product(engine, a, b);
+      const MatrixSource from_a{a.raw(), DType::f32, 90, 1}, from_b{b.raw(), DType::f32, 50, 1};
+      for (const auto& [i, j] : {std::pair{1, 2}, {3, 3}, {40, 41}, {17, 20}}) {
+        const Tensor part =
+            engine_product(engine, from_a.from(i, 0), from_b.from(0, j), 50 - i, 50 - j, 90);
+        for (std::int64_t r = 0; r < 50 - i; ++r) {
+          BOOST_REQUIRE(std::memcmp(part.data<float>() + r * (50 - j),
+                                    whole.data<float>() + (i + r) * 50 + j,
+                                    static_cast<std::size_t>(50 - j) * sizeof(float)) == 0);
+        }
+      }
+      check_against_model(way, whole, a, b, true);
+    }
+  }
+}
+
+// Infinities, NaN, denormals, huge values and sums that overflow: as fused multiply-adds give them,
+// and without touching other rows and columns.
+BOOST_AUTO_TEST_CASE(values_out_of_range_come_out_as_multiply_adds_give_them) {
+  constexpr float inf = INFINITY;
+  struct Case {
+    const char* name;
+    float a, b;              // at A(2, 7) and B(7, 5)
+    float scale_a, scale_b;  // of all others
+  };
+  const Case cases[] = {{"infinity", inf, 2, 1, 1},
+                        {"minus infinity", 1, -inf, 1, 1},
+                        {"infinity by zero", inf, 0, 1, 1},
+                        {"nan", NAN, 1, 1, 1},
+                        {"denormal", 1e-40f, 1, 1, 1},
+                        {"largest float", 3.4e38f, 1e-3f, 1, 1},
+                        {"denormals", 1e-40f, 1, 1e-40f, 1},
+                        {"tiny products", 1e-25f, 1e-20f, 1e-25f, 1e-20f},
+                        {"huge products", 1e25f, 1e13f, 1, 1},
+                        {"overflow", 1e25f, 1e25f, 1, 1},
+                        {"tiny and huge", 1e-35f, 1e35f, 1e-35f, 1e35f}};
+  const std::int64_t m = 35, n = 36, k = 40;
+  for (const Way& way : ways()) {
+    const GemmEngine& engine = way.engine();
+    for (const Case& t : cases) {
+      BOOST_TEST_CONTEXT(engine.name << ", " << t.name) {
+        Tensor a = spread({m, k}, 7, 4), b = spread({k, n}, 8, 4);
+        for (std::int64_t i = 0; i < m * k; ++i) a.mutable_data<float>()[i] *= t.scale_a;
+        for (std::int64_t i = 0; i < k * n; ++i) b.mutable_data<float>()[i] *= t.scale_b;
+        a.mutable_data<float>()[2 * k + 7] = t.a;
+        b.mutable_data<float>()[7 * n + 5] = t.b;
+        const Tensor c = engine_product(engine, a, b);
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            float chain = 0;
+            double exact = 0, magnitude = 0;
+            for (std::int64_t p = 0; p < k; ++p) {
+              const float x = a.data<float>()[i * k + p], y = b.data<float>()[p * n + j];
+              chain = std::fma(x, y, chain);
+              exact += double{x} * y;
+              magnitude += std::abs(double{x} * y);
+            }
+            const float actual = c.data<float>()[i * n + j];
+            if (!std::isfinite(chain)) {
+              BOOST_REQUIRE(same_bits_or_nan(actual, chain));
+            } else {
+              const double relative = way.products == 1 ? 0x1p-7 : way.products == 3 ? 3e-5 : 3e-6;
+              // A denormal sum rounds to a multiple of 2^-149 at every step.
+              const double absolute = static_cast<double>(k) * 0x1p-150;
+              BOOST_REQUIRE_SMALL(actual - exact, relative * magnitude + absolute);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(half_precision_operands_are_exact_in_their_terms) {
+  const Tensor a = spread({33, 64}, 9, 8).to(DType::bf16),
+               b = spread({64, 20}, 10, 8).to(DType::bf16);
+  const Tensor a32 = a.to(DType::f32), b32 = b.to(DType::f32);
+  for (const Way& way : ways()) {
+    BOOST_TEST_CONTEXT(way.engine().name) {
+      const Tensor c = engine_product(way.engine(), a, b);
+      BOOST_TEST(bitwise_equal(c, engine_product(way.engine(), a32, b32)));
+      check_against_model(way, c, a32, b32);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
+  const auto message = [](Bf16Unit unit, int products) {
+    try {
+      kernels::split_engine(unit, products);
+    } catch (const ArgumentError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  BOOST_TEST(message(Bf16Unit::dot, 3)
+                 .find("no engine of 3 products on unit dot; there are 1, 3 and "
+                       "6 on amx, 1 on dot") != std::string::npos);
+  BOOST_TEST(
+      message(Bf16Unit::emulated_amx, 2).find("no engine of 2 products on unit emulated amx") !=
+      std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_table_goes_by_precision_shape_and_features) {
+  using kernels::choose_split;
+  using kernels::SplitChoice;
+  const kernels::Bf16Cpu none{}, intel{.amx = true, .dot = true, .fast_dot = false},
+      slow_dot{.amx = false, .dot = true, .fast_dot = false},
+      amd{.amx = false, .dot = true, .fast_dot = true};
+  const auto on = [](Bf16Unit unit, int products) {
+    return std::optional(SplitChoice{unit, products});
+  };
+  const auto fma = std::optional<SplitChoice>();
+  for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
+    BOOST_CHECK(choose_split(none, precision, 1024, 1024, 1024) == fma);
+    BOOST_CHECK(choose_split(slow_dot, precision, 1024, 1024, 1024) == fma);
+    BOOST_CHECK(choose_split(intel, precision, 1, 1024, 1024) == fma);
+    BOOST_CHECK(choose_split(intel, precision, 1024, 8, 1024) == fma);
+    BOOST_CHECK(choose_split(intel, precision, 1024, 1024, 16) == fma);
+  }
+  BOOST_CHECK(choose_split(intel, Precision::highest, 64, 64, 64) == on(Bf16Unit::amx, 6));
+  BOOST_CHECK(choose_split(intel, Precision::highest, 63, 64, 64) == fma);
+  BOOST_CHECK(choose_split(intel, Precision::high, 32, 32, 32) == on(Bf16Unit::amx, 3));
+  BOOST_CHECK(choose_split(intel, Precision::medium, 32, 32, 32) == on(Bf16Unit::amx, 1));
+  BOOST_CHECK(choose_split(amd, Precision::medium, 64, 64, 64) == on(Bf16Unit::dot, 1));
+  BOOST_CHECK(choose_split(amd, Precision::high, 1024, 1024, 1024) == fma);
+  BOOST_CHECK(choose_split(amd, Precision::highest, 1024, 1024, 1024) == fma);
+}
+
+BOOST_AUTO_TEST_CASE(a_test_can_force_a_unit) {
+  {
+    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    const GemmEngine* engine = kernels::choose_split_engine(Precision::highest, 1, 1, 1);
+    BOOST_TEST(engine == &kernels::split_engine(Bf16Unit::emulated_amx, 6));
+  }
+  {
+    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_dot);
+    BOOST_TEST(kernels::choose_split_engine(Precision::highest, 64, 64, 64) == nullptr);
+    BOOST_TEST(kernels::choose_split_engine(Precision::medium, 64, 64, 64) ==
+               &kernels::split_engine(Bf16Unit::emulated_dot, 1));
+  }
+  {
+    // One product is all of what bfloat16 matrices hold, at every precision.
+    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    const auto chosen = [](DType a, DType b) {
+      return &kernels::choose_engine(DType::f32, a, b, Precision::highest, 64, 64, 64);
+    };
+    BOOST_TEST(chosen(DType::bf16, DType::bf16) ==
+               &kernels::split_engine(Bf16Unit::emulated_amx, 1));
+    BOOST_TEST(chosen(DType::bf16, DType::f32) ==
+               &kernels::split_engine(Bf16Unit::emulated_amx, 6));
+  }
+  const kernels::ForcedSplitUnit forced(std::nullopt);
+  BOOST_TEST(kernels::choose_split_engine(Precision::medium, 512, 512, 512) == nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,191 @@
+// The instructions and their emulations, against the arithmetic that the manual gives them.
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+
+#include "weft/core/random.h"
+#include "weft/ops/kernels/gemm/bf16_split/panel.h"
+#include "weft/ops/kernels/gemm/bf16_split/unit.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/bf16_split.h"
+
+namespace weft {
+namespace {
+
+using kernels::Bf16Unit;
+
+// Tiles of two panels: finite bfloat16 whose exponents reach `orders` up and down.
+struct Operands {
+  std::shared_ptr<Buffer> a, b;
+  int terms;
+  std::int64_t slices;
+
+  Operands(int term_count, std::int64_t slice_count, int orders, std::uint64_t seed)
+      : terms(term_count), slices(slice_count) {
+    const auto bytes = static_cast<std::size_t>(slices * terms * 2048);
+    a = Buffer::allocate(bytes);
+    b = Buffer::allocate(bytes);
+    const RandomStream random{seed};
+    for (std::size_t i = 0; i < bytes / 2; ++i) {
+      put(*a, i, random.word(2 * i), orders);
+      put(*b, i, random.word(2 * i + 1), orders);
+    }
+  }
+  static void put(Buffer& to, std::size_t i, std::uint32_t word, int orders) {
+    const int exponent = 127 - orders + static_cast<int>((word >> 8) % (2u * orders + 1));
+    const auto bits = static_cast<std::uint16_t>(
+        (word & 0x8000u) | static_cast<std::uint32_t>(exponent) << 7 | (word & 0x7Fu));
+    std::memcpy(to.data() + 2 * i, &bits, sizeof(bits));
+  }
+  const std::uint32_t* tile(const Buffer& of, std::int64_t slice, int term, int half) const {
+    return reinterpret_cast<const std::uint32_t*>(of.data()) +
+           ((slice * terms + term) * 2 + half) * 256;
+  }
+};
+
+std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
+                           int column_tiles = 2, bool add = false) {
+  alignas(64) float c[32 * 32];
+  std::fill_n(c, 32 * 32, 99.0f);
+  const kernels::Bf16UnitKernels& kernels = kernels::bf16_unit_kernels(unit);
+  if (kernels.begin != nullptr) kernels.begin();
+  kernels.product[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32,
+                               add);
+  if (kernels.end != nullptr) kernels.end();
+  return std::vector<float>(c, c + 32 * 32);
+}
+
+// What the kernel does to the tile (i, j) of C, instruction by instruction.
+std::vector<float> expected_tile(const Operands& o, int i, int j) {
+  constexpr int kPaths[3][6][2] = {
+      {{0, 0}}, {{1, 0}, {0, 0}, {0, 1}}, {{2, 0}, {1, 0}, {0, 0}, {0, 2}, {0, 1}, {1, 1}}};
+  const int products = o.terms * (o.terms + 1) / 2;
+  std::vector<float> c(256, 0.0f);
+  for (std::int64_t s = 0; s < o.slices; ++s) {
+    for (int p = 0; p < products; ++p) {
+      testing::reference_tdpbf16ps(c.data(), o.tile(*o.a, s, kPaths[o.terms - 1][p][0], i),
+                                   o.tile(*o.b, s, kPaths[o.terms - 1][p][1], j));
+    }
+  }
+  return c;
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::vector<float> tile_of(const std::vector<float>& c, int i, int j) {
+  std::vector<float> tile;
+  for (int r = 0; r < 16; ++r) {
+    const float* row = c.data() + (i * 16 + r) * 32 + j * 16;
+    tile.insert(tile.end(), row, row + 16);
+  }
+  return tile;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(split_unit)
+
+BOOST_AUTO_TEST_CASE(the_tile_kernel_on_emulated_tiles_gives_the_bits_of_the_manual) {
+  testing::for_each_simd_target([](const char* target) {
+    BOOST_TEST_CONTEXT("target " << target) {
+      for (int terms = 1; terms <= 3; ++terms) {
+        for (const std::int64_t slices : {0, 1, 3}) {
+          const Operands o(terms, slices, 12, static_cast<std::uint64_t>(terms));
+          for (int rows = 1; rows <= 2; ++rows) {
+            for (int columns = 1; columns <= 2; ++columns) {
+              const auto c = product(Bf16Unit::emulated_amx, o, rows, columns);
+              for (int i = 0; i < 2; ++i) {
+                for (int j = 0; j < 2; ++j) {
+                  const bool computed = i < rows && j < columns;
+                  const auto expected =
+                      computed ? expected_tile(o, i, j) : std::vector<float>(256, 99.0f);
+                  BOOST_TEST(same(tile_of(c, i, j), expected));
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_dot_kernel_on_emulated_vectors_gives_the_bits_of_the_manual) {
+  testing::for_each_simd_target([](const char* target) {
+    BOOST_TEST_CONTEXT("target " << target) {
+      const Operands o(1, 3, 12, 9);
+      const auto c = product(Bf16Unit::emulated_dot, o);
+      for (int i = 0; i < 32; ++i) {
+        for (int j = 0; j < 32; ++j) {
+          float sum = 0;
+          for (std::int64_t s = 0; s < o.slices; ++s) {
+            for (int q = 0; q < 16; ++q) {
+              sum = testing::reference_vdpbf16ps(sum, o.tile(*o.a, s, 0, i / 16)[i % 16 * 16 + q],
+                                                 o.tile(*o.b, s, 0, j / 16)[q * 16 + j % 16]);
+            }
+          }
+          BOOST_REQUIRE_EQUAL(c[static_cast<std::size_t>(i * 32 + j)], sum);
+        }
+      }
+    }
+  });
+}
+
+// Products below 2^-126, denormal operands and sums: where the instructions flush.
+BOOST_AUTO_TEST_CASE(emulations_flush_denormals_where_multiply_adds_are_fused) {
+  const auto targets = testing::simd_targets();
+  const std::string best = targets.empty() ? "" : targets.front();
+  if (best != "AVX3" && best != "AVX2") return;
+  const Operands o(1, 2, 127, 11);
+  BOOST_TEST(same(tile_of(product(Bf16Unit::emulated_amx, o), 1, 0), expected_tile(o, 1, 0)));
+}
+
+BOOST_AUTO_TEST_CASE(products_are_added_to_c) {
+  for (const Bf16Unit unit :
+       {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::emulated_dot, Bf16Unit::dot}) {
+    if (!kernels::bf16_unit_available(unit)) continue;
+    const Operands o(1, 2, 4, 5);
+    const auto sums = product(unit, o), added = product(unit, o, 2, 2, true);
+    for (std::size_t i = 0; i < sums.size(); ++i) BOOST_REQUIRE_EQUAL(added[i], 99.0f + sums[i]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(vdpbf16ps_does_what_its_emulation_does) {
+  if (!kernels::bf16_unit_available(Bf16Unit::dot)) {
+    BOOST_TEST_MESSAGE("no AVX512_BF16 here");
+    return;
+  }
+  for (const int orders : {4, 30, 127}) {
+    const Operands o(1, 4, orders, static_cast<std::uint64_t>(orders));
+    BOOST_TEST(same(product(Bf16Unit::dot, o), product(Bf16Unit::emulated_dot, o)),
+               "exponents over " << 2 * orders << " orders");
+  }
+}
+
+// The manual's order of sums is not a promise of the architecture: bits are reported, the bound of
+// any order is required.
+BOOST_AUTO_TEST_CASE(tdpbf16ps_does_what_its_emulation_does) {
+  if (!kernels::bf16_unit_available(Bf16Unit::amx)) {
+    BOOST_TEST_MESSAGE("no AMX here");
+    return;
+  }
+  for (int terms = 1; terms <= 3; ++terms) {
+    const Operands o(terms, 4, 4, static_cast<std::uint64_t>(terms));
+    for (int rows = 1; rows <= 2; ++rows) {
+      for (int columns = 1; columns <= 2; ++columns) {
+        const auto actual = product(Bf16Unit::amx, o, rows, columns);
+        const auto expected = product(Bf16Unit::emulated_amx, o, rows, columns);
+        BOOST_WARN(same(actual, expected));
+        double largest = 0;
+        for (const float x : expected) largest = std::max(largest, std::abs(double{x}));
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+          BOOST_REQUIRE_SMALL(double{actual[i]} - expected[i], 1e-5 * largest);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

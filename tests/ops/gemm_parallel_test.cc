@@ -1,0 +1,266 @@
+#include "weft/ops/gemm/parallel.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "weft/core/error.h"
+#include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
+#include "weft/ops/gemm/tiling.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/sample_data.h"
+#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/kit/simd_targets.h"
+#include "weft/tests/reference/matmul.h"
+
+namespace weft {
+namespace {
+
+// Runs the phases of a kernel whose inputs are a and b and whose output is c.
+void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& c,
+                Workers& workers) {
+  const void* in[] = {a.raw(), b.raw()};
+  void* out[] = {c.mutable_raw()};
+  const auto shared = Buffer::allocate(kernel.shared_scratch);
+  std::vector<std::shared_ptr<Buffer>> slots;
+  for (int i = 0; i < workers.slots(); ++i) slots.push_back(Buffer::allocate(kernel.slot_scratch));
+  // Dirty scratch: nothing may be read that was not written.
+  std::memset(shared->data(), 0xFF, kernel.shared_scratch);
+  for (const auto& slot : slots) std::memset(slot->data(), 0xFF, kernel.slot_scratch);
+  for (const Phase& phase : kernel.phases) {
+    workers.for_chunks(phase.chunks, [&](std::int64_t chunk, int slot) {
+      phase.body({in, out, shared->data(), slots[static_cast<std::size_t>(slot)]->data()}, chunk);
+    });
+  }
+}
+
+ProductPointers operands(const KernelRun& run) {
+  return {run.inputs[0], run.inputs[1], run.outputs[0]};
+}
+
+ProductShape row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
+  ProductShape shape;
+  shape.m = m, shape.n = n, shape.k = k;
+  shape.a.row_stride = k, shape.b.row_stride = n, shape.c.row_stride = n;
+  return shape;
+}
+
+// What gemm() makes of it on one thread: blocks of the depth summed in order.
+Tensor by_gemm(const Tensor& a, const Tensor& b) {
+  kernels::GemmProblem<float> g;
+  g.m = a.size(0), g.n = b.size(1), g.k = a.size(1);
+  Tensor c = Tensor::zeros(DType::f32, {g.m, g.n});
+  g.a = {a.data<float>(), g.k, 1};
+  g.b = {b.data<float>(), g.n, 1};
+  g.c = c.mutable_data<float>();
+  g.c_stride = g.n;
+  g.engine = kernels::choose_split_engine(Precision::highest, g.m, g.n, g.k);
+  const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(4, g.m, g.n, g.k, g.engine));
+  kernels::gemm(g, scratch->data());
+  return c;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+double max_difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  }
+  return worst;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(product_phases)
+
+BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
+  const testing::MoreThreads more;
+  Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
+  const Sizes sizes[] = {
+      {250, 530, 900},   // tiles of a grid, packed for all
+      {100, 1800, 400},  // strips of columns
+      {1800, 60, 800},   // strips of rows
+      {700, 900, 3000},  // the depth in several ranges
+      {24, 2000, 7900},
+  };
+  for (const Sizes& s : sizes) {
+    const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
+    const Tensor expected = by_gemm(a, b);
+    Kernel kernel;
+    ProductPhases(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    for (Workers* workers : {&one, &many}) {
+      Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
+      run_phases(kernel, a, b, c, *workers);
+      BOOST_TEST(same_bits(c, expected), s[0] << " x " << s[1] << " x " << s[2]);
+    }
+  }
+  BOOST_TEST(many.statistics().distinct_slots > 1);
+  BOOST_TEST(many.statistics().parallel_chunks > 100);
+}
+
+BOOST_AUTO_TEST_CASE(a_depth_summed_in_parts_has_the_same_bits_for_any_number_of_threads) {
+  const testing::MoreThreads more;
+  Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
+  const Tensor a = sample_uniform({5000, 40}, 1), b = sample_uniform({5000, 70}, 2);
+  ProductShape shape = row_major(40, 70, 5000);
+  shape.a.row_stride = 1, shape.a.column_stride = 40;
+  Kernel kernel;
+  ProductPhases(kernel).add(shape, operands);
+  BOOST_TEST(kernel.phases.size() == 2);
+  BOOST_TEST(kernel.phases[0].chunks > 4);
+  Tensor c = Tensor::full(DType::f32, {40, 70}, NAN), d = c.clone();
+  run_phases(kernel, a, b, c, one);
+  run_phases(kernel, a, b, d, many);
+  BOOST_TEST(same_bits(c, d));
+  const Tensor expected = testing::reference_matmul(a, b, true, false);
+  BOOST_CHECK_SMALL(max_difference(c, expected), 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(adds_to_what_is_there) {
+  Workers workers({.threads = 2});
+  for (const Sizes& s : {Sizes{3, 50, 20}, Sizes{40, 50, 20}, Sizes{40, 60, 4000},
+                         Sizes{300, 400, 1500}, Sizes{20, 30, 0}}) {
+    const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
+    ProductShape shape = row_major(s[0], s[1], s[2]);
+    Tensor once = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
+    Kernel kernel;
+    ProductPhases(kernel).add(shape, operands);
+    run_phases(kernel, a, b, once, workers);
+    shape.accumulate = true;
+    Kernel adding;
+    ProductPhases(adding).add(shape, operands);
+    Tensor twice = once.clone();
+    run_phases(adding, a, b, twice, workers);
+    for (std::int64_t i = 0; i < once.numel(); ++i) {
+      BOOST_REQUIRE_SMALL(twice.at(i) - 2 * once.at(i), 1e-3);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(finish_sees_every_element_once_with_its_final_value) {
+  Workers workers({.threads = 4, .shuffle_seed = 7});
+  for (const Sizes& s :
+       {Sizes{2, 300, 40}, Sizes{300, 3, 40}, Sizes{50, 60, 4000}, Sizes{250, 530, 300},
+        Sizes{700, 900, 3000}, Sizes{100, 1800, 400}, Sizes{7, 9, 0}}) {
+    const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
+    Tensor plain = Tensor::full(DType::f32, {s[0], s[1]}, NAN), finished = plain.clone();
+    Kernel kernel;
+    ProductPhases(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    run_phases(kernel, a, b, plain, workers);
+    Kernel with;
+    ProductPhases(with).add(
+        row_major(s[0], s[1], s[2]), operands, [](const KernelRun&, const FinishedTile& tile) {
+          for (std::int64_t i = 0; i < tile.rows; ++i) {
+            float* row = static_cast<float*>(tile.c) + i * tile.c_stride;
+            for (std::int64_t j = 0; j < tile.columns; ++j) {
+              row[j] = 2 * row[j] + static_cast<float>(tile.row + i + 100 * (tile.column + j));
+            }
+          }
+        });
+    run_phases(with, a, b, finished, workers);
+    for (std::int64_t i = 0; i < s[0]; ++i) {
+      for (std::int64_t j = 0; j < s[1]; ++j) {
+        const float expected =
+            2 * plain.data<float>()[i * s[1] + j] + static_cast<float>(i + 100 * j);
+        BOOST_REQUIRE_EQUAL(finished.data<float>()[i * s[1] + j], expected);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(narrow_operands_are_widened_exactly) {
+  Workers workers({.threads = 2});
+  testing::for_each_simd_target([&](const char*) {
+    for (const DType narrow : {DType::bf16, DType::f16}) {
+      for (const Sizes& s : {Sizes{5, 37, 19}, Sizes{30, 40, 50}, Sizes{1, 64, 70}}) {
+        for (const bool tb : {false, true}) {
+          const Tensor a = sample_uniform({s[0], s[2]}, 1).to(narrow);
+          const Tensor b = sample_uniform(tb ? Sizes{s[1], s[2]} : Sizes{s[2], s[1]}, 2).to(narrow);
+          ProductShape shape = row_major(s[0], s[1], s[2]);
+          shape.a.dtype = shape.b.dtype = narrow;
+          if (tb) shape.b.row_stride = 1, shape.b.column_stride = s[2];
+          Kernel kernel;
+          ProductPhases(kernel).add(shape, operands);
+          Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
+          run_phases(kernel, a, b, c, workers);
+          const Tensor expected =
+              testing::reference_matmul(a.to(DType::f32), b.to(DType::f32), false, tb);
+          BOOST_REQUIRE_SMALL(max_difference(c, expected), 1e-5);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
+  Workers workers({.threads = 1});
+  const Tensor a = sample_uniform({250, 300}, 1), b = sample_uniform({300, 530}, 2);
+  Kernel kernel;
+  kernel.shared_scratch = 100, kernel.slot_scratch = 10;
+  Phase mark;
+  mark.body = [](const KernelRun& run, std::int64_t) {
+    std::memset(run.shared_scratch, 1, 100);
+    std::memset(run.slot_scratch, 2, 10);
+  };
+  kernel.phases.push_back(mark);
+  ProductPhases products(kernel);
+  products.add(row_major(250, 530, 300), operands);
+  const std::size_t shared = kernel.shared_scratch;
+  products.add(row_major(250, 530, 300), operands);
+  BOOST_TEST(kernel.shared_scratch == shared);
+  int wrong = 0;
+  Phase look;
+  look.body = [&](const KernelRun& run, std::int64_t) {
+    for (int i = 0; i < 100; ++i) wrong += run.shared_scratch[i] != std::byte{1};
+    for (int i = 0; i < 10; ++i) wrong += run.slot_scratch[i] != std::byte{2};
+  };
+  kernel.phases.push_back(look);
+  Tensor c = Tensor::zeros(DType::f32, {250, 530});
+  run_phases(kernel, a, b, c, workers);
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(refuses_dtypes_that_do_not_go_together) {
+  ProductShape shape = row_major(2, 3, 4);
+  shape.b.dtype = DType::f64;
+  Kernel kernel;
+  BOOST_CHECK_EXCEPTION(
+      ProductPhases(kernel).add(shape, operands), DTypeError, [](const DTypeError& e) {
+        return std::string(e.what()).find("a product of f32 and f64 cannot be f32") !=
+               std::string::npos;
+      });
+}
+
+BOOST_AUTO_TEST_CASE(plans_keep_shared_scratch_small_and_cut_enough_tiles) {
+  const kernels::GemmEngine& engine = kernels::fma_engine(DType::f32);
+  const std::int64_t sizes[] = {9, 64, 100, 768, 1024, 3072, 8192, 50257};
+  for (const std::int64_t m : sizes) {
+    for (const std::int64_t n : sizes) {
+      for (const std::int64_t k : sizes) {
+        const ProductPlan plan = plan_product(m, n, k, false, engine);
+        ProductShape shape = row_major(m, n, k);
+        Kernel kernel;
+        ProductPhases(kernel).add(shape, operands);
+        BOOST_TEST(kernel.shared_scratch <= (17u << 20));
+        BOOST_TEST(kernel.slot_scratch <= (1u << 20));
+        const auto pieces = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+        const double tiles = static_cast<double>(pieces(plan.range_rows, plan.tile_rows)) *
+                             static_cast<double>(pieces(plan.range_columns, plan.tile_columns)) *
+                             static_cast<double>(plan.depth_parts);
+        const double work = static_cast<double>(m) * static_cast<double>(n) *
+                            static_cast<double>(k) / static_cast<double>(plan.row_ranges()) /
+                            static_cast<double>(plan.column_ranges());
+        // At least eight tiles, or none of them worth sharing.
+        BOOST_TEST((tiles >= 8 || work / tiles < 6e6), m << " x " << n << " x " << k);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,153 @@
+// Products of bfloat16 terms in plain loops: the scalar model of each precision, and the arithmetic
+// of the instructions that compute it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "weft/core/dtype.h"
+#include "weft/core/tensor.h"
+#include "weft/ops/kernels/gemm/bf16_split/panel.h"
+
+namespace weft::testing {
+
+/// x as bfloat16 terms: rounded to nearest, then what is missing, and so on.
+inline std::array<float, 3> split_terms(float x, int terms) {
+  std::array<float, 3> result = {};
+  for (int t = 0; t < terms; ++t) {
+    result[static_cast<std::size_t>(t)] = to_float(to_bfloat16(x));
+    x -= result[static_cast<std::size_t>(t)];
+  }
+  return result;
+}
+
+inline int split_terms_of(int products) { return products == 1 ? 1 : products == 3 ? 2 : 3; }
+
+/// What a product of split matrices should be: A is m x k, B is k x n, both f32 and row-major.
+struct SplitModel {
+  Tensor value;      // f64: the sum of the kept products of terms, rounded in double only
+  Tensor magnitude;  // f64: the sum of their absolute values
+};
+
+/// Terms t and u are multiplied where t + u < terms. In blocks of K where carried_by_terms()
+/// refuses an element's row or column, the entries themselves are multiplied.
+inline SplitModel model_split_matmul(const Tensor& a, const Tensor& b, int products,
+                                     std::int64_t depth_block) {
+  const int terms = split_terms_of(products);
+  const std::int64_t m = a.size(0), k = a.size(1), n = b.size(1);
+  SplitModel model{Tensor::zeros(DType::f64, {m, n}), Tensor::zeros(DType::f64, {m, n})};
+  const float *x = a.data<float>(), *y = b.data<float>();
+  struct Range {
+    std::uint32_t largest = 0, smallest = ~0u;
+    void note(float v) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &v, sizeof(bits));
+      bits &= 0x7FFFFFFFu;
+      largest = std::max(largest, bits);
+      if (bits != 0) smallest = std::min(smallest, bits);
+    }
+  };
+  for (std::int64_t p0 = 0; p0 < k; p0 += depth_block) {
+    const std::int64_t end = std::min(k, p0 + depth_block);
+    std::vector<Range> rows(static_cast<std::size_t>(m)), columns(static_cast<std::size_t>(n));
+    for (std::int64_t p = p0; p < end; ++p) {
+      for (std::int64_t i = 0; i < m; ++i) rows[static_cast<std::size_t>(i)].note(x[i * k + p]);
+      for (std::int64_t j = 0; j < n; ++j) columns[static_cast<std::size_t>(j)].note(y[p * n + j]);
+    }
+    std::vector<std::array<float, 3>> b_terms(static_cast<std::size_t>((end - p0) * n));
+    for (std::int64_t p = p0; p < end; ++p) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        b_terms[static_cast<std::size_t>((p - p0) * n + j)] = split_terms(y[p * n + j], terms);
+      }
+    }
+    for (std::int64_t i = 0; i < m; ++i) {
+      const Range& row = rows[static_cast<std::size_t>(i)];
+      for (std::int64_t p = p0; p < end; ++p) {
+        const std::array<float, 3> s = split_terms(x[i * k + p], terms);
+        for (std::int64_t j = 0; j < n; ++j) {
+          const Range& column = columns[static_cast<std::size_t>(j)];
+          double value = 0, magnitude = 0;
+          if (kernels::carried_by_terms(row.largest, row.smallest, column.largest, column.smallest,
+                                        end - p0)) {
+            const auto& r = b_terms[static_cast<std::size_t>((p - p0) * n + j)];
+            for (std::size_t t = 0; t < static_cast<std::size_t>(terms); ++t) {
+              for (std::size_t u = 0; t + u < static_cast<std::size_t>(terms); ++u) {
+                const double product = static_cast<double>(s[t]) * r[u];
+                value += product;
+                magnitude += std::abs(product);
+              }
+            }
+          } else {
+            value = static_cast<double>(x[i * k + p]) * y[p * n + j];
+            magnitude = std::abs(value);
+          }
+          model.value.mutable_data<double>()[i * n + j] += value;
+          model.magnitude.mutable_data<double>()[i * n + j] += magnitude;
+        }
+      }
+    }
+  }
+  return model;
+}
+
+/// The most that float sums in the order of the kernels may differ from the model, relative to its
+/// magnitude. A product of terms in a slice of 32 is a chain of 16 multiply-adds from zero (one for
+/// the even, one for the odd k) and one addition; it is then added to the sum of its block, which
+/// has `products` additions per slice; the blocks are added. An addition rounds by 2^-24 at most,
+/// and no product of terms goes through more of them than there are in all:
+///
+///   16 + 1 + products * slices + blocks
+///
+/// The chain of VDPBF16PS, and that of the multiply-adds of refused elements, has depth_block
+/// links.
+inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_block, bool chain) {
+  const std::int64_t depth = std::min(k, depth_block);
+  const std::int64_t in_block = chain ? depth : 17 + products * kernels::split_slices(depth);
+  const std::int64_t blocks = (k + depth_block - 1) / depth_block;
+  return static_cast<double>(in_block + blocks) * 0x1p-24;
+}
+
+/// Denormals become zeros of their sign.
+inline float flush_denormal(float x) {
+  return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x;
+}
+
+/// A fused multiply-add that takes and gives zero for denormals.
+inline float flushed_fma(float a, float b, float c) {
+  return flush_denormal(std::fma(flush_denormal(a), flush_denormal(b), flush_denormal(c)));
+}
+
+inline float lower_bf16(std::uint32_t pair) {
+  return to_float(BFloat16{static_cast<std::uint16_t>(pair)});
+}
+inline float upper_bf16(std::uint32_t pair) {
+  return to_float(BFloat16{static_cast<std::uint16_t>(pair >> 16)});
+}
+
+/// TDPBF16PS as Intel's manual has it: c[16 x 16] += A B for a tile of A (16 rows of 16 pairs) and
+/// one of B (16 rows of a pair of each of 16 columns).
+inline void reference_tdpbf16ps(float* c, const std::uint32_t* a, const std::uint32_t* b) {
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      float even = 0, odd = 0;
+      for (int q = 0; q < 16; ++q) {
+        even = flushed_fma(lower_bf16(a[i * 16 + q]), lower_bf16(b[q * 16 + j]), even);
+        odd = flushed_fma(upper_bf16(a[i * 16 + q]), upper_bf16(b[q * 16 + j]), odd);
+      }
+      const float sum = flush_denormal(even + odd);
+      c[i * 16 + j] = flush_denormal(flush_denormal(c[i * 16 + j]) + sum);
+    }
+  }
+}
+
+/// One lane of VDPBF16PS.
+inline float reference_vdpbf16ps(float c, std::uint32_t a, std::uint32_t b) {
+  const float odd = flushed_fma(upper_bf16(a), upper_bf16(b), c);
+  return flushed_fma(lower_bf16(a), lower_bf16(b), odd);
+}
+
+}  // namespace weft::testing
