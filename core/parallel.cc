@@ -22,37 +22,38 @@
 #include "weft/core/error.h"
 #include "weft/core/floating_point.h"
 #include "weft/core/random.h"
-#include "weft/core/team.h"
+#include "weft/core/thread_pool.h"
 
 namespace weft {
 namespace {
 
 constexpr int kMaxSlots = 4096;
-// Work of less is done before a helper that lingers has done its part (it comes after 0.3 to 1 us),
-// or before one that sleeps has come.
+// Shorter work is done before a spinning worker has done its share (it starts after 0.3 to 1 us),
+// or before a sleeping one has woken up.
 constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
 constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk that is shuffled
 
 #ifdef WEFT_STD_THREADS
 
-// Threads of our own, for ThreadSanitizer.
-class Pool {
+// Where worker threads come from: our own std::threads, for ThreadSanitizer.
+class Threads {
  public:
-  explicit Pool(int helpers) {
+  explicit Threads(int count) {
     try {
-      for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { loop(); });
+      for (int i = 0; i < count; ++i) threads_.emplace_back([this] { loop(); });
     } catch (...) {
       stop();
       throw;
     }
   }
-  ~Pool() { stop(); }
+  ~Threads() { stop(); }
 
-  int most_helpers() const { return static_cast<int>(threads_.size()); }
-  void ask(const std::shared_ptr<Team>& team) {
+  int count() const { return static_cast<int>(threads_.size()); }
+  /// Runs the worker loop of `pool` on one of the threads.
+  void submit(const std::shared_ptr<ThreadPool>& pool) {
     {
       const std::lock_guard lock(mutex_);
-      asked_.push_back(team);
+      submitted_.push_back(pool);
     }
     wake_.notify_one();
   }
@@ -61,12 +62,12 @@ class Pool {
   void loop() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || !asked_.empty(); });
+      wake_.wait(lock, [&] { return stopping_ || !submitted_.empty(); });
       if (stopping_) return;
-      const std::shared_ptr<Team> team = std::move(asked_.back());
-      asked_.pop_back();
+      const std::shared_ptr<ThreadPool> pool = std::move(submitted_.back());
+      submitted_.pop_back();
       lock.unlock();
-      team->help();
+      pool->worker_loop();
       lock.lock();
     }
   }
@@ -81,33 +82,34 @@ class Pool {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::shared_ptr<Team>> asked_;
+  std::vector<std::shared_ptr<ThreadPool>> submitted_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 
 #else
 
-// An arena of helpers. The calling thread stays outside: it has nothing to steal there and never
-// waits for an arena.
-class Pool {
+// Where worker threads come from: a TBB arena. The calling thread stays outside: it has nothing to
+// steal there and never waits for an arena.
+class Threads {
  public:
-  explicit Pool(int helpers) : helpers_(helpers) {}
+  explicit Threads(int count) : count_(count) {}
 
-  /// What TBB grants to all arenas together; asking for more would leave tasks waiting.
-  int most_helpers() const {
+  /// At most what TBB grants to all arenas together: further tasks would only wait.
+  int count() const {
     if (failed_) return 0;
     const std::size_t allowed =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-    return static_cast<int>(std::min(static_cast<std::size_t>(helpers_), allowed - 1));
+    return static_cast<int>(std::min(static_cast<std::size_t>(count_), allowed - 1));
   }
-  // Throws where there is no memory for an arena or a thread. Then nobody is asked any more: an
-  // arena that failed half-way stays "pending", and TBB would wait for ever for who initialises it.
-  void ask(const std::shared_ptr<Team>& team) {
+  /// Runs the worker loop of `pool` on a thread of the arena. Throws if there is no memory for an
+  /// arena or a thread, and count() is 0 from then on: an arena whose initialisation failed stays
+  /// "pending", and TBB would wait for it for ever.
+  void submit(const std::shared_ptr<ThreadPool>& pool) {
     try {
       // No larger than what TBB grants: it would say on stderr that it ignores the rest.
-      if (!arena_.is_active()) arena_.initialize(std::max(most_helpers(), 1), 0);
-      arena_.enqueue([team] { team->help(); });
+      if (!arena_.is_active()) arena_.initialize(std::max(count(), 1), 0);
+      arena_.enqueue([pool] { pool->worker_loop(); });
     } catch (...) {
       failed_ = true;
       throw;
@@ -115,7 +117,7 @@ class Pool {
   }
 
  private:
-  const int helpers_;
+  const int count_;
   bool failed_ = false;
   tbb::task_arena arena_;
 };
@@ -128,16 +130,19 @@ struct Workers::Impl {
   using Body = FunctionRef<void(std::int64_t, int)>;
 
   Impl(int slots, std::uint64_t shuffle)
-      : slots(slots), shuffle_seed(shuffle), team(std::make_shared<Team>(slots)), pool(slots - 1) {}
-  ~Impl() { team->dismiss(); }
+      : slots(slots),
+        shuffle_seed(shuffle),
+        pool(std::make_shared<ThreadPool>(slots)),
+        threads(slots - 1) {}
+  ~Impl() { pool->shutdown(); }
 
   const int slots;
   const std::uint64_t shuffle_seed;
-  const std::shared_ptr<Team> team;
+  const std::shared_ptr<ThreadPool> pool;
   std::atomic<bool> busy{false};
   std::uint64_t calls = 0;          // guarded by `busy`; makes each shuffle different
   std::vector<std::int64_t> order;  // guarded by `busy`
-  Pool pool;
+  Threads threads;
 
   void shuffle(std::int64_t chunks);
   void delay(std::int64_t chunk) const;
@@ -193,7 +198,7 @@ void Workers::Impl::delay(std::int64_t chunk) const {
 }
 
 bool Workers::Impl::worth_sharing(double cost_ns) const {
-  return shuffle_seed != 0 || cost_ns >= (team->helpers() > 0 ? kWorthSharingNs : kWorthWakingNs);
+  return shuffle_seed != 0 || cost_ns >= (pool->workers() > 0 ? kWorthSharingNs : kWorthWakingNs);
 }
 
 void Workers::Impl::serial(std::int64_t chunks, Body body) {
@@ -203,16 +208,16 @@ void Workers::Impl::serial(std::int64_t chunks, Body body) {
 
 void Workers::Impl::parallel(std::int64_t chunks, Body body) {
   const auto wanted = static_cast<int>(std::min<std::int64_t>(slots, chunks)) - 1;
-  // Asked for only while somebody is missing: it takes a lock.
-  const int helpers = team->helpers() >= wanted ? wanted : std::min(wanted, pool.most_helpers());
-  const auto ask = [&] { pool.ask(team); };
-  if (shuffle_seed == 0) return team->run(chunks, nullptr, body, helpers, ask);
+  // count() takes a lock: called only while workers are missing.
+  const int workers = pool->workers() >= wanted ? wanted : std::min(wanted, threads.count());
+  const auto submit = [&] { threads.submit(pool); };
+  if (shuffle_seed == 0) return pool->run(chunks, nullptr, body, workers, submit);
   shuffle(chunks);
   const auto delayed = [&](std::int64_t chunk, int slot) {
-    if (slots > 1) delay(chunk);  // alone there is nobody to let pass
+    if (slots > 1) delay(chunk);  // with one thread there is no order to disturb
     body(chunk, slot);
   };
-  team->run(chunks, order.data(), delayed, helpers, ask);
+  pool->run(chunks, order.data(), delayed, workers, submit);
 }
 
 Workers::Workers(WorkersOptions options) {
@@ -236,7 +241,7 @@ void Workers::for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chun
   if (!impl_->worth_sharing(cost_ns)) {
     impl_->serial(chunks, body);
   } else if (chunks == 1 || (impl_->slots == 1 && impl_->shuffle_seed == 0)) {
-    impl_->team->count(0, chunks);
+    impl_->pool->count(0, chunks);
     impl_->serial(chunks, body);
   } else {
     impl_->parallel(chunks, body);
@@ -246,14 +251,14 @@ void Workers::for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chun
 Workers::Statistics Workers::statistics() const {
   Statistics s;
   for (int slot = 0; slot < impl_->slots; ++slot) {
-    const std::int64_t n = impl_->team->chunks_of(slot);
+    const std::int64_t n = impl_->pool->chunks_of(slot);
     s.parallel_chunks += n;
     s.distinct_slots += n > 0 ? 1 : 0;
   }
   return s;
 }
 
-void Workers::reset_statistics() { impl_->team->clear_counts(); }
+void Workers::reset_statistics() { impl_->pool->clear_counts(); }
 
 int hardware_threads() {
   // The set must be as large as the kernel's; a machine may have more CPUs than a plain cpu_set_t.

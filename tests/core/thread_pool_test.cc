@@ -1,4 +1,4 @@
-#include "weft/core/team.h"
+#include "weft/core/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,90 +19,90 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A team whose helpers are threads of the test; all have left when it goes.
-struct Crew {
-  explicit Crew(int slots) : slots(slots), team(slots) {}
-  ~Crew() {
-    team.dismiss();
+// A pool whose workers are threads of the test; its destructor joins them.
+struct PoolWithThreads {
+  explicit PoolWithThreads(int slots) : slots(slots), pool(slots) {}
+  ~PoolWithThreads() {
+    pool.shutdown();
     for (std::thread& t : threads) t.join();
   }
-  void run(std::int64_t chunks, Team::Body body) {
-    team.run(chunks, nullptr, body, slots - 1,
-             [&] { threads.emplace_back([this] { team.help(); }); });
+  void run(std::int64_t chunks, ThreadPool::Body body) {
+    pool.run(chunks, nullptr, body, slots - 1,
+             [&] { threads.emplace_back([this] { pool.worker_loop(); }); });
   }
   const int slots;
-  Team team;
+  ThreadPool pool;
   std::vector<std::thread> threads;
 };
 
-constexpr auto nobody = [] {};
+constexpr auto no_thread = [] {};
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(team)
+BOOST_AUTO_TEST_SUITE(thread_pool)
 
-BOOST_AUTO_TEST_CASE(helpers_that_never_come_are_not_waited_for) {
-  Team team(4);
+BOOST_AUTO_TEST_CASE(workers_that_never_start_are_not_waited_for) {
+  ThreadPool pool(4);
   for (int round = 0; round < 3; ++round) {
     std::vector<int> runs(100, 0);
-    team.run(
+    pool.run(
         100, nullptr,
         [&](std::int64_t chunk, int slot) {
           BOOST_TEST(slot == 0);
           ++runs[static_cast<std::size_t>(chunk)];
         },
-        3, nobody);
+        3, no_thread);
     BOOST_TEST(runs == std::vector<int>(100, 1), boost::test_tools::per_element());
-    BOOST_TEST(team.helpers() == 3);  // still expected, and not asked for again
+    BOOST_TEST(pool.workers() == 3);  // still expected, and not submitted again
   }
 }
 
 BOOST_AUTO_TEST_CASE(without_threads_the_caller_does_all) {
-  Team team(4);
-  int ran = 0, asked = 0;
-  team.run(
+  ThreadPool pool(4);
+  int ran = 0, submitted = 0;
+  pool.run(
       10, nullptr, [&](std::int64_t, int) { ++ran; }, 3,
       [&] {
-        ++asked;
+        ++submitted;
         throw std::bad_alloc();
       });
   BOOST_TEST(ran == 10);
-  BOOST_TEST(asked == 1);
-  BOOST_TEST(team.helpers() == 0);
+  BOOST_TEST(submitted == 1);
+  BOOST_TEST(pool.workers() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_late_helper_finds_nothing_and_leaves) {
-  Team team(2);
+BOOST_AUTO_TEST_CASE(a_late_worker_finds_nothing_and_leaves) {
+  ThreadPool pool(2);
   int ran = 0;
-  team.run(
-      5, nullptr, [&](std::int64_t, int) { ++ran; }, 1, nobody);
-  BOOST_TEST(team.helpers() == 1);
-  team.help();
-  BOOST_TEST(team.helpers() == 0);
+  pool.run(
+      5, nullptr, [&](std::int64_t, int) { ++ran; }, 1, no_thread);
+  BOOST_TEST(pool.workers() == 1);
+  pool.worker_loop();
+  BOOST_TEST(pool.workers() == 0);
   BOOST_TEST(ran == 5);
 }
 
-BOOST_AUTO_TEST_CASE(idle_helpers_leave) {
-  Crew crew(3);
+BOOST_AUTO_TEST_CASE(idle_workers_leave) {
+  PoolWithThreads threaded(3);
   for (int round = 0; round < 5; ++round) {
     std::atomic<int> ran{0};
-    crew.run(50, [&](std::int64_t, int) { ran.fetch_add(1); });
+    threaded.run(50, [&](std::int64_t, int) { ran.fetch_add(1); });
     BOOST_TEST(ran.load() == 50);
     const auto deadline = Clock::now() + std::chrono::seconds(20);
-    while (crew.team.helpers() > 0 && Clock::now() < deadline) std::this_thread::yield();
-    BOOST_TEST(crew.team.helpers() == 0);
+    while (threaded.pool.workers() > 0 && Clock::now() < deadline) std::this_thread::yield();
+    BOOST_TEST(threaded.pool.workers() == 0);
   }
 }
 
 BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
   constexpr int kSlots = 4, kPhases = 20000;
-  Crew crew(kSlots);
+  PoolWithThreads threaded(kSlots);
   std::vector<std::int64_t> sums(7, 0);
   std::vector<std::atomic<int>> inside(kSlots);
   std::atomic<int> collisions{0};
   for (int phase = 0; phase < kPhases; ++phase) {
     // What a phase writes the next one reads, on any thread.
-    crew.run(static_cast<std::int64_t>(sums.size()), [&](std::int64_t chunk, int slot) {
+    threaded.run(static_cast<std::int64_t>(sums.size()), [&](std::int64_t chunk, int slot) {
       if (inside[static_cast<std::size_t>(slot)].fetch_add(1) != 0) collisions.fetch_add(1);
       sums[static_cast<std::size_t>((chunk + phase) % 7)] += chunk + phase;
       inside[static_cast<std::size_t>(slot)].fetch_sub(1);
@@ -117,27 +117,27 @@ BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
   BOOST_TEST(sums == wanted, boost::test_tools::per_element());
   BOOST_TEST(collisions.load() == 0);
   std::int64_t chunks = 0;
-  for (int slot = 0; slot < kSlots; ++slot) chunks += crew.team.chunks_of(slot);
+  for (int slot = 0; slot < kSlots; ++slot) chunks += threaded.pool.chunks_of(slot);
   BOOST_TEST(chunks == 7 * kPhases);
 }
 
 BOOST_AUTO_TEST_CASE(chunks_are_handed_out_in_the_order_given) {
-  Team team(1);
+  ThreadPool pool(1);
   std::vector<std::int64_t> order(20), seen;
   std::iota(order.rbegin(), order.rend(), 0);
-  team.run(
-      20, order.data(), [&](std::int64_t chunk, int) { seen.push_back(chunk); }, 0, nobody);
+  pool.run(
+      20, order.data(), [&](std::int64_t chunk, int) { seen.push_back(chunk); }, 0, no_thread);
   BOOST_TEST(seen == order, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(every_thread_has_neighbouring_chunks) {
   constexpr int kSlots = 4;
-  Crew crew(kSlots);
+  PoolWithThreads threaded(kSlots);
   std::atomic<int> inside{0};
   std::vector<std::atomic<int>> first(kSlots);
   for (auto& f : first) f = -1;
   const auto deadline = Clock::now() + std::chrono::seconds(20);
-  crew.run(40, [&](std::int64_t chunk, int slot) {
+  threaded.run(40, [&](std::int64_t chunk, int slot) {
     int none = -1;
     if (!first[static_cast<std::size_t>(slot)].compare_exchange_strong(none,
                                                                        static_cast<int>(chunk)))
@@ -151,28 +151,28 @@ BOOST_AUTO_TEST_CASE(every_thread_has_neighbouring_chunks) {
 }
 
 BOOST_AUTO_TEST_CASE(many_chunks_are_several_phases) {
-  Crew crew(3);
+  PoolWithThreads threaded(3);
   std::vector<std::atomic<char>> runs(200'000);
-  crew.run(200'000, [&](std::int64_t chunk, int) { ++runs[static_cast<std::size_t>(chunk)]; });
+  threaded.run(200'000, [&](std::int64_t chunk, int) { ++runs[static_cast<std::size_t>(chunk)]; });
   BOOST_TEST(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n.load() == 1; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_drops_what_is_not_begun) {
-  Crew crew(4);
+BOOST_AUTO_TEST_CASE(an_exception_cancels_what_has_not_started) {
+  PoolWithThreads threaded(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> ran{0};
-    BOOST_CHECK_EXCEPTION(crew.run(1000,
-                                   [&](std::int64_t chunk, int) {
-                                     ran.fetch_add(1);
-                                     if (chunk >= 5) {
-                                       throw DataError("chunk " + std::to_string(chunk));
-                                     }
-                                   }),
+    BOOST_CHECK_EXCEPTION(threaded.run(1000,
+                                       [&](std::int64_t chunk, int) {
+                                         ran.fetch_add(1);
+                                         if (chunk >= 5) {
+                                           throw DataError("chunk " + std::to_string(chunk));
+                                         }
+                                       }),
                           DataError,
                           [](const DataError& e) { return e.what() == std::string("chunk 5"); });
     BOOST_TEST(ran.load() < 100);
     ran = 0;
-    crew.run(20, [&](std::int64_t, int) { ran.fetch_add(1); });
+    threaded.run(20, [&](std::int64_t, int) { ran.fetch_add(1); });
     BOOST_TEST(ran.load() == 20);
   }
 }
