@@ -231,7 +231,7 @@ template <class T>
 class ChunkBuilder {
  public:
   ChunkBuilder(Kernel& kernel, const Layout& layout, DType dtype)
-      : kernel_(kernel), l_(layout), dtype_(dtype), products_(kernel) {}
+      : kernel_(kernel), l_(layout), dtype_(dtype), gemm_(kernel) {}
 
   void add(std::int64_t first, std::int64_t rows) {
     add_logits(first, rows);
@@ -242,29 +242,29 @@ class ChunkBuilder {
   }
 
  private:
-  ProductOperand operand(std::int64_t row_stride, std::int64_t column_stride) const {
+  GemmOperand operand(std::int64_t row_stride, std::int64_t column_stride) const {
     return {dtype_, row_stride, column_stride, {}};
   }
   /// The weight as [classes, depth], however it lies.
-  ProductOperand weight() const {
+  GemmOperand weight() const {
     return l_.transposed ? operand(l_.depth, 1) : operand(1, l_.classes);
   }
-  static ProductOperand transposed(ProductOperand o) {
+  static GemmOperand transposed(GemmOperand o) {
     std::swap(o.row_stride, o.column_stride);
     return o;
   }
 
   void add_logits(std::int64_t first, std::int64_t rows) {
-    const ProductShape shape{.m = rows,
-                             .n = l_.classes,
-                             .k = l_.depth,
-                             .a = operand(l_.depth, 1),
-                             .b = transposed(weight()),
-                             .c = operand(l_.classes, 1),
-                             .precision = l_.precision};
-    products_.add(shape, [at = l_.at, offset = first * l_.depth](const KernelRun& run) {
-      return ProductPointers{run.in<T>(static_cast<std::size_t>(at.x)) + offset,
-                             run.inputs[static_cast<std::size_t>(at.weight)], run.shared_scratch};
+    const GemmBatch batch{.m = rows,
+                          .n = l_.classes,
+                          .k = l_.depth,
+                          .a = operand(l_.depth, 1),
+                          .b = transposed(weight()),
+                          .c = operand(l_.classes, 1),
+                          .precision = l_.precision};
+    gemm_.add(batch, [at = l_.at, offset = first * l_.depth](const KernelRun& run) {
+      return GemmPointers{run.in<T>(static_cast<std::size_t>(at.x)) + offset,
+                          run.inputs[static_cast<std::size_t>(at.weight)], run.shared_scratch};
     });
   }
 
@@ -304,49 +304,49 @@ class ChunkBuilder {
   }
 
   void add_dx(std::int64_t first, std::int64_t rows) {
-    const ProductShape shape{.m = rows,
-                             .n = l_.depth,
-                             .k = l_.classes,
-                             .a = operand(l_.classes, 1),
-                             .b = weight(),
-                             .c = operand(l_.depth, 1),
-                             .precision = l_.precision};
-    products_.add(shape, [at = l_.at, offset = first * l_.depth](const KernelRun& run) {
-      return ProductPointers{run.shared_scratch, run.inputs[static_cast<std::size_t>(at.weight)],
-                             run.out<T>(static_cast<std::size_t>(at.dx)) + offset};
+    const GemmBatch batch{.m = rows,
+                          .n = l_.depth,
+                          .k = l_.classes,
+                          .a = operand(l_.classes, 1),
+                          .b = weight(),
+                          .c = operand(l_.depth, 1),
+                          .precision = l_.precision};
+    gemm_.add(batch, [at = l_.at, offset = first * l_.depth](const KernelRun& run) {
+      return GemmPointers{run.shared_scratch, run.inputs[static_cast<std::size_t>(at.weight)],
+                          run.out<T>(static_cast<std::size_t>(at.dx)) + offset};
     });
   }
 
   void add_dweight(std::int64_t first, std::int64_t rows) {
-    const ProductOperand d = operand(l_.classes, 1), x = operand(l_.depth, 1);
-    ProductShape shape{.m = l_.classes,
-                       .n = l_.depth,
-                       .k = rows,
-                       .a = transposed(d),
-                       .b = x,
-                       .c = operand(l_.depth, 1),
-                       .accumulate = first > 0,
-                       .precision = l_.precision};
+    const GemmOperand d = operand(l_.classes, 1), x = operand(l_.depth, 1);
+    GemmBatch batch{.m = l_.classes,
+                    .n = l_.depth,
+                    .k = rows,
+                    .a = transposed(d),
+                    .b = x,
+                    .c = operand(l_.depth, 1),
+                    .accumulate = first > 0,
+                    .precision = l_.precision};
     if (!l_.transposed) {
-      shape.m = l_.depth;
-      shape.n = l_.classes;
-      shape.a = transposed(x);
-      shape.b = d;
-      shape.c = operand(l_.classes, 1);
+      batch.m = l_.depth;
+      batch.n = l_.classes;
+      batch.a = transposed(x);
+      batch.b = d;
+      batch.c = operand(l_.classes, 1);
     }
-    products_.add(shape, [at = l_.at, offset = first * l_.depth,
-                          x_first = !l_.transposed](const KernelRun& run) {
+    gemm_.add(batch, [at = l_.at, offset = first * l_.depth,
+                      x_first = !l_.transposed](const KernelRun& run) {
       const void* logits = run.shared_scratch;
       const void* rows_of_x = run.in<T>(static_cast<std::size_t>(at.x)) + offset;
-      return ProductPointers{x_first ? rows_of_x : logits, x_first ? logits : rows_of_x,
-                             run.outputs[static_cast<std::size_t>(at.dweight)]};
+      return GemmPointers{x_first ? rows_of_x : logits, x_first ? logits : rows_of_x,
+                          run.outputs[static_cast<std::size_t>(at.dweight)]};
     });
   }
 
   Kernel& kernel_;
   const Layout& l_;
   const DType dtype_;
-  ProductPhases products_;
+  ParallelGemm gemm_;
 };
 
 template <class T>

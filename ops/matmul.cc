@@ -1,6 +1,4 @@
 // matmul: products of matrices over broadcast batch axes.
-#include <fmt/format.h>
-
 #include "weft/ops/builtin.h"
 #include "weft/ops/gemm/operands.h"
 #include "weft/ops/gemm/parallel.h"
@@ -9,91 +7,14 @@
 namespace weft {
 namespace {
 
-Shape batch_axes(const Shape& shape) {
-  return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2));
-}
-
-// f32 or f64, whichever the operands are; f32 if both are narrow.
-DType product_dtype(const InferContext& c) {
-  const auto is_narrow = [](DType t) { return t == DType::bf16 || t == DType::f16; };
-  for (const int i : {0, 1}) {
-    if (!is_narrow(c.dtype(i)) && c.dtype(i) != DType::f32 && c.dtype(i) != DType::f64) {
-      throw DTypeError(
-          fmt::format("{} must be f32, f64, bf16 or f16, but is {}; convert it with "
-                      "cast()",
-                      i == 0 ? "a" : "b", dtype_name(c.dtype(i))));
-    }
-  }
-  if (is_narrow(c.dtype(0))) return is_narrow(c.dtype(1)) ? DType::f32 : c.dtype(1);
-  if (!is_narrow(c.dtype(1))) c.require_same_dtype(0, 1);
-  return c.dtype(0);
-}
-
-}  // namespace
-
-ValueType infer_product(const InferContext& c) {
-  const DType result = product_dtype(c);
-  c.require_min_rank(0, 2, "a");
-  c.require_min_rank(1, 2, "b");
-  if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
-  const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
-  const Shape &a = c.shape(0), &b = c.shape(1);
-  const int ra = a.rank(), rb = b.rank();
-  const int axis_a = ta ? ra - 2 : ra - 1, axis_b = tb ? rb - 1 : rb - 2;
-  c.require_equal(a[axis_a], b[axis_b],
-                  fmt::format("the summed axes of a (axis {}) and b (axis {})", axis_a, axis_b));
-  Shape out = c.broadcast(batch_axes(a), batch_axes(b));
-  out.push_back(a[ta ? ra - 1 : ra - 2]);
-  out.push_back(b[tb ? rb - 2 : rb - 1]);
-  return {result, std::move(out)};
-}
-
-ProductShape product_of(const KernelRequest& request, const OperandSpec& c) {
-  const Sizes &a = request.inputs[0].sizes, &b = request.inputs[1].sizes;
-  const Sizes& out = c.sizes;
-  const bool ta = request.attributes.flag("transpose_a");
-  const bool tb = request.attributes.flag("transpose_b");
-  ProductShape shape;
-  shape.m = out[out.size() - 2];
-  shape.n = out[out.size() - 1];
-  shape.k = a[ta ? a.size() - 2 : a.size() - 1];
-  shape.a = {request.inputs[0].dtype, ta ? 1 : shape.k, ta ? shape.m : 1, {}};
-  shape.b = {request.inputs[1].dtype, tb ? 1 : shape.n, tb ? shape.k : 1, {}};
-  shape.c = {c.dtype, shape.n, 1, {}};
-  shape.precision = request.precision;
-  if (request.inputs[1].kept) shape.kept_b = 1;
-
-  const Sizes batch(out.begin(), out.end() - 2);
-  const Sizes batch_b(b.begin(), b.end() - 2);
-  const std::int64_t products = num_elements(batch);
-  if (!ta && num_elements(batch_b) == 1) {
-    // One matrix b for all rows of all matrices a: a single tall product.
-    shape.m *= products;
-  } else if (products != 1) {
-    shape.products = products;
-    shape.a.offsets = BatchOffsets(a, batch);
-    shape.b.offsets = BatchOffsets(b, batch);
-    shape.c.offsets = BatchOffsets(out, batch);
-  }
-  return shape;
-}
-
-double product_flops(const KernelRequest& request, const OperandSpec& out) {
-  const Sizes& a = request.inputs[0].sizes;
-  const std::int64_t k = a[a.size() - (request.attributes.flag("transpose_a") ? 2 : 1)];
-  return 2.0 * static_cast<double>(out.numel()) * static_cast<double>(k);
-}
-
-namespace {
-
-std::vector<ValueType> infer_matmul(const InferContext& c) { return {infer_product(c)}; }
+std::vector<ValueType> infer(const InferContext& c) { return {matmul_type(c)}; }
 
 Kernel matmul_kernel(const KernelRequest& request) {
   Kernel kernel;
-  ProductPhases(kernel).add(product_of(request, request.outputs[0]),
-                            [](const KernelRun& run) -> ProductPointers {
-                              return {run.inputs[0], run.inputs[1], run.outputs[0]};
-                            });
+  ParallelGemm(kernel).add(matmul_batch(request, request.outputs[0]),
+                           [](const KernelRun& run) -> GemmPointers {
+                             return {run.inputs[0], run.inputs[1], run.outputs[0]};
+                           });
   return kernel;
 }
 
@@ -102,7 +23,7 @@ Cost matmul_cost(const KernelRequest& request) {
   for (const OperandSpec* spec : {&request.inputs[0], &request.inputs[1], &request.outputs[0]}) {
     bytes += static_cast<double>(spec->numel()) * static_cast<double>(dtype_size(spec->dtype));
   }
-  return {.flops = product_flops(request, request.outputs[0]), .bytes = bytes};
+  return {.flops = matmul_flops(request, request.outputs[0]), .bytes = bytes};
 }
 
 std::vector<OpSample> matmul_samples() {
@@ -175,7 +96,7 @@ void add_matmul_ops(OpSet& ops) {
       "high or medium.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
-  r.infer = infer_matmul;
+  r.infer = infer;
   r.kernel = matmul_kernel;
   r.cost = matmul_cost;
   r.samples = matmul_samples;

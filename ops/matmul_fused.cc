@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 std::vector<ValueType> infer(const InferContext& context) {
-  return infer_epilogue(context, infer_product(context), 2);
+  return infer_epilogue(context, matmul_type(context), 2);
 }
 
 Kernel make_kernel(const KernelRequest& request) {
@@ -18,21 +18,21 @@ Kernel make_kernel(const KernelRequest& request) {
   Kernel kernel;
   kernel.slot_scratch = epilogue->slot_scratch();
   kernel.shared_scratch = epilogue->shared_scratch();
-  ProductShape shape = product_of(request, request.outputs[0]);
-  const std::int64_t rows = shape.m;
-  ProductPhases(kernel).add(
-      std::move(shape),
-      [epilogue](const KernelRun& run) -> ProductPointers {
+  GemmBatch batch = matmul_batch(request, request.outputs[0]);
+  const std::int64_t rows = batch.m;
+  ParallelGemm(kernel).add(
+      std::move(batch),
+      [epilogue](const KernelRun& run) -> GemmPointers {
         return {run.inputs[0], run.inputs[1], epilogue->product(run)};
       },
-      [epilogue, rows](const KernelRun& run, const FinishedTile& tile) {
-        epilogue->run(run, tile, tile.product * rows + tile.row);
+      [epilogue, rows](const KernelRun& run, const OutputTile& tile) {
+        epilogue->run(run, tile, tile.item * rows + tile.row);
       });
   return kernel;
 }
 
 Cost cost(const KernelRequest& request) {
-  return {.flops = product_flops(request, request.outputs[0]) + epilogue_flops(request),
+  return {.flops = matmul_flops(request, request.outputs[0]) + epilogue_flops(request),
           .bytes = operand_bytes(request)};
 }
 

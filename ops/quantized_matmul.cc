@@ -50,7 +50,7 @@ struct QuantizedProduct {
   std::int64_t rows = 0;
   std::function<void*(const KernelRun&)> result;  // [rows, outputs]
   /// Called for every part of the result once it is final; may be empty.
-  std::function<void(const KernelRun&, const FinishedTile&)> finish = {};
+  TileEpilogue epilogue = {};
 
   template <class T>
   T* out(const KernelRun& run) const {
@@ -58,14 +58,14 @@ struct QuantizedProduct {
   }
   /// Columns [begin, end) of all rows are final.
   template <class T>
-  void finished(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
-    if (finish == nullptr || rows == 0 || begin >= end) return;
-    finish(run, {.row = 0,
-                 .column = begin,
-                 .rows = rows,
-                 .columns = end - begin,
-                 .c = out + begin,
-                 .c_stride = w.outputs});
+  void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
+    if (epilogue == nullptr || rows == 0 || begin >= end) return;
+    epilogue(run, {.row = 0,
+                   .column = begin,
+                   .rows = rows,
+                   .columns = end - begin,
+                   .c = out + begin,
+                   .c_stride = w.outputs});
   }
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
@@ -96,7 +96,7 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
     auto* const out = p->out<float>(run);
     kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
                                p->rows, begin, end, out);
-    p->finished(run, out, begin * kPanel, std::min(end * kPanel, p->w.outputs));
+    p->run_epilogue(run, out, begin * kPanel, std::min(end * kPanel, p->w.outputs));
   };
   kernel.phases.push_back(std::move(product));
 }
@@ -134,7 +134,7 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
       gemm.accumulate = first > 0;
       kernels::gemm(gemm, scratch + kBlockBytes);
     }
-    p->finished(run, out, begin * kPanel, begin * kPanel + gemm.n);
+    p->run_epilogue(run, out, begin * kPanel, begin * kPanel + gemm.n);
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -156,7 +156,7 @@ void add_double(Kernel& kernel, const ProductRef& p) {
         out[r * w.outputs + j] = sum;
       }
     }
-    p->finished(run, out, first, last);
+    p->run_epilogue(run, out, first, last);
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -166,7 +166,7 @@ void add_zeros(Kernel& kernel, const ProductRef& p) {
   phase.body = [p](const KernelRun& run, std::int64_t) {
     auto* const out = p->out<float>(run);
     std::fill_n(out, p->rows * p->w.outputs, 0.0f);
-    p->finished(run, out, 0, p->w.outputs);
+    p->run_epilogue(run, out, 0, p->w.outputs);
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -246,8 +246,8 @@ Kernel fused_kernel(const KernelRequest& r) {
   add_product(
       kernel, r,
       {.result = [epilogue](const KernelRun& run) { return epilogue->product(run); },
-       .finish = [epilogue](const KernelRun& run,
-                            const FinishedTile& tile) { epilogue->run(run, tile, tile.row); }});
+       .epilogue = [epilogue](const KernelRun& run,
+                              const OutputTile& tile) { epilogue->run(run, tile, tile.row); }});
   return kernel;
 }
 

@@ -104,7 +104,7 @@ Epilogue::Epilogue(const KernelRequest& request, std::size_t first)
   interpreter_ = std::make_unique<TileInterpreter>(program_, dtypes, scalars, needed);
 }
 
-void Epilogue::run(const KernelRun& run, const FinishedTile& tile, std::int64_t row) const {
+void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const {
   const std::int64_t position = row * columns_ + tile.column;
   std::array<const void*, TileProgram::kMaxInputs> in{};
   std::array<std::ptrdiff_t, TileProgram::kMaxInputs> in_stride{};

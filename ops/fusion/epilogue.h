@@ -66,7 +66,7 @@ class Epilogue {
 
   /// Does the steps; `row` is the first row of the tile in the whole result, all products below
   /// each other.
-  void run(const KernelRun& run, const FinishedTile& tile, std::int64_t row) const;
+  void run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const;
 
  private:
   struct Operand {  // bytes from one element, or column, to the next

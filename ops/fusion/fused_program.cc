@@ -14,14 +14,14 @@ using elementwise::at;
 // Rows of a broadcast shorter than this are not worth a round of the interpreter: such inputs are
 // spread out to whole tiles first.
 constexpr std::int64_t kShortRow = 256;
-// Results at least this large are written past the caches, where they are not written over an
-// input.
-constexpr std::size_t kStreamBytes = std::size_t{32} << 20;
-// Inputs that together are at least this large come from memory: they are fetched ahead, since
-// while the steps of a tile run nothing else would keep the memory busy. So many tiles lie between
-// (with none, a chain of ten ops takes a fifth longer).
-constexpr std::int64_t kFetchTiles = 2;
-constexpr std::size_t kFetchBytes = std::size_t{1} << 20;
+// Results at least this large are written with non-temporal stores (past the caches), unless they
+// overwrite an input.
+constexpr std::size_t kNontemporalBytes = std::size_t{32} << 20;
+// Inputs that together are at least this large come from memory and are prefetched, so many tiles
+// ahead: nothing else keeps the memory busy while the steps of a tile run (without prefetching, a
+// chain of ten ops takes a fifth longer).
+constexpr std::int64_t kPrefetchTiles = 2;
+constexpr std::size_t kPrefetchBytes = std::size_t{1} << 20;
 
 void fill(std::byte* to, const void* element, std::size_t size, std::int64_t count) {
   const auto repeat = [&](auto value) {
@@ -68,15 +68,15 @@ FusedProgram::FusedProgram(TileProgram program, const std::vector<OperandSpec>& 
     Input& input = inputs_[i];
     const std::int64_t elements = num_elements(broadcast[i]);
     if (input.whole || (!input.spread && plan_.step(i) == 0)) scalars |= 1u << i;
-    input.ahead = !input.whole && elements == numel_;
-    if (input.ahead) dense_bytes += static_cast<std::size_t>(elements) * input.element_size;
+    input.prefetch = !input.whole && elements == numel_;
+    if (input.prefetch) dense_bytes += static_cast<std::size_t>(elements) * input.element_size;
   }
-  fetch_ahead_ = dense_bytes >= kFetchBytes;
+  prefetch_ = dense_bytes >= kPrefetchBytes;
   for (std::size_t r = 0; r < program_.results.size(); ++r) {
     result_size_.push_back(dtype_size(dtypes[static_cast<std::size_t>(program_.results[r])]));
     if (results == Results::rows) continue;
-    if (needed[r] && static_cast<std::size_t>(numel_) * result_size_.back() >= kStreamBytes) {
-      streamed_ |= 1u << r;
+    if (needed[r] && static_cast<std::size_t>(numel_) * result_size_.back() >= kNontemporalBytes) {
+      nontemporal_ |= 1u << r;
     }
   }
   interpreter_ = std::make_unique<TileInterpreter>(program_, dtypes, scalars, needed);
@@ -112,7 +112,7 @@ void FusedProgram::spread(const Sizes& sizes, const std::vector<Sizes>& broadcas
   plan_ = BroadcastPlan(sizes, direct);
 }
 
-bool FusedProgram::lies_over_input(const KernelRun& run, std::size_t r) const {
+bool FusedProgram::overwrites_input(const KernelRun& run, std::size_t r) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (run.inputs[i] == run.outputs[r]) return true;
   }
@@ -139,18 +139,18 @@ const void* FusedProgram::spread_input(const KernelRun& run, std::size_t i, std:
 
 void FusedProgram::run(const KernelRun& run, std::int64_t begin, std::int64_t end,
                        std::int64_t origin) const {
-  const std::uint32_t late = interpreter_->kept_back(run.inputs, run.outputs);
-  std::uint32_t stream = 0;
+  const std::uint32_t deferred = interpreter_->deferred_stores(run.inputs, run.outputs);
+  std::uint32_t nontemporal = 0;
   for (std::size_t r = 0; r < result_size_.size(); ++r) {
-    if ((streamed_ >> r & 1) != 0 && !lies_over_input(run, r)) stream |= 1u << r;
+    if ((nontemporal_ >> r & 1) != 0 && !overwrites_input(run, r)) nontemporal |= 1u << r;
   }
   const std::int64_t most = tile();
   std::array<const void*, TileProgram::kMaxInputs> in;
   std::array<void*, TileProgram::kMaxResults> out;
-  TileInterpreter::Ahead ahead;
+  TileInterpreter::Prefetch prefetch;
   const auto run_tile = [&](std::int64_t position, std::int64_t n, const std::int64_t* row,
                             std::int64_t in_row) {
-    ahead.rows = 0;
+    prefetch.rows = 0;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const Input& input = inputs_[i];
       if (input.whole) {
@@ -160,25 +160,31 @@ void FusedProgram::run(const KernelRun& run, std::int64_t begin, std::int64_t en
       } else {
         in[i] = at(run.inputs[i], row[i] + in_row * plan_.step(i), input.element_size);
       }
-      // Dense inputs go on where this tile ends, whatever the rows are.
-      const std::int64_t next = position + n + kFetchTiles * most;
-      if (fetch_ahead_ && input.ahead && next < numel_) {
-        ahead.add(at(run.inputs[i], next, input.element_size),
-                  static_cast<std::size_t>(std::min(n, numel_ - next)) * input.element_size);
+      // Dense inputs continue where this tile ends, whatever the rows are.
+      const std::int64_t next = position + n + kPrefetchTiles * most;
+      if (prefetch_ && input.prefetch && next < numel_) {
+        prefetch.add(at(run.inputs[i], next, input.element_size),
+                     static_cast<std::size_t>(std::min(n, numel_ - next)) * input.element_size);
       }
     }
     for (std::size_t r = 0; r < result_size_.size(); ++r) {
       out[r] = run.outputs[r] == nullptr ? nullptr
                                          : at(run.outputs[r], position - origin, result_size_[r]);
     }
-    interpreter_->run(in.data(), out.data(), n, position, late, stream, run.slot_scratch, ahead);
+    interpreter_->run({.in = in.data(),
+                       .out = out.data(),
+                       .n = n,
+                       .position = position,
+                       .deferred = deferred,
+                       .nontemporal = nontemporal},
+                      run.slot_scratch, &prefetch);
   };
   plan_.for_rows(begin, end, [&](std::int64_t row, const std::int64_t* from, std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += most) {
       run_tile(row + i, std::min(most, count - i), from, i);
     }
   });
-  if (stream != 0) kernels::stream_fence();
+  if (nontemporal != 0) kernels::stream_fence();
 }
 
 }  // namespace weft

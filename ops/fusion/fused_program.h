@@ -39,12 +39,12 @@ class FusedProgram {
     std::size_t element_size = 0;
     bool whole = false;   // a key
     bool spread = false;  // copied into a dense row first
-    bool ahead = false;   // fetched ahead
+    bool prefetch = false;
     std::size_t scratch = 0;
   };
 
   void spread(const Sizes& sizes, const std::vector<Sizes>& broadcast);
-  bool lies_over_input(const KernelRun& run, std::size_t r) const;
+  bool overwrites_input(const KernelRun& run, std::size_t r) const;
   const void* spread_input(const KernelRun& run, std::size_t i, std::int64_t position,
                            std::int64_t n) const;
 
@@ -56,8 +56,8 @@ class FusedProgram {
   std::unique_ptr<TileInterpreter> interpreter_;
   std::int64_t numel_ = 0;
   std::size_t scratch_ = 0;
-  std::uint32_t streamed_ = 0;
-  bool fetch_ahead_ = false;
+  std::uint32_t nontemporal_ = 0;  // bits of results to write past the caches
+  bool prefetch_ = false;
 };
 
 }  // namespace weft

@@ -17,13 +17,14 @@ class ChainBuilder {
   Chain build(const std::vector<ChainableStep>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       add(steps[i]);
-      for (Kept& kept : kept_) {
-        if (kept.value != kNothing && kept.last_use <= i) kept.value = kNothing;
+      for (Register& r : registers_) {
+        if (r.value != kNothing && r.last_use <= i) r.value = kNothing;
       }
       if (steps[i].last_use > i + 1) keep(steps[i]);
-      if (steps[i].stored || (steps[i].last_use > i + 1 && !is_kept(steps[i].value))) {
-        chain_.steps.push_back(
-            {.code = chain_code(ChainOp::store), .place = steps[i].to, .result = steps[i].result});
+      if (steps[i].stored || (steps[i].last_use > i + 1 && !in_register(steps[i].value))) {
+        chain_.steps.push_back({.code = chain_code(ChainOp::store),
+                                .pointer = steps[i].destination,
+                                .result = steps[i].result});
         if (steps[i].result != 0) results_.emplace_back(steps[i].value, steps[i].result);
       }
     }
@@ -31,18 +32,20 @@ class ChainBuilder {
   }
 
  private:
-  // The places beside the accumulator: A and B.
-  struct Kept {
+  // What a register beside the accumulator (A or B) holds.
+  struct Register {
     int value = kNothing;
     std::size_t last_use = 0;
   };
 
-  bool is_kept(int value) const { return kept_[0].value == value || kept_[1].value == value; }
+  bool in_register(int value) const {
+    return registers_[0].value == value || registers_[1].value == value;
+  }
 
   void keep(const ChainableStep& step) {
     for (std::size_t k = 0; k < 2; ++k) {
-      if (kept_[k].value != kNothing) continue;
-      kept_[k] = {step.value, step.last_use};
+      if (registers_[k].value != kNothing) continue;
+      registers_[k] = {step.value, step.last_use};
       chain_.steps.push_back({.code = chain_code(k == 0 ? ChainOp::keep_a : ChainOp::keep_b)});
       return;
     }
@@ -56,13 +59,14 @@ class ChainBuilder {
 
   void load(const ChainableStep& step, std::size_t operand) {
     const int value = step.operands[operand];
-    if (kept_[0].value == value) {
+    if (registers_[0].value == value) {
       chain_.steps.push_back({.code = chain_code(ChainOp::take_a)});
-    } else if (kept_[1].value == value) {
+    } else if (registers_[1].value == value) {
       chain_.steps.push_back({.code = chain_code(ChainOp::take_b)});
     } else {
       note_read(value);
-      chain_.steps.push_back({.code = chain_code(ChainOp::load), .place = step.places[operand]});
+      chain_.steps.push_back(
+          {.code = chain_code(ChainOp::load), .pointer = step.pointers[operand]});
     }
   }
 
@@ -85,16 +89,16 @@ class ChainBuilder {
         form = ChainForm::self;
       } else if (is_scalar(other)) {
         form = first ? ChainForm::scalar_first : ChainForm::scalar;
-      } else if (kept_[0].value == step.operands[other]) {
+      } else if (registers_[0].value == step.operands[other]) {
         form = first ? ChainForm::a_first : ChainForm::a;
-      } else if (kept_[1].value == step.operands[other]) {
+      } else if (registers_[1].value == step.operands[other]) {
         form = first ? ChainForm::b_first : ChainForm::b;
       } else {
         note_read(step.operands[other]);
         form = first ? ChainForm::row_first : ChainForm::row;
       }
       next.code = chain_code(step.op, form);
-      next.place = step.places[other];
+      next.pointer = step.pointers[other];
     }
     chain_.steps.push_back(next);
     accumulator_ = step.value;
@@ -102,7 +106,7 @@ class ChainBuilder {
 
   Chain chain_;
   int accumulator_ = kNothing;
-  std::array<Kept, 2> kept_;
+  std::array<Register, 2> registers_;
   std::vector<std::pair<int, std::uint32_t>> results_;  // stored so far: value and bit
 };
 

@@ -4,55 +4,73 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/ops/gemm/detail.h"
 #include "weft/ops/gemm/tiling.h"
+#include "weft/ops/kernels/gemm/blocks.h"
 #include "weft/ops/kernels/gemm/engine.h"
 
 namespace weft {
-namespace products {
+namespace gemm_detail {
 namespace {
 
-// Rough speeds of one core, for Phase::cost_ns.
+// Rough speed of one core, for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
-constexpr double kPackedElementsPerNs = 4;
-// Work that a chunk has at least, about 10 us.
+// Work that a chunk of tiles has at least, about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
-constexpr std::int64_t kPackedElementsPerChunk = 1 << 16;
-// A product with so many multiply-adds feeds all workers by itself.
-constexpr double kLargeProduct = 1.3e8;
-// Phases are a list: with more stages than so many (operands of some 100 GiB), tiles pack their own
-// operands, in one phase for all.
-constexpr double kMostStages = 1 << 13;
+// One product with so many multiply-adds feeds all workers.
+constexpr double kLargeGemm = 1.3e8;
+// The phases are a list. A job with more stages than so many (operands of some 100 GiB) has one
+// phase, in which tiles pack their own operands.
+constexpr double kMaxStages = 1 << 13;
+
+double multiply_adds(const Range& rows, const Range& columns, const Range& depth) {
+  return static_cast<double>(rows.size()) * static_cast<double>(columns.size()) *
+         static_cast<double>(depth.size());
+}
 
 // The ranges that one packing phase and the tiles after it work on.
 struct Stage {
   Range rows, columns, depth;
 };
 
+// One tile of C and the part of the depth that it sums.
+struct Tile {
+  std::int64_t item = 0;
+  Range rows, columns, depth;
+};
+
+// Where a tile's sums go: its first element, the elements from row to row, and whether to add.
+struct TileSums {
+  std::byte* data = nullptr;
+  std::int64_t stride = 0;
+  bool accumulate = false;
+};
+
 // -- Packing for all -----------------------------------------------------------------------------
 
-void add_packing(Kernel& kernel, const ProductRef& p, const Stage& stage, std::int64_t product,
+void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t item,
                  bool pack_a, bool pack_b) {
-  const GemmEngine& e = *p->engine;
+  const GemmEngine& e = *job->engine;
   // A chunk packs a few neighbouring panels over the whole depth of the range.
   const auto chunks_of = [&](bool packed, std::int64_t extent) {
-    return packed ? chunk_count(extent * stage.depth.size(), kPackedElementsPerChunk) : 0;
+    return packed ? chunk_count(extent * stage.depth.size(), kCopiedElementsPerChunk) : 0;
   };
   const std::int64_t a_chunks =
-      std::min(chunks_of(pack_a, stage.rows.size()), p->row_panels(stage.rows.size()));
+      std::min(chunks_of(pack_a, stage.rows.size()), job->row_panels(stage.rows.size()));
   const std::int64_t b_chunks =
-      std::min(chunks_of(pack_b, stage.columns.size()), p->column_panels(stage.columns.size()));
+      std::min(chunks_of(pack_b, stage.columns.size()), job->column_panels(stage.columns.size()));
   Phase phase;
   phase.chunks = a_chunks + b_chunks;
   phase.cost_ns =
       static_cast<double>((pack_a ? stage.rows.size() : 0) + (pack_b ? stage.columns.size() : 0)) *
-      static_cast<double>(stage.depth.size()) / kPackedElementsPerNs;
-  phase.body = [p, &e, stage, product, a_chunks, b_chunks](const KernelRun& run,
-                                                           std::int64_t chunk) {
-    const ProductPointers at = p->pointers(run);
-    std::byte* const shared = run.shared_scratch + p->shared_begin;
+      static_cast<double>(stage.depth.size()) / kCopiedElementsPerNs;
+  phase.body = [job, &e, stage, item, a_chunks, b_chunks](const KernelRun& run,
+                                                          std::int64_t chunk) {
+    const GemmPointers at = job->pointers(run);
+    std::byte* const shared = run.shared_scratch + job->shared_begin;
     const bool is_a = chunk < a_chunks;
     const std::int64_t panel = is_a ? e.row_panel : e.column_panel;
     const Range extent = is_a ? stage.rows : stage.columns;
@@ -64,40 +82,40 @@ void add_packing(Kernel& kernel, const ProductRef& p, const Stage& stage, std::i
     for (std::int64_t block = 0; block * e.depth_block < stage.depth.size(); ++block) {
       const Range depth = piece(stage.depth, e.depth_block, block);
       if (is_a) {
-        e.pack_a(p->source(p->shape.a, at.a, product).from(first, depth.begin), count, depth.size(),
-                 shared + p->a_panel(panels, block, begin, depth.size()));
+        e.pack_a(job->source(job->batch.a, at.a, item).from(first, depth.begin), count,
+                 depth.size(), shared + job->a_panel(panels, block, begin, depth.size()));
       } else {
-        e.pack_b(p->source(p->shape.b, at.b, product).from(depth.begin, first), depth.size(), count,
-                 shared + p->shared_b + p->b_panel(panels, block, begin, depth.size()));
+        e.pack_b(job->source(job->batch.b, at.b, item).from(depth.begin, first), depth.size(),
+                 count, shared + job->shared_b + job->b_panel(panels, block, begin, depth.size()));
       }
     }
   };
   kernel.phases.push_back(std::move(phase));
 }
 
-// The whole of B in panels, for every run: blocks of the depth one after the other.
-PackedInput packed_b(const ProductRef& p, std::size_t input) {
-  const GemmEngine& e = *p->engine;
-  const ProductShape& s = p->shape;
-  const std::int64_t panels = p->column_panels(s.n);
+// The whole of a constant B in panels, for every run: depth blocks one after the other.
+PackedInput prepack_b(const JobRef& job, std::size_t input) {
+  const GemmEngine& e = *job->engine;
+  const GemmBatch& g = job->batch;
+  const std::int64_t panels = job->column_panels(g.n);
   PackedInput packed;
   packed.input = input;
-  // Engines of one name compute in f32 and in f64, and their panels are as wide as vectors are.
+  // Engines of one name compute in f32 and in f64, and the width of panels follows the vectors.
   packed.layout =
       fmt::format("B of {} {} {}x{} [{}, {}] {} {}", e.name, dtype_name(e.result), e.depth_block,
-                  e.column_panel, s.k, s.n, s.b.row_stride, s.b.column_stride);
+                  e.column_panel, g.k, g.n, g.b.row_stride, g.b.column_stride);
   packed.bytes =
-      p->b_panel(panels, (s.k - 1) / e.depth_block, panels, (s.k - 1) % e.depth_block + 1);
-  packed.chunks = std::min(chunk_count(s.n * s.k, kPackedElementsPerChunk), panels);
-  packed.pack = [p, &e, panels, chunks = packed.chunks](const void* from, std::byte* to,
-                                                        std::int64_t chunk) {
+      job->b_panel(panels, (g.k - 1) / e.depth_block, panels, (g.k - 1) % e.depth_block + 1);
+  packed.chunks = std::min(chunk_count(g.n * g.k, kCopiedElementsPerChunk), panels);
+  packed.pack = [job, &e, panels, chunks = packed.chunks](const void* from, std::byte* to,
+                                                          std::int64_t chunk) {
+    const GemmBatch& g = job->batch;
     const auto [begin, end] = chunk_range(panels, chunks, chunk);
-    const Range columns{begin * e.column_panel, std::min(end * e.column_panel, p->shape.n)};
-    const Range whole{0, p->shape.k};
-    for (std::int64_t block = 0; block * e.depth_block < p->shape.k; ++block) {
-      const Range depth = piece(whole, e.depth_block, block);
-      e.pack_b(p->source(p->shape.b, from, 0).from(depth.begin, columns.begin), depth.size(),
-               columns.size(), to + p->b_panel(panels, block, begin, depth.size()));
+    const Range columns{begin * e.column_panel, std::min(end * e.column_panel, g.n)};
+    for (std::int64_t block = 0; block * e.depth_block < g.k; ++block) {
+      const Range depth = piece({0, g.k}, e.depth_block, block);
+      e.pack_b(job->source(g.b, from, 0).from(depth.begin, columns.begin), depth.size(),
+               columns.size(), to + job->b_panel(panels, block, begin, depth.size()));
     }
   };
   return packed;
@@ -105,280 +123,252 @@ PackedInput packed_b(const ProductRef& p, std::size_t input) {
 
 // -- Tiles ---------------------------------------------------------------------------------------
 
-// One tile of C over the depth of the stage. With per-tile packing of both operands, blocks of
-// columns are packed once and blocks of rows once per block of columns.
-void multiply_tile(const Product& p, const KernelRun& run, const ProductPointers& at,
-                   std::int64_t product, const Stage& stage, const Range& rows,
-                   const Range& columns, const Range& depth_part, std::byte* c,
-                   std::int64_t c_stride, bool accumulate) {
-  const GemmEngine& e = *p.engine;
-  const std::byte* const shared = run.shared_scratch + p.shared_begin;
-  std::byte* const own = run.slot_scratch + p.slot_begin;
-  const MatrixSource a = p.source(p.shape.a, at.a, product);
-  const MatrixSource b = p.source(p.shape.b, at.b, product);
-  const std::int64_t element = static_cast<std::int64_t>(dtype_size(p.shape.c.dtype));
-  // A block of A that stays in the L2 cache while the panels of B pass.
-  const std::int64_t row_block = divide_up(192, e.row_panel) * e.row_panel;
-  for (std::int64_t block = (depth_part.begin - stage.depth.begin) / e.depth_block;
-       stage.depth.begin + block * e.depth_block < depth_part.end; ++block) {
+// Computes one tile. Packs operands that are packed per tile: blocks of B once, blocks of A once
+// per depth block.
+void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage, const Tile& tile,
+                   const GemmPointers& at, const TileSums& sums) {
+  const GemmEngine& e = *job.engine;
+  const std::byte* const shared = run.shared_scratch + job.shared_begin;
+  std::byte* const own = run.slot_scratch + job.slot_begin;
+  const MatrixSource a = job.source(job.batch.a, at.a, tile.item);
+  const MatrixSource b = job.source(job.batch.b, at.b, tile.item);
+  const std::int64_t row_bytes =
+      sums.stride * static_cast<std::int64_t>(dtype_size(job.batch.c.dtype));
+  for (std::int64_t block = (tile.depth.begin - stage.depth.begin) / e.depth_block;
+       stage.depth.begin + block * e.depth_block < tile.depth.end; ++block) {
     const Range depth = piece(stage.depth, e.depth_block, block);
-    const bool add = accumulate || depth.begin > depth_part.begin;
-    kernels::PackedBlock packed_b{own + p.slot_b, b.from(depth.begin, columns.begin)};
-    if (p.plan.b == Packing::kept) {
+    const bool accumulate = sums.accumulate || depth.begin > tile.depth.begin;
+    kernels::PackedBlock packed_b{own + job.slot_b, b.from(depth.begin, tile.columns.begin)};
+    if (job.tiling.b == Packing::prepacked) {
       packed_b.panels =
-          run.packed + p.b_panel(p.column_panels(p.plan.n), depth.begin / e.depth_block,
-                                 columns.begin / e.column_panel, depth.size());
-    } else if (p.plan.b == Packing::shared) {
+          run.packed + job.b_panel(job.column_panels(job.tiling.n), depth.begin / e.depth_block,
+                                   tile.columns.begin / e.column_panel, depth.size());
+    } else if (job.tiling.b == Packing::shared) {
       packed_b.panels =
-          shared + p.shared_b +
-          p.b_panel(p.column_panels(stage.columns.size()), block,
-                    (columns.begin - stage.columns.begin) / e.column_panel, depth.size());
+          shared + job.shared_b +
+          job.b_panel(job.column_panels(stage.columns.size()), block,
+                      (tile.columns.begin - stage.columns.begin) / e.column_panel, depth.size());
     } else {
-      e.pack_b(packed_b.source, depth.size(), columns.size(), own + p.slot_b);
+      e.pack_b(packed_b.source, depth.size(), tile.columns.size(), own + job.slot_b);
     }
-    for (std::int64_t row = rows.begin; row < rows.end; row += row_block) {
-      const std::int64_t height = std::min(row_block, rows.end - row);
-      kernels::PackedBlock packed_a{own + p.slot_a, a.from(row, depth.begin)};
-      if (p.plan.a == Packing::shared) {
-        packed_a.panels = shared + p.a_panel(p.row_panels(stage.rows.size()), block,
-                                             (row - stage.rows.begin) / e.row_panel, depth.size());
+    for (std::int64_t row = tile.rows.begin; row < tile.rows.end; row += kernels::kBlockRows) {
+      const std::int64_t height = std::min(kernels::kBlockRows, tile.rows.end - row);
+      kernels::PackedBlock packed_a{own + job.slot_a, a.from(row, depth.begin)};
+      if (job.tiling.a == Packing::shared) {
+        packed_a.panels =
+            shared + job.a_panel(job.row_panels(stage.rows.size()), block,
+                                 (row - stage.rows.begin) / e.row_panel, depth.size());
       } else {
-        e.pack_a(packed_a.source, height, depth.size(), own + p.slot_a);
+        e.pack_a(packed_a.source, height, depth.size(), own + job.slot_a);
       }
-      e.multiply(packed_a, packed_b, height, columns.size(), depth.size(),
-                 c + (row - rows.begin) * c_stride * element, c_stride, add, own);
+      e.multiply(packed_a, packed_b, height, tile.columns.size(), depth.size(),
+                 sums.data + (row - tile.rows.begin) * row_bytes, sums.stride, accumulate, own);
     }
   }
 }
 
-void add_tiles(Kernel& kernel, const ProductRef& p, const Stage& stage, std::int64_t first_product,
-               std::int64_t products) {
-  const std::int64_t row_tiles = divide_up(stage.rows.size(), p->plan.tile_rows);
-  const std::int64_t column_tiles = divide_up(stage.columns.size(), p->plan.tile_columns);
-  const std::int64_t tiles = products * row_tiles * column_tiles;
-  const double work = static_cast<double>(products) * static_cast<double>(stage.rows.size()) *
-                      static_cast<double>(stage.columns.size()) *
-                      static_cast<double>(stage.depth.size());
+// The tiles of items [first_item, first_item + items) over the ranges of a stage.
+void add_tiles(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t first_item,
+               std::int64_t items) {
+  const std::int64_t row_tiles = divide_up(stage.rows.size(), job->tiling.tile_rows);
+  const std::int64_t column_tiles = divide_up(stage.columns.size(), job->tiling.tile_columns);
+  const std::int64_t tiles = items * row_tiles * column_tiles;
+  const double work =
+      static_cast<double>(items) * multiply_adds(stage.rows, stage.columns, stage.depth);
   Phase phase;
   phase.chunks = chunk_count(
       tiles,
       static_cast<std::int64_t>(kMultiplyAddsPerChunk / (work / static_cast<double>(tiles) + 1)));
   phase.cost_ns = work / kMultiplyAddsPerNs;
-  phase.body = [p, stage, first_product, row_tiles, column_tiles, tiles, chunks = phase.chunks](
+  phase.body = [job, stage, first_item, row_tiles, column_tiles, tiles, chunks = phase.chunks](
                    const KernelRun& run, std::int64_t chunk) {
-    const ProductPointers at = p->pointers(run);
+    const GemmPointers at = job->pointers(run);
     const auto [begin, end] = chunk_range(tiles, chunks, chunk);
-    for (std::int64_t tile = begin; tile < end; ++tile) {
-      const std::int64_t product = first_product + tile / (row_tiles * column_tiles);
-      const Range rows = piece(stage.rows, p->plan.tile_rows, tile / column_tiles % row_tiles);
-      const Range columns = piece(stage.columns, p->plan.tile_columns, tile % column_tiles);
-      multiply_tile(*p, run, at, product, stage, rows, columns, stage.depth,
-                    p->c_at(at.c, product, rows.begin, columns.begin), p->shape.c.row_stride,
-                    p->shape.accumulate || stage.depth.begin > 0);
-      if (stage.depth.end == p->plan.k) p->finished(run, product, rows, columns, at.c);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Tile tile{
+          .item = first_item + i / (row_tiles * column_tiles),
+          .rows = piece(stage.rows, job->tiling.tile_rows, i / column_tiles % row_tiles),
+          .columns = piece(stage.columns, job->tiling.tile_columns, i % column_tiles),
+          .depth = stage.depth};
+      multiply_tile(*job, run, stage, tile, at,
+                    {.data = job->c_at(at.c, tile.item, tile.rows.begin, tile.columns.begin),
+                     .stride = job->batch.c.row_stride,
+                     .accumulate = job->batch.accumulate || stage.depth.begin > 0});
+      if (stage.depth.end == job->tiling.k) {
+        job->run_epilogue(run, tile.item, tile.rows, tile.columns, at.c);
+      }
     }
   };
   kernel.phases.push_back(std::move(phase));
 }
 
-// -- A depth that is summed in parts -------------------------------------------------------------
+// -- Split-K -------------------------------------------------------------------------------------
 
-template <class T>
-void sum_parts(const Product& p, const KernelRun& run, void* c_data, std::int64_t product,
-               const Range& rows, const Range& columns) {
-  const std::int64_t n = p.plan.n, part = p.plan.m * n, count = columns.size();
-  const T* partial = reinterpret_cast<const T*>(run.shared_scratch + p.shared_begin);
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    T* c = reinterpret_cast<T*>(p.c_at(c_data, product, row, columns.begin));
-    const T* values = partial + row * n + columns.begin;
-    std::int64_t first = 0;
-    if (!p.shape.accumulate) std::copy_n(values, count, c), first = 1;
-    for (std::int64_t i = first; i < p.plan.depth_parts; ++i) {
-      for (std::int64_t j = 0; j < count; ++j) c[j] += values[i * part + j];
-    }
-  }
-}
-
-}  // namespace
-
-// Pieces of rows, or of columns where rows are few.
-void add_sum_of_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) {
-  const ProductPlan& plan = p->plan;
-  const bool by_rows = plan.m > plan.n;
-  const std::int64_t extent = by_rows ? plan.m : plan.n;
-  Phase sum;
-  sum.chunks =
-      std::min(extent, chunk_count(plan.m * plan.n * plan.depth_parts, kPackedElementsPerChunk));
-  sum.cost_ns = static_cast<double>(plan.m * plan.n * plan.depth_parts) / kPackedElementsPerNs;
-  sum.body = [p, product, by_rows, extent, chunks = sum.chunks](const KernelRun& run,
-                                                                std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(extent, chunks, chunk);
-    const Range rows = by_rows ? Range{begin, end} : Range{0, p->plan.m};
-    const Range columns = by_rows ? Range{0, p->plan.n} : Range{begin, end};
-    void* const c = p->pointers(run).c;
-    if (p->shape.c.dtype == DType::f64) {
-      sum_parts<double>(*p, run, c, product, rows, columns);
-    } else {
-      sum_parts<float>(*p, run, c, product, rows, columns);
-    }
-    p->finished(run, product, rows, columns, c);
-  };
-  kernel.phases.push_back(std::move(sum));
-}
-
-namespace {
-
-void add_depth_parts(Kernel& kernel, const ProductRef& p, std::int64_t product) {
-  const ProductPlan& plan = p->plan;
-  const Stage stage{{0, plan.m}, {0, plan.n}, {0, plan.k}};
-  const std::int64_t row_tiles = divide_up(plan.m, plan.tile_rows);
-  const std::int64_t column_tiles = divide_up(plan.n, plan.tile_columns);
-  const double work =
-      static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
+void add_split_k(Kernel& kernel, const JobRef& job, std::int64_t item) {
+  const GemmTiling& tiling = job->tiling;
+  const Stage stage{{0, tiling.m}, {0, tiling.n}, {0, tiling.k}};
+  const std::int64_t row_tiles = divide_up(tiling.m, tiling.tile_rows);
+  const std::int64_t column_tiles = divide_up(tiling.n, tiling.tile_columns);
   Phase tiles;
-  tiles.chunks = row_tiles * column_tiles * plan.depth_parts;
-  tiles.cost_ns = work / kMultiplyAddsPerNs;
-  tiles.body = [p, stage, product, row_tiles, column_tiles](const KernelRun& run,
-                                                            std::int64_t chunk) {
-    const ProductPlan& plan = p->plan;
+  tiles.chunks = row_tiles * column_tiles * tiling.split_k;
+  tiles.cost_ns = multiply_adds(stage.rows, stage.columns, stage.depth) / kMultiplyAddsPerNs;
+  tiles.body = [job, stage, item, row_tiles, column_tiles](const KernelRun& run,
+                                                           std::int64_t chunk) {
+    const GemmTiling& tiling = job->tiling;
     const std::int64_t part = chunk / (row_tiles * column_tiles);
-    const Range rows = piece(stage.rows, plan.tile_rows, chunk / column_tiles % row_tiles);
-    const Range columns = piece(stage.columns, plan.tile_columns, chunk % column_tiles);
-    const auto [begin, end] = chunk_range(plan.k, plan.depth_parts, part, p->engine->depth_block);
-    std::byte* const partial = run.shared_scratch + p->shared_begin;
-    const std::int64_t offset = (part * plan.m + rows.begin) * plan.n + columns.begin;
-    multiply_tile(*p, run, p->pointers(run), product, stage, rows, columns, {begin, end},
-                  partial + offset * static_cast<std::int64_t>(dtype_size(p->shape.c.dtype)),
-                  plan.n, false);
+    const auto [begin, end] = chunk_range(tiling.k, tiling.split_k, part, job->engine->depth_block);
+    const Tile tile{.item = item,
+                    .rows = piece(stage.rows, tiling.tile_rows, chunk / column_tiles % row_tiles),
+                    .columns = piece(stage.columns, tiling.tile_columns, chunk % column_tiles),
+                    .depth = {begin, end}};
+    const std::int64_t offset = (part * tiling.m + tile.rows.begin) * tiling.n + tile.columns.begin;
+    multiply_tile(*job, run, stage, tile, job->pointers(run),
+                  {.data = run.shared_scratch + job->shared_begin +
+                           offset * static_cast<std::int64_t>(dtype_size(job->batch.c.dtype)),
+                   .stride = tiling.n});
   };
   kernel.phases.push_back(std::move(tiles));
 
-  add_sum_of_parts(kernel, p, product);
+  add_split_k_sum(kernel, job, item);
 }
 
 // -- No sums at all ------------------------------------------------------------------------------
 
-void add_empty(Kernel& kernel, const ProductRef& p) {
-  const std::int64_t rows = p->shape.products * p->shape.m;
+void add_empty(Kernel& kernel, const JobRef& job) {
+  const std::int64_t rows = job->batch.count * job->batch.m;
   Phase phase;
   phase.chunks = std::min(std::max<std::int64_t>(rows, 1),
-                          chunk_count(rows * p->shape.n, kPackedElementsPerChunk));
-  phase.cost_ns = static_cast<double>(rows * p->shape.n) / kPackedElementsPerNs;
-  phase.body = [p, rows, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
-    if (p->shape.n == 0) return;
+                          chunk_count(rows * job->batch.n, kCopiedElementsPerChunk));
+  phase.cost_ns = static_cast<double>(rows * job->batch.n) / kCopiedElementsPerNs;
+  phase.body = [job, rows, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const GemmBatch& g = job->batch;
+    if (g.n == 0) return;
     const auto [begin, end] = chunk_range(rows, chunks, chunk);
-    void* const c = p->pointers(run).c;
+    void* const c = job->pointers(run).c;
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t product = i / p->shape.m, row = i % p->shape.m;
-      std::byte* const first = p->c_at(c, product, row, 0);
-      if (!p->shape.accumulate) {
-        std::fill_n(first, times(p->shape.n, dtype_size(p->shape.c.dtype)), std::byte{0});
-      }
-      p->finished(run, product, {row, row + 1}, {0, p->shape.n}, c);
+      const std::int64_t item = i / g.m, row = i % g.m;
+      std::byte* const first = job->c_at(c, item, row, 0);
+      if (!g.accumulate) std::fill_n(first, times(g.n, dtype_size(g.c.dtype)), std::byte{0});
+      job->run_epilogue(run, item, {row, row + 1}, {0, g.n}, c);
     }
   };
   kernel.phases.push_back(std::move(phase));
 }
 
-void check(const ProductShape& s) {
-  const DType result = s.c.dtype;
+// -- Putting it together -------------------------------------------------------------------------
+
+void check(const GemmBatch& g) {
+  const DType result = g.c.dtype;
   const auto fits = [&](DType t) { return t == result || t == DType::bf16 || t == DType::f16; };
-  if ((result != DType::f32 && result != DType::f64) || !fits(s.a.dtype) || !fits(s.b.dtype)) {
+  if ((result != DType::f32 && result != DType::f64) || !fits(g.a.dtype) || !fits(g.b.dtype)) {
     throw DTypeError(
         fmt::format("a product of {} and {} cannot be {}; it is f32 or f64, and its operands have "
                     "the same dtype or are bf16 or f16",
-                    dtype_name(s.a.dtype), dtype_name(s.b.dtype), dtype_name(result)));
+                    dtype_name(g.a.dtype), dtype_name(g.b.dtype), dtype_name(result)));
+  }
+}
+
+// Chooses engine and tiling. Returns whether the batch feeds the workers with many small products,
+// which then share nothing.
+bool choose_engine_and_tiling(GemmJob& job) {
+  const GemmBatch& g = job.batch;
+  job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
+  const double work = multiply_adds({0, g.m}, {0, g.n}, {0, g.k});
+  if (g.count == 1 || work >= kLargeGemm) {
+    job.tiling = choose_tiling(g.m, g.n, g.k, false, *job.engine);
+    const double stages = static_cast<double>(g.count) *
+                          static_cast<double>(job.tiling.row_ranges()) *
+                          static_cast<double>(job.tiling.column_ranges()) *
+                          static_cast<double>(job.tiling.depth_ranges());
+    if (stages <= kMaxStages) return false;
+  }
+  job.tiling = choose_tiling(g.m, g.n, g.k, true, *job.engine);
+  return true;
+}
+
+// Lays out the scratch of a job. `reserve(shared, slot)` asks for bytes.
+template <class Reserve>
+void place_scratch(GemmJob& job, const Reserve& reserve) {
+  const GemmTiling& t = job.tiling;
+  const GemmEngine& e = *job.engine;
+  const std::int64_t blocks = divide_up(t.range_depth, e.depth_block);
+  const std::int64_t depth = std::min(t.k, e.depth_block);
+  const auto bytes = [](bool wanted, std::int64_t panels, std::size_t each) {
+    return wanted ? round_up_64(times(panels, each)) : 0;
+  };
+  const bool share_a = t.a == Packing::shared, share_b = t.b == Packing::shared;
+  const std::size_t a_panel = e.a_panel_bytes(depth), b_panel = e.b_panel_bytes(depth);
+  job.shared_b = bytes(share_a, job.row_panels(t.range_rows) * blocks, a_panel);
+  job.slot_a = round_up_64(e.multiply_scratch);
+  job.slot_b = job.slot_a + bytes(!share_a, job.row_panels(t.tile_rows), a_panel);
+  std::size_t shared =
+      job.shared_b + bytes(share_b, job.column_panels(t.range_columns) * blocks, b_panel);
+  if (t.split_k > 1) shared = times(t.split_k * t.m * t.n, dtype_size(job.batch.c.dtype));
+  reserve(shared,
+          job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel));
+}
+
+// The stages of one item: packing of the operands that are shared, then tiles.
+void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
+  const GemmTiling& t = job->tiling;
+  const bool share_a = t.a == Packing::shared, share_b = t.b == Packing::shared;
+  for (std::int64_t i = 0; i < t.row_ranges(); ++i) {
+    for (std::int64_t j = 0; j < t.column_ranges(); ++j) {
+      for (std::int64_t q = 0; q < t.depth_ranges(); ++q) {
+        const Stage stage{piece({0, t.m}, t.range_rows, i), piece({0, t.n}, t.range_columns, j),
+                          piece({0, t.k}, t.range_depth, q)};
+        if (share_a || share_b) {
+          // What the stage before has packed and this one needs as well stays.
+          const bool same_depth = t.depth_ranges() == 1;
+          const bool pack_a = share_a && !(same_depth && j > 0);
+          const bool pack_b = share_b && !(same_depth && t.column_ranges() == 1 && i > 0);
+          if (pack_a || pack_b) add_packing(kernel, job, stage, item, pack_a, pack_b);
+        }
+        add_tiles(kernel, job, stage, item, 1);
+      }
+    }
   }
 }
 
 }  // namespace
-}  // namespace products
+}  // namespace gemm_detail
 
-using namespace products;  // NOLINT(build/namespaces)
+using namespace gemm_detail;  // NOLINT(build/namespaces)
 
-ProductPhases::ProductPhases(Kernel& kernel)
+ParallelGemm::ParallelGemm(Kernel& kernel)
     : kernel_(kernel),
       shared_begin_(round_up_64(kernel.shared_scratch)),
       slot_begin_(round_up_64(kernel.slot_scratch)) {}
 
-void ProductPhases::add(ProductShape shape, Pointers pointers, Finish finish) {
-  check(shape);
-  auto p = std::make_shared<Product>();
-  p->shape = std::move(shape);
-  p->pointers = std::move(pointers);
-  p->finish = std::move(finish);
-  p->shared_begin = shared_begin_;
-  p->slot_begin = slot_begin_;
-  const ProductShape& s = p->shape;
+void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
+                       TileEpilogue epilogue) {
+  check(batch);
+  const auto job = std::make_shared<GemmJob>();
+  job->batch = std::move(batch);
+  job->pointers = std::move(pointers);
+  job->epilogue = std::move(epilogue);
+  job->shared_begin = shared_begin_;
+  job->slot_begin = slot_begin_;
+  const GemmBatch& g = job->batch;
   const auto reserve = [&](std::size_t shared, std::size_t slot) {
     kernel_.shared_scratch = std::max(kernel_.shared_scratch, shared_begin_ + shared);
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
-  if (s.products == 0 || s.m == 0 || s.n == 0 || s.k == 0) return add_empty(kernel_, p);
-  if (add_few_rows_product(kernel_, p, reserve)) return;
+  if (g.count == 0 || g.m == 0 || g.n == 0 || g.k == 0) return add_empty(kernel_, job);
+  if (add_skinny_gemm(kernel_, job, reserve)) return;
 
-  const double work =
-      static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-  bool many = s.products > 1 && work < kLargeProduct;
-  p->engine = &kernels::choose_engine(s.c.dtype, s.a.dtype, s.b.dtype, s.precision, s.m, s.n, s.k);
-  p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
-  if (!many && static_cast<double>(s.products) * static_cast<double>(p->plan.row_ranges()) *
-                       static_cast<double>(p->plan.column_ranges()) *
-                       static_cast<double>(p->plan.depth_ranges()) >
-                   kMostStages) {
-    many = true;
-    p->plan = plan_product(s.m, s.n, s.k, many, *p->engine);
+  const bool many = choose_engine_and_tiling(*job);
+  if (g.constant_b && g.count == 1 && !kernel_.packed) {
+    job->tiling.b = Packing::prepacked;
+    kernel_.packed = prepack_b(job, *g.constant_b);
   }
-  if (s.kept_b && s.products == 1 && !kernel_.packed) {
-    p->plan.b = Packing::kept;
-    kernel_.packed = packed_b(p, *s.kept_b);
-  }
-  const ProductPlan& plan = p->plan;
-  const GemmEngine& e = *p->engine;
-  const std::int64_t blocks = divide_up(plan.range_depth, e.depth_block);
-  const std::int64_t depth = std::min(s.k, e.depth_block);
-  const auto bytes = [](bool wanted, std::int64_t panels, std::size_t each) {
-    return wanted ? round_up_64(times(panels, each)) : 0;
-  };
-  const bool share_a = plan.a == Packing::shared, share_b = plan.b == Packing::shared;
-  const std::size_t a_panel = e.a_panel_bytes(depth), b_panel = e.b_panel_bytes(depth);
-  p->shared_b = bytes(share_a, p->row_panels(plan.range_rows) * blocks, a_panel);
-  p->slot_a = round_up_64(e.multiply_scratch);
-  p->slot_b = p->slot_a + bytes(!share_a, p->row_panels(plan.tile_rows), a_panel);
-  std::size_t shared =
-      p->shared_b + bytes(share_b, p->column_panels(plan.range_columns) * blocks, b_panel);
-  if (plan.depth_parts > 1) {
-    shared = times(plan.depth_parts * s.m * s.n, dtype_size(s.c.dtype));
-  }
-  reserve(shared, p->slot_b + bytes(plan.b == Packing::per_tile,
-                                    p->column_panels(plan.tile_columns), b_panel));
-
-  if (many) {
-    add_tiles(kernel_, p, {{0, s.m}, {0, s.n}, {0, s.k}}, 0, s.products);
-    return;
-  }
-  for (std::int64_t product = 0; product < s.products; ++product) {
-    if (plan.depth_parts > 1) {
-      add_depth_parts(kernel_, p, product);
-      continue;
-    }
-    const Stage whole{{0, s.m}, {0, s.n}, {0, s.k}};
-    for (std::int64_t i = 0; i < plan.row_ranges(); ++i) {
-      for (std::int64_t j = 0; j < plan.column_ranges(); ++j) {
-        for (std::int64_t q = 0; q < plan.depth_ranges(); ++q) {
-          const Stage stage{piece(whole.rows, plan.range_rows, i),
-                            piece(whole.columns, plan.range_columns, j),
-                            piece(whole.depth, plan.range_depth, q)};
-          if (share_a || share_b) {
-            // What the stage before has packed and this one needs as well stays.
-            const bool same_depth = plan.depth_ranges() == 1;
-            const bool pack_a = share_a && !(same_depth && j > 0);
-            const bool pack_b = share_b && !(same_depth && plan.column_ranges() == 1 && i > 0);
-            if (pack_a || pack_b) add_packing(kernel_, p, stage, product, pack_a, pack_b);
-          }
-          add_tiles(kernel_, p, stage, product, 1);
-        }
-      }
+  place_scratch(*job, reserve);
+  if (many) return add_tiles(kernel_, job, {{0, g.m}, {0, g.n}, {0, g.k}}, 0, g.count);
+  for (std::int64_t item = 0; item < g.count; ++item) {
+    if (job->tiling.split_k > 1) {
+      add_split_k(kernel_, job, item);
+    } else {
+      add_stages(kernel_, job, item);
     }
   }
 }

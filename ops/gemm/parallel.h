@@ -1,4 +1,4 @@
-// Matrix products as phases of a kernel: how an op of any kind multiplies with all workers.
+// Matrix products as phases of a kernel: how ops of all families multiply with all workers.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,24 @@
 
 namespace weft {
 
-/// Appends products to the phases of `kernel`. One builder's products share their scratch, as
-/// phases run one after the other. Reserve scratch of your own (Kernel::shared_scratch,
-/// slot_scratch) before making the builder: what is there then stays yours, also while products run
-/// and in `finish`.
+/// Appends the phases of matrix products to a kernel.
 ///
-/// A kept B is packed once (Kernel::packed), unless there are few rows or several matrices B.
+/// All products of one object share their scratch, since phases run one after the other. Reserve
+/// scratch of your own (Kernel::shared_scratch, slot_scratch) before you make the object: it then
+/// stays yours, also while products run and in epilogues.
 ///
-/// How the work is cut follows from the shape and the CPU's features alone, so bits are the same
-/// for any number of threads.
-class ProductPhases {
+/// A constant B is packed once (Kernel::packed), except by skinny products and for several
+/// matrices B.
+///
+/// Shapes and the CPU's features alone decide how the work is cut, so the bits are the same for any
+/// number of threads.
+class ParallelGemm {
  public:
-  explicit ProductPhases(Kernel& kernel);
+  explicit ParallelGemm(Kernel& kernel);
 
-  /// `pointers` is asked once per chunk. `finish`, where given, is called once for every part of C
-  /// after its last sum, on the worker that computed it, in any order; parts cover C.
-  void add(ProductShape shape, std::function<ProductPointers(const KernelRun&)> pointers,
-           std::function<void(const KernelRun&, const FinishedTile&)> finish = nullptr);
+  /// Every chunk calls `pointers` once. `epilogue` may be null.
+  void add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
+           TileEpilogue epilogue = nullptr);
 
  private:
   Kernel& kernel_;

@@ -15,7 +15,7 @@ namespace {
 
 using kernels::ChainRows;
 using kernels::ChainStep;
-using kernels::FetchedRow;
+using kernels::PrefetchRow;
 
 // The accumulator and the two places beside it: variables, since vectors of some targets cannot be
 // elements of an array. Three times eight registers, and eight to work with.
@@ -67,11 +67,11 @@ constexpr size_t kVectors = 8;
   &&label##_self, &&label##_row, &&label##_row_first, &&label##_scalar, &&label##_scalar_first, \
       &&label##_a, &&label##_a_first, &&label##_b, &&label##_b_first
 
-// Into the second-level cache: in the first, what is fetched would push out the rows in use, and
+// Into the second-level cache: in the first, what is prefetch would push out the rows in use, and
 // the misses it knows to wait for are too few.
 HWY_INLINE void fetch(const ChainRows& rows, size_t begin, size_t end) {
-  for (size_t r = 0; r < rows.fetched_count; ++r) {
-    const FetchedRow& row = rows.fetched[r];
+  for (size_t r = 0; r < rows.prefetch_rows; ++r) {
+    const PrefetchRow& row = rows.prefetch[r];
     for (size_t i = begin; i < HWY_MIN(end, row.bytes); i += 64) {
       __builtin_prefetch(row.at + i, 0, 2);
     }
@@ -119,15 +119,15 @@ void chain(const ChainStep* steps, size_t count, const ChainRows& rows) {
   static_assert(sizeof(kLabels) / sizeof(kLabels[0]) == kernels::kChainCodes);
   ResolvedStep<T> resolved[kernels::kMaxChainSteps + 1];
   for (size_t k = 0; k < count; ++k) {
-    const bool streamed = (steps[k].result & rows.streamed) != 0;
-    resolved[k] = {streamed ? &&stream : kLabels[steps[k].code],
-                   static_cast<T*>(rows.at[steps[k].place]), steps + k};
+    const bool nontemporal = (steps[k].result & rows.nontemporal) != 0;
+    resolved[k] = {nontemporal ? &&stream : kLabels[steps[k].code],
+                   static_cast<T*>(rows.at[steps[k].pointer]), steps + k};
   }
   resolved[count].label = &&end;
 
   const size_t elements = static_cast<size_t>(rows.blocks) * block;
   for (size_t i = 0; i < elements; i += block) {
-    if (rows.fetched_count != 0) fetch(rows, i * sizeof(T), (i + block) * sizeof(T));
+    if (rows.prefetch_rows != 0) fetch(rows, i * sizeof(T), (i + block) * sizeof(T));
     const ResolvedStep<T>* step = resolved;
     goto * step->label;
 

@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 using kernels::Bf16Unit;
-using kernels::ForcedSplitUnit;
+using kernels::ForcedBf16Unit;
 
 // C = X W^T and what the gradient of sum(C G) needs besides: all three products of a linear layer.
 struct Layer {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
     }
     BOOST_TEST(products == 3);
     // It overrides those of the program and of the session.
-    const ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    const ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     layer.program.precision(Precision::highest);
     check_errors(layer.errors({.threads = 1, .precision = Precision::medium}), precision);
   }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) 
 }
 
 BOOST_AUTO_TEST_CASE(the_precision_of_the_program_holds_for_gradients_too) {
-  const ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+  const ForcedBf16Unit forced(Bf16Unit::emulated_amx);
   for (const Precision precision : kPrecisions) {
     Layer layer(std::nullopt);
     check_errors(layer.errors({.threads = 1, .precision = precision}), precision);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(the_precision_of_the_program_holds_for_gradients_too) {
 }
 
 BOOST_AUTO_TEST_CASE(without_a_unit_every_precision_is_float32) {
-  const ForcedSplitUnit forced(std::nullopt);
+  const ForcedBf16Unit forced(std::nullopt);
   for (const Precision precision : kPrecisions) {
     Layer layer(precision);
     check_errors(layer.errors({.threads = 1}), Precision::highest);

@@ -51,7 +51,7 @@ void measure_precision(benchmark::State& state, const Case& c, Precision precisi
   std::vector<Tensor> inputs;
   for (const Sizes& sizes : c.inputs) inputs.push_back(random_tensor(sizes));
   PreparedOp chosen(c.op, inputs, c.attributes, threads, precision);
-  const kernels::ForcedSplitUnit forced(std::nullopt);
+  const kernels::ForcedBf16Unit forced(std::nullopt);
   PreparedOp fma(c.op, inputs, c.attributes, threads, precision);
   chosen.run();  // touches all memory
   fma.run();

@@ -230,7 +230,7 @@ kernels::Bf16Unit matrix_unit() {
 
 // Six bfloat16 products are float32 accuracy.
 Comparison run_model_on_matrix_unit(const fs::path& folder, const json& description) {
-  const kernels::ForcedSplitUnit forced(matrix_unit());
+  const kernels::ForcedBf16Unit forced(matrix_unit());
   return run_model(folder, description);
 }
 
@@ -239,7 +239,7 @@ Comparison run_model_on_matrix_unit(const fs::path& folder, const json& descript
 // of a product), more than the 2e-5 that the case allows for float32; products as small as this
 // model's never go to a matrix unit.
 Comparison run_training_at_high(const fs::path& folder, const json& train) {
-  std::optional<kernels::ForcedSplitUnit> forced;
+  std::optional<kernels::ForcedBf16Unit> forced;
   if (train.at("family") != "t5") forced.emplace(matrix_unit());
   return run_training_at(Precision::high, folder, train);
 }

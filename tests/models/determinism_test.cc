@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_workers_at_every_precision) {
   std::vector<std::vector<Tensor>> seen;
   for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::dot}) {
     if (!kernels::bf16_unit_available(unit)) continue;
-    const kernels::ForcedSplitUnit forced(unit);
+    const kernels::ForcedBf16Unit forced(unit);
     for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
       BOOST_TEST_CONTEXT(kernels::bf16_unit_name(unit) << " at " << precision_name(precision)) {
         const auto expected = trained_with({.seed = 3, .threads = 1, .precision = precision});

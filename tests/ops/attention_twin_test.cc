@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(random_uses_of_several_blocks_agree_with_the_scalar_model) 
 }
 
 BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scalar_model) {
-  const kernels::ForcedSplitUnit forced(kernels::Bf16Unit::emulated_amx);
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
   for_random_seeds(30, 3000, [](Choices& c) {
     const AttentionUse use = random_use(c, false);
     BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes))

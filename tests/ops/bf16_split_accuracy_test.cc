@@ -7,7 +7,7 @@
 
 #include "weft/core/tensor.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
-#include "weft/tests/ops/engine_product.h"
+#include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/reference/bf16_split.h"
 
 namespace weft {
@@ -99,7 +99,7 @@ struct Data {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(split_accuracy)
+BOOST_AUTO_TEST_SUITE(bf16_split_accuracy)
 
 BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
   const Data data[] = {{"8 orders", 8, 1, 1},
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
       }
       const Exact exact(a, b);
       const auto errors = [&](Bf16Unit unit, int products) {
-        return exact.of(testing::engine_product(kernels::split_engine(unit, products), a, b));
+        return exact.of(testing::engine_gemm(kernels::bf16_split_engine(unit, products), a, b));
       };
       const Errors medium = errors(Bf16Unit::emulated_amx, 1),
                    dot = errors(Bf16Unit::emulated_dot, 1);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
         // sums.
         const auto bound = [&](int products, double left_out) {
           const std::int64_t block =
-              kernels::split_engine(Bf16Unit::emulated_amx, products).depth_block;
+              kernels::bf16_split_engine(Bf16Unit::emulated_amx, products).depth_block;
           return left_out + testing::split_sum_bound(products, k, block, true);
         };
         BOOST_TEST(medium.largest < bound(1, 0x1p-7));

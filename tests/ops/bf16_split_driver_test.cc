@@ -6,7 +6,7 @@
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/ops/engine_product.h"
+#include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/bf16_split.h"
 #include "weft/tests/reference/matmul.h"
@@ -42,8 +42,8 @@ void for_each_unit_and_precision(const Body& body) {
        {Bf16Unit::emulated_amx, Bf16Unit::amx, Bf16Unit::emulated_dot, Bf16Unit::dot}) {
     if (!kernels::bf16_unit_available(unit)) continue;
     for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
-      const kernels::ForcedSplitUnit forced(unit);
-      if (kernels::choose_split_engine(precision, 64, 64, 64) == nullptr) continue;
+      const kernels::ForcedBf16Unit forced(unit);
+      if (kernels::choose_bf16_split_engine(precision, 64, 64, 64) == nullptr) continue;
       BOOST_TEST_CONTEXT(kernels::bf16_unit_name(unit) << " at " << precision_name(precision)) {
         body(precision);
       }
@@ -51,7 +51,7 @@ void for_each_unit_and_precision(const Body& body) {
   }
 }
 
-BOOST_AUTO_TEST_SUITE(split_driver)
+BOOST_AUTO_TEST_SUITE(bf16_split_driver)
 
 BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
   const Product products[] = {{{40, 70}, {70, 50}},
@@ -88,12 +88,12 @@ BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
 // Cutting C into tiles and packing in parts changes no bit (cutting the depth into parts would).
 BOOST_AUTO_TEST_CASE(the_driver_gives_the_bits_of_the_engine) {
   for_each_unit_and_precision([&](Precision precision) {
-    const kernels::GemmEngine& engine = *kernels::choose_split_engine(precision, 64, 64, 64);
+    const kernels::GemmEngine& engine = *kernels::choose_bf16_split_engine(precision, 64, 64, 64);
     for (const auto& [m, n, k] : {std::tuple{40, 50, 70}, {250, 530, 300}, {1300, 100, 130}}) {
       Tensor a = sample_uniform({m, k}, 3), b = sample_uniform({k, n}, 4);
       a.mutable_data<float>()[7 * k + 3] = 1e-38f;
       b.mutable_data<float>()[5 * n + 33] = INFINITY;
-      const Tensor whole = testing::engine_product(engine, a, b);
+      const Tensor whole = testing::engine_gemm(engine, a, b);
       const Tensor c = matmul({{}, {}}, a, b, precision);
       BOOST_TEST(std::memcmp(c.raw(), whole.raw(), c.bytes()) == 0, m << " " << n << " " << k);
     }

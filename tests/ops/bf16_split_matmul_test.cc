@@ -9,7 +9,7 @@
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/simd_targets.h"
-#include "weft/tests/ops/engine_product.h"
+#include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/reference/bf16_split.h"
 
 namespace weft {
@@ -18,12 +18,12 @@ namespace {
 using kernels::Bf16Unit;
 using kernels::GemmEngine;
 using kernels::MatrixSource;
-using testing::engine_product;
+using testing::engine_gemm;
 
 struct Way {
   Bf16Unit unit;
   int products;
-  const GemmEngine& engine() const { return kernels::split_engine(unit, products); }
+  const GemmEngine& engine() const { return kernels::bf16_split_engine(unit, products); }
   bool chain() const { return unit == Bf16Unit::dot || unit == Bf16Unit::emulated_dot; }
 };
 
@@ -45,7 +45,7 @@ std::vector<Way> ways() {
 void check_against_model(const Way& way, const Tensor& c, const Tensor& a, const Tensor& b,
                          bool fallback = false) {
   const GemmEngine& engine = way.engine();
-  const auto model = testing::model_split_matmul(a, b, way.products, engine.depth_block);
+  const auto model = testing::model_bf16_split(a, b, way.products, engine.depth_block);
   const double bound = testing::split_sum_bound(way.products, a.size(1), engine.depth_block,
                                                 way.chain() || fallback);
   for (std::int64_t i = 0; i < c.numel(); ++i) {
@@ -80,7 +80,7 @@ bool same_bits_or_nan(float a, float b) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(split_matmul)
+BOOST_AUTO_TEST_SUITE(bf16_split_matmul)
 
 BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
   testing::for_each_simd_target([](const char* target) {
@@ -91,12 +91,12 @@ BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
           for (const std::int64_t n : {1, 17, 32, 70}) {
             for (const std::int64_t k : {1, 31, 64, 70}) {
               const Tensor a = spread({m, k}, 1, 8), b = spread({k, n}, 2, 8);
-              const Tensor c = engine_product(engine, a, b);
+              const Tensor c = engine_gemm(engine, a, b);
               check_against_model(way, c, a, b);
               // However the operands lie, the bits are the same.
               const Tensor at = transposed(a), bt = transposed(b);
-              const Tensor other = engine_product(engine, {at.raw(), DType::f32, 1, m},
-                                                  {bt.raw(), DType::f32, 1, k}, m, n, k);
+              const Tensor other = engine_gemm(engine, {at.raw(), DType::f32, 1, m},
+                                               {bt.raw(), DType::f32, 1, k}, m, n, k);
               BOOST_REQUIRE(bitwise_equal(other, c));
             }
           }
@@ -112,13 +112,13 @@ BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_c_is_added_to) {
     BOOST_TEST_CONTEXT(engine.name) {
       const std::int64_t k = 2 * engine.depth_block + 37;
       const Tensor a = spread({35, k}, 3, 8), b = spread({k, 40}, 4, 8);
-      const Tensor c = engine_product(engine, a, b);
+      const Tensor c = engine_gemm(engine, a, b);
       check_against_model(way, c, a, b);
       // A denormal in C survives a product of zeros, though the units would flush it.
       Tensor tiny = Tensor::full(DType::f32, {35, 40}, 1e-40);
       const Tensor zeros = Tensor::zeros(DType::f32, {35, 40});
       const MatrixSource zero{zeros.raw(), DType::f32, 40, 1};
-      BOOST_TEST(bitwise_equal(engine_product(engine, zero, zero, 35, 40, 32, &tiny), tiny));
+      BOOST_TEST(bitwise_equal(engine_gemm(engine, zero, zero, 35, 40, 32, &tiny), tiny));
     }
   }
 }
@@ -131,11 +131,11 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_row_and_the_column_only) {
       a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 is refused
       b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // and column 41
       for (int i = 0; i < 50; ++i) a.mutable_data<float>()[i * 90 + 4] *= 0x1p-12f;
-      const Tensor whole = engine_product(engine, a, b);
+      const Tensor whole = engine_gemm(engine, a, b);
       const MatrixSource from_a{a.raw(), DType::f32, 90, 1}, from_b{b.raw(), DType::f32, 50, 1};
       for (const auto& [i, j] : {std::pair{1, 2}, {3, 3}, {40, 41}, {17, 20}}) {
         const Tensor part =
-            engine_product(engine, from_a.from(i, 0), from_b.from(0, j), 50 - i, 50 - j, 90);
+            engine_gemm(engine, from_a.from(i, 0), from_b.from(0, j), 50 - i, 50 - j, 90);
         for (std::int64_t r = 0; r < 50 - i; ++r) {
           BOOST_REQUIRE(std::memcmp(part.data<float>() + r * (50 - j),
                                     whole.data<float>() + (i + r) * 50 + j,
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(values_out_of_range_come_out_as_multiply_adds_give_them) {
         for (std::int64_t i = 0; i < k * n; ++i) b.mutable_data<float>()[i] *= t.scale_b;
         a.mutable_data<float>()[2 * k + 7] = t.a;
         b.mutable_data<float>()[7 * n + 5] = t.b;
-        const Tensor c = engine_product(engine, a, b);
+        const Tensor c = engine_gemm(engine, a, b);
         for (std::int64_t i = 0; i < m; ++i) {
           for (std::int64_t j = 0; j < n; ++j) {
             float chain = 0;
@@ -210,8 +210,8 @@ BOOST_AUTO_TEST_CASE(half_precision_operands_are_exact_in_their_terms) {
   const Tensor a32 = a.to(DType::f32), b32 = b.to(DType::f32);
   for (const Way& way : ways()) {
     BOOST_TEST_CONTEXT(way.engine().name) {
-      const Tensor c = engine_product(way.engine(), a, b);
-      BOOST_TEST(bitwise_equal(c, engine_product(way.engine(), a32, b32)));
+      const Tensor c = engine_gemm(way.engine(), a, b);
+      BOOST_TEST(bitwise_equal(c, engine_gemm(way.engine(), a32, b32)));
       check_against_model(way, c, a32, b32);
     }
   }
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(half_precision_operands_are_exact_in_their_terms) {
 BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
   const auto message = [](Bf16Unit unit, int products) {
     try {
-      kernels::split_engine(unit, products);
+      kernels::bf16_split_engine(unit, products);
     } catch (const ArgumentError& e) {
       return std::string(e.what());
     }
@@ -235,56 +235,56 @@ BOOST_AUTO_TEST_CASE(numbers_of_products_that_no_unit_has_are_errors) {
 }
 
 BOOST_AUTO_TEST_CASE(the_table_goes_by_precision_shape_and_features) {
-  using kernels::choose_split;
-  using kernels::SplitChoice;
+  using kernels::Bf16SplitChoice;
+  using kernels::choose_bf16_split;
   const kernels::Bf16Cpu none{}, intel{.amx = true, .dot = true, .fast_dot = false},
       slow_dot{.amx = false, .dot = true, .fast_dot = false},
       amd{.amx = false, .dot = true, .fast_dot = true};
   const auto on = [](Bf16Unit unit, int products) {
-    return std::optional(SplitChoice{unit, products});
+    return std::optional(Bf16SplitChoice{unit, products});
   };
-  const auto fma = std::optional<SplitChoice>();
+  const auto fma = std::optional<Bf16SplitChoice>();
   for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
-    BOOST_CHECK(choose_split(none, precision, 1024, 1024, 1024) == fma);
-    BOOST_CHECK(choose_split(slow_dot, precision, 1024, 1024, 1024) == fma);
-    BOOST_CHECK(choose_split(intel, precision, 1, 1024, 1024) == fma);
-    BOOST_CHECK(choose_split(intel, precision, 1024, 8, 1024) == fma);
-    BOOST_CHECK(choose_split(intel, precision, 1024, 1024, 16) == fma);
+    BOOST_CHECK(choose_bf16_split(none, precision, 1024, 1024, 1024) == fma);
+    BOOST_CHECK(choose_bf16_split(slow_dot, precision, 1024, 1024, 1024) == fma);
+    BOOST_CHECK(choose_bf16_split(intel, precision, 1, 1024, 1024) == fma);
+    BOOST_CHECK(choose_bf16_split(intel, precision, 1024, 8, 1024) == fma);
+    BOOST_CHECK(choose_bf16_split(intel, precision, 1024, 1024, 16) == fma);
   }
-  BOOST_CHECK(choose_split(intel, Precision::highest, 64, 64, 64) == on(Bf16Unit::amx, 6));
-  BOOST_CHECK(choose_split(intel, Precision::highest, 63, 64, 64) == fma);
-  BOOST_CHECK(choose_split(intel, Precision::high, 32, 32, 32) == on(Bf16Unit::amx, 3));
-  BOOST_CHECK(choose_split(intel, Precision::medium, 32, 32, 32) == on(Bf16Unit::amx, 1));
-  BOOST_CHECK(choose_split(amd, Precision::medium, 64, 64, 64) == on(Bf16Unit::dot, 1));
-  BOOST_CHECK(choose_split(amd, Precision::high, 1024, 1024, 1024) == fma);
-  BOOST_CHECK(choose_split(amd, Precision::highest, 1024, 1024, 1024) == fma);
+  BOOST_CHECK(choose_bf16_split(intel, Precision::highest, 64, 64, 64) == on(Bf16Unit::amx, 6));
+  BOOST_CHECK(choose_bf16_split(intel, Precision::highest, 63, 64, 64) == fma);
+  BOOST_CHECK(choose_bf16_split(intel, Precision::high, 32, 32, 32) == on(Bf16Unit::amx, 3));
+  BOOST_CHECK(choose_bf16_split(intel, Precision::medium, 32, 32, 32) == on(Bf16Unit::amx, 1));
+  BOOST_CHECK(choose_bf16_split(amd, Precision::medium, 64, 64, 64) == on(Bf16Unit::dot, 1));
+  BOOST_CHECK(choose_bf16_split(amd, Precision::high, 1024, 1024, 1024) == fma);
+  BOOST_CHECK(choose_bf16_split(amd, Precision::highest, 1024, 1024, 1024) == fma);
 }
 
 BOOST_AUTO_TEST_CASE(a_test_can_force_a_unit) {
   {
-    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_amx);
-    const GemmEngine* engine = kernels::choose_split_engine(Precision::highest, 1, 1, 1);
-    BOOST_TEST(engine == &kernels::split_engine(Bf16Unit::emulated_amx, 6));
+    const kernels::ForcedBf16Unit forced(Bf16Unit::emulated_amx);
+    const GemmEngine* engine = kernels::choose_bf16_split_engine(Precision::highest, 1, 1, 1);
+    BOOST_TEST(engine == &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 6));
   }
   {
-    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_dot);
-    BOOST_TEST(kernels::choose_split_engine(Precision::highest, 64, 64, 64) == nullptr);
-    BOOST_TEST(kernels::choose_split_engine(Precision::medium, 64, 64, 64) ==
-               &kernels::split_engine(Bf16Unit::emulated_dot, 1));
+    const kernels::ForcedBf16Unit forced(Bf16Unit::emulated_dot);
+    BOOST_TEST(kernels::choose_bf16_split_engine(Precision::highest, 64, 64, 64) == nullptr);
+    BOOST_TEST(kernels::choose_bf16_split_engine(Precision::medium, 64, 64, 64) ==
+               &kernels::bf16_split_engine(Bf16Unit::emulated_dot, 1));
   }
   {
     // One product is all of what bfloat16 matrices hold, at every precision.
-    const kernels::ForcedSplitUnit forced(Bf16Unit::emulated_amx);
+    const kernels::ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     const auto chosen = [](DType a, DType b) {
       return &kernels::choose_engine(DType::f32, a, b, Precision::highest, 64, 64, 64);
     };
     BOOST_TEST(chosen(DType::bf16, DType::bf16) ==
-               &kernels::split_engine(Bf16Unit::emulated_amx, 1));
+               &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 1));
     BOOST_TEST(chosen(DType::bf16, DType::f32) ==
-               &kernels::split_engine(Bf16Unit::emulated_amx, 6));
+               &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 6));
   }
-  const kernels::ForcedSplitUnit forced(std::nullopt);
-  BOOST_TEST(kernels::choose_split_engine(Precision::medium, 512, 512, 512) == nullptr);
+  const kernels::ForcedBf16Unit forced(std::nullopt);
+  BOOST_TEST(kernels::choose_bf16_split_engine(Precision::medium, 512, 512, 512) == nullptr);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,14 +11,14 @@ namespace weft {
 namespace {
 
 using kernels::MatrixSource;
-using kernels::SplitSide;
+using kernels::OperandSide;
 
 // The entry (i, k) of term t in a panel, by the layout that panel.h describes.
-float entry(const std::byte* panel, SplitSide side, int terms, int t, std::int64_t i,
+float entry(const std::byte* panel, OperandSide side, int terms, int t, std::int64_t i,
             std::int64_t k) {
   const std::int64_t slice = k / 32, half = i / 16, q = k % 32 / 2;
   const std::int64_t tile = (slice * terms + t) * 2 + half;
-  const std::int64_t pair = side == SplitSide::a ? i % 16 * 16 + q : q * 16 + i % 16;
+  const std::int64_t pair = side == OperandSide::a ? i % 16 * 16 + q : q * 16 + i % 16;
   std::uint32_t bits;
   std::memcpy(&bits, kernels::panel_tiles(panel) + tile * 1024 + pair * 4, sizeof(bits));
   return k % 2 == 0 ? testing::lower_bf16(bits) : testing::upper_bf16(bits);
@@ -32,9 +32,9 @@ std::uint32_t magnitude(float x) {
 
 // Packs `across` x depth entries of `source`, whose (i, k) is values(i, k), and reads all back.
 template <class Values>
-void check_panels(SplitSide side, int terms, const MatrixSource& source, std::int64_t across,
+void check_panels(OperandSide side, int terms, const MatrixSource& source, std::int64_t across,
                   std::int64_t depth, const Values& values) {
-  const std::size_t bytes = kernels::split_panel_bytes(terms, depth);
+  const std::size_t bytes = kernels::bf16_panel_bytes(terms, depth);
   const auto panels = Buffer::allocate(bytes * static_cast<std::size_t>((across + 31) / 32));
   std::memset(panels->data(), 0xA5, panels->bytes());
   kernels::pack_terms(side, terms, source, across, depth, panels->data());
@@ -47,7 +47,7 @@ void check_panels(SplitSide side, int terms, const MatrixSource& source, std::in
       std::uint32_t largest = 0, smallest = ~0u;
       for (std::int64_t p = 0; p < (depth + 31) / 32 * 32; ++p) {
         const float x = i0 + i < across && p < depth ? values(i0 + i, p) : 0.0f;
-        const auto expected = testing::split_terms(x, terms);
+        const auto expected = testing::bf16_terms(x, terms);
         for (int t = 0; t < terms; ++t) {
           BOOST_REQUIRE_EQUAL(entry(panel, side, terms, t, i, p),
                               expected[static_cast<std::size_t>(t)]);
@@ -79,14 +79,14 @@ Tensor varied(std::int64_t count) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(split_pack)
+BOOST_AUTO_TEST_SUITE(bf16_split_pack)
 
 BOOST_AUTO_TEST_CASE(panels_hold_the_terms_of_every_layout_and_size) {
   const Tensor data = varied(70 * 100 * 3);
   const float* x = data.data<float>();
   testing::for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
-      for (const SplitSide side : {SplitSide::a, SplitSide::b}) {
+      for (const OperandSide side : {OperandSide::a, OperandSide::b}) {
         for (int terms = 1; terms <= 3; ++terms) {
           for (const std::int64_t across : {1, 15, 16, 17, 32, 33, 70}) {
             for (const std::int64_t depth : {1, 2, 31, 32, 33, 64, 100}) {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(panels_hold_the_terms_of_every_layout_and_size) {
                                                 {across + 2, 1},
                                                 {2, 2 * depth + 1}}) {
                 const MatrixSource seen{x, DType::f32, over, along};
-                const MatrixSource source = side == SplitSide::a ? seen : seen.transposed();
+                const MatrixSource source = side == OperandSide::a ? seen : seen.transposed();
                 check_panels(side, terms, source, across, depth,
                              [&, a = along, o = over](std::int64_t i, std::int64_t p) {
                                return x[i * o + p * a];
@@ -121,8 +121,8 @@ BOOST_AUTO_TEST_CASE(half_precision_sources_are_converted) {
           const auto value = [&](std::int64_t i, std::int64_t p) {
             return back.data<float>()[along ? i * 70 + p : p * 40 + i];
           };
-          check_panels(SplitSide::a, 3, seen, 40, 70, value);
-          check_panels(SplitSide::b, 1, seen.transposed(), 40, 70, value);
+          check_panels(OperandSide::a, 3, seen, 40, 70, value);
+          check_panels(OperandSide::b, 1, seen.transposed(), 40, 70, value);
         }
       }
     }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(three_terms_hold_a_whole_float) {
   const Tensor data = varied(5000);
   for (std::int64_t i = 0; i < data.numel(); ++i) {
     const float x = data.data<float>()[i];
-    const auto t = testing::split_terms(x, 3);
+    const auto t = testing::bf16_terms(x, 3);
     BOOST_REQUIRE_EQUAL(static_cast<double>(t[0]) + t[1] + t[2], x);
     BOOST_REQUIRE_LE(std::abs(t[1]), std::abs(t[0]) * 0x1p-8f);
     BOOST_REQUIRE_LE(std::abs(t[2]), std::abs(t[1]) * 0x1p-8f);

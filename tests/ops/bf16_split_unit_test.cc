@@ -48,8 +48,8 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
   std::fill_n(c, 32 * 32, 99.0f);
   const kernels::Bf16UnitKernels& kernels = kernels::bf16_unit_kernels(unit);
   if (kernels.begin != nullptr) kernels.begin();
-  kernels.product[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32,
-                               add);
+  kernels.panel_gemm[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c,
+                                  32, add);
   if (kernels.end != nullptr) kernels.end();
   return std::vector<float>(c, c + 32 * 32);
 }
@@ -84,7 +84,7 @@ std::vector<float> tile_of(const std::vector<float>& c, int i, int j) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(split_unit)
+BOOST_AUTO_TEST_SUITE(bf16_split_unit)
 
 BOOST_AUTO_TEST_CASE(the_tile_kernel_on_emulated_tiles_gives_the_bits_of_the_manual) {
   testing::for_each_simd_target([](const char* target) {

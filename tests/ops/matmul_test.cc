@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(batch_axes_broadcast) {
 
 // As long as both run on the same engine: small products of a CPU with a matrix unit do not.
 BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
-  const kernels::ForcedSplitUnit forced(std::nullopt);
+  const kernels::ForcedBf16Unit forced(std::nullopt);
   const Tensor a = sample_uniform({300, 300}, 3), b = sample_uniform({300, 600}, 4);
   const Tensor whole = matmul(a, b, false, false);
   const Tensor top = Tensor::of<float>({19, 300}, std::span(a.data<float>(), 19 * 300));

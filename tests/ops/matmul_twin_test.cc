@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(random_products_on_every_unit_agree_at_every_precision) {
        {std::optional<Bf16Unit>(), std::optional(Bf16Unit::amx), std::optional(Bf16Unit::dot),
         std::optional(Bf16Unit::emulated_amx), std::optional(Bf16Unit::emulated_dot)}) {
     if (unit && !kernels::bf16_unit_available(*unit)) continue;
-    const kernels::ForcedSplitUnit forced(unit);
+    const kernels::ForcedBf16Unit forced(unit);
     BOOST_TEST_CONTEXT((unit ? kernels::bf16_unit_name(*unit) : "multiply-adds")) {
       for_random_seeds(40, seed += 40, [](Choices& c) {
         ProductUse use = random_product(c, false);

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
   check_float_against_double([](const std::function<void(const char*)>& body) {
     for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
       if (!kernels::bf16_unit_available(unit)) continue;
-      const kernels::ForcedSplitUnit forced(unit);
+      const kernels::ForcedBf16Unit forced(unit);
       body(std::string(kernels::bf16_unit_name(unit)).c_str());
     }
   });

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(random_convolutions_agree_with_their_scalar_models) {
 }
 
 BOOST_AUTO_TEST_CASE(random_convolutions_on_an_emulated_matrix_unit_agree_at_every_precision) {
-  const kernels::ForcedSplitUnit forced(kernels::Bf16Unit::emulated_amx);
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
   for_random_seeds(30, 5500, [](Choices& c) {
     const std::vector<Precision> all = {Precision::highest, Precision::high, Precision::medium};
     check_conv(c, random_conv(c), DType::f32, c.one_of(all));

@@ -16,7 +16,7 @@
 namespace weft::testing {
 
 /// x as bfloat16 terms: rounded to nearest, then what is missing, and so on.
-inline std::array<float, 3> split_terms(float x, int terms) {
+inline std::array<float, 3> bf16_terms(float x, int terms) {
   std::array<float, 3> result = {};
   for (int t = 0; t < terms; ++t) {
     result[static_cast<std::size_t>(t)] = to_float(to_bfloat16(x));
@@ -28,18 +28,18 @@ inline std::array<float, 3> split_terms(float x, int terms) {
 inline int split_terms_of(int products) { return products == 1 ? 1 : products == 3 ? 2 : 3; }
 
 /// What a product of split matrices should be: A is m x k, B is k x n, both f32 and row-major.
-struct SplitModel {
+struct Bf16SplitModel {
   Tensor value;      // f64: the sum of the kept products of terms, rounded in double only
   Tensor magnitude;  // f64: the sum of their absolute values
 };
 
 /// Terms t and u are multiplied where t + u < terms. In blocks of K where carried_by_terms()
 /// refuses an element's row or column, the entries themselves are multiplied.
-inline SplitModel model_split_matmul(const Tensor& a, const Tensor& b, int products,
-                                     std::int64_t depth_block) {
+inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int products,
+                                       std::int64_t depth_block) {
   const int terms = split_terms_of(products);
   const std::int64_t m = a.size(0), k = a.size(1), n = b.size(1);
-  SplitModel model{Tensor::zeros(DType::f64, {m, n}), Tensor::zeros(DType::f64, {m, n})};
+  Bf16SplitModel model{Tensor::zeros(DType::f64, {m, n}), Tensor::zeros(DType::f64, {m, n})};
   const float *x = a.data<float>(), *y = b.data<float>();
   struct Range {
     std::uint32_t largest = 0, smallest = ~0u;
@@ -61,13 +61,13 @@ inline SplitModel model_split_matmul(const Tensor& a, const Tensor& b, int produ
     std::vector<std::array<float, 3>> b_terms(static_cast<std::size_t>((end - p0) * n));
     for (std::int64_t p = p0; p < end; ++p) {
       for (std::int64_t j = 0; j < n; ++j) {
-        b_terms[static_cast<std::size_t>((p - p0) * n + j)] = split_terms(y[p * n + j], terms);
+        b_terms[static_cast<std::size_t>((p - p0) * n + j)] = bf16_terms(y[p * n + j], terms);
       }
     }
     for (std::int64_t i = 0; i < m; ++i) {
       const Range& row = rows[static_cast<std::size_t>(i)];
       for (std::int64_t p = p0; p < end; ++p) {
-        const std::array<float, 3> s = split_terms(x[i * k + p], terms);
+        const std::array<float, 3> s = bf16_terms(x[i * k + p], terms);
         for (std::int64_t j = 0; j < n; ++j) {
           const Range& column = columns[static_cast<std::size_t>(j)];
           double value = 0, magnitude = 0;
@@ -106,7 +106,7 @@ inline SplitModel model_split_matmul(const Tensor& a, const Tensor& b, int produ
 /// links.
 inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_block, bool chain) {
   const std::int64_t depth = std::min(k, depth_block);
-  const std::int64_t in_block = chain ? depth : 17 + products * kernels::split_slices(depth);
+  const std::int64_t in_block = chain ? depth : 17 + products * kernels::bf16_slices(depth);
   const std::int64_t blocks = (k + depth_block - 1) / depth_block;
   return static_cast<double>(in_block + blocks) * 0x1p-24;
 }

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
 BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
   // One engine for all shapes: where there is a matrix unit the table gives it only the larger
   // ones, and each engine has a copy of its own.
-  const kernels::ForcedSplitUnit forced(std::nullopt);
+  const kernels::ForcedBf16Unit forced(std::nullopt);
   Net net;
   BOOST_TEST(net.store->bytes() == 4u * (2 * 70 * 300 + 300));
   Session packed(net.graph, net.store, {.prepack = true});
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for
                                           {DType::f16, true},
                                           {DType::bf16, false},
                                           {DType::f16, false}}) {
-    std::optional<kernels::ForcedSplitUnit> forced;
+    std::optional<kernels::ForcedBf16Unit> forced;
     if (one_engine) forced.emplace(std::nullopt);
     Graph g;
     const Value x = g.input("x", DType::f32, {20, 70}),

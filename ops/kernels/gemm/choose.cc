@@ -9,7 +9,7 @@ const GemmEngine& choose_engine(DType result, DType a, DType b, Precision precis
   // One product of bfloat16 is all of it where that is what the matrices hold.
   if (a == DType::bf16 && b == DType::bf16) precision = Precision::medium;
   if (result == DType::f32) {
-    if (const GemmEngine* split = choose_split_engine(precision, m, n, k)) return *split;
+    if (const GemmEngine* split = choose_bf16_split_engine(precision, m, n, k)) return *split;
   }
   return fma_engine(result);
 }

@@ -1,5 +1,5 @@
-// The register block of packed products: a few rows by two vectors of C. Included once per SIMD
-// target, from inside a file that uses hwy/foreach_target.h.
+// The register block (micro-kernel) of packed products: a few rows by two vectors of C. Included
+// once per SIMD target, from inside a file that uses hwy/foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
 #undef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
@@ -30,9 +30,9 @@ inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
 template <class T>
 inline constexpr int kPanelColumns = 2 * kVectorLanes<T>;
 
-/// How many steps of the depth ahead the panels are fetched: they come from the L2 cache, since a
-/// panel of each does not fit the first level beside the other.
-inline constexpr int64_t kFetchAhead = 16;
+/// The prefetch distance in steps of the depth. Panels come from the L2 cache, since a panel of A
+/// and one of B do not fit the first level together.
+inline constexpr int64_t kPrefetchSteps = 16;
 
 /// kRows x (kVectors vectors) of C from one panel of A (of which kRows rows are used) and one of B.
 /// Every element is one chain of fused multiply-adds over the depth, then added to C if `add`.
@@ -69,11 +69,11 @@ HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* 
   for (; p + unroll <= depth; p += unroll) {
 #pragma GCC unroll 16
     for (int q = 0; q < unroll * kPanelRows; q += line) {
-      hwy::Prefetch(a + kFetchAhead * kPanelRows + q);
+      hwy::Prefetch(a + kPrefetchSteps * kPanelRows + q);
     }
 #pragma GCC unroll 16
     for (int q = 0; q < unroll * kPanelColumns<T>; q += line) {
-      hwy::Prefetch(b + kFetchAhead * kPanelColumns<T> + q);
+      hwy::Prefetch(b + kPrefetchSteps * kPanelColumns<T> + q);
     }
 #pragma GCC unroll 16
     for (int q = 0; q < unroll * kPanelRows; q += line) __builtin_prefetch(next_a + q, 0, 2);

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// One element, or a vector of them, as the type that is computed with.
+// One element, or a vector of them, converted to the type of the computation.
 HWY_INLINE float widened(float x) { return x; }
 HWY_INLINE double widened(double x) { return x; }
 HWY_INLINE float widened(BFloat16 x) { return to_float(x); }
@@ -131,9 +131,9 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   }
   int64_t p = 0;
   if (depth_stride == 1) {
-    // A line of every row at a time, so that the part of the panel that is written stays in the
-    // first-level cache. So many rows at once are more than hardware follows: lines further on are
-    // asked for.
+    // Reads one line of every row at a time, so that the part of the panel that it writes stays in
+    // the first-level cache. Hardware prefetchers follow fewer streams than there are rows, so this
+    // prefetches later lines itself.
     constexpr int64_t square = kSquare<T>, line = static_cast<int64_t>(64 / sizeof(S));
     const int64_t rows = across / square * square;
     for (; p + line <= depth; p += line) {

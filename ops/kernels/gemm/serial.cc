@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "weft/ops/kernels/gemm/blocks.h"
 #include "weft/ops/kernels/gemm/engine.h"
 #include "weft/ops/kernels/gemm/skinny.h"
 
 namespace weft::kernels {
 namespace {
-
-// The blocks of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008):
-// packed blocks of both operands live in the L2 cache. Multiples of the panels of all engines.
-constexpr std::int64_t kBlockRows = 192;
-constexpr std::int64_t kBlockColumns = 256;
 
 std::int64_t panels(std::int64_t extent, std::int64_t panel) {
   return (extent + panel - 1) / panel;
@@ -66,14 +62,14 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
     for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
   } else if (g.engine != nullptr) {
     packed_gemm(g, scratch);
-  } else if (g.m <= kFewRows && few_rows_fits(source(g.b))) {
-    few_rows(
+  } else if (g.m <= kSkinnyRows && skinny_gemm_fits(source(g.b))) {
+    skinny_gemm(
         {g.m, g.n, g.k, source(g.a), source(g.b), dtype_of<T>, g.c, g.c_stride, 1, g.accumulate},
         scratch);
-  } else if (g.n <= kFewRows && few_rows_fits(source(g.a).transposed())) {
-    few_rows({g.n, g.m, g.k, source(g.b).transposed(), source(g.a).transposed(), dtype_of<T>, g.c,
-              1, g.c_stride, g.accumulate},
-             scratch);
+  } else if (g.n <= kSkinnyRows && skinny_gemm_fits(source(g.a).transposed())) {
+    skinny_gemm({g.n, g.m, g.k, source(g.b).transposed(), source(g.a).transposed(), dtype_of<T>,
+                 g.c, 1, g.c_stride, g.accumulate},
+                scratch);
   } else {
     packed_gemm(g, scratch);
   }
@@ -88,8 +84,8 @@ std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::in
   const GemmEngine& used = engine != nullptr ? *engine : fma_engine(dtype);
   const Scratch bytes = packed_bytes(used, m, n, k);
   const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
-  // A smaller product may have few rows.
-  const std::size_t few = engine != nullptr ? 0 : few_rows_scratch_bytes(dtype, k);
+  // A smaller product may be skinny.
+  const std::size_t few = engine != nullptr ? 0 : skinny_gemm_scratch_bytes(dtype, k);
   return (std::max(packed, few) + 63) / 64 * 64;
 }
 

@@ -12,31 +12,31 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-using kernels::FewRowsProblem;
-using kernels::kFewRows;
+using kernels::kSkinnyRows;
 using kernels::MatrixSource;
+using kernels::SkinnyGemm;
 
 template <class T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
 // Sums that a kernel keeps in registers.
 constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 
-// Rows of B are added in groups, over so many columns of C at a time (which stay in the L1 cache),
-// while the next group is fetched: memory is read in runs, whatever the length of a row.
+// Adds rows of B in groups, over so many columns of C at a time (which stay in the L1 cache), and
+// prefetches the next group meanwhile: so it reads memory in runs, whatever the length of a row.
 constexpr int64_t kGroup = 4;
-constexpr int64_t kBlockColumns = kernels::kFewRowsBlock;
-// Where B has contiguous columns, this far ahead of them.
-constexpr int64_t kFetchBytes = 8192;
+constexpr int64_t kBlockColumns = kernels::kSkinnyBlock;
+// The prefetch distance where B has contiguous columns.
+constexpr int64_t kPrefetchBytes = 8192;
 
-// Into the second-level cache: the first level has too few buffers for misses to keep memory busy
-// by fetching into it (measured: 0.8 of a plain read's speed instead of all of it).
-HWY_INLINE void fetch(const void* p) { __builtin_prefetch(p, 0, 2); }
+// Prefetches into the second-level cache: the first level has too few miss buffers to keep memory
+// busy (measured: 0.8 of a plain read's speed instead of all of it).
+HWY_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 // A by rows (of which there may be fewer than a kernel computes: the last is repeated), and C.
 template <class T>
 struct Rows {
-  const T* a[kFewRows];
-  T* sums;  // kFewRows x kBlockColumns
+  const T* a[kSkinnyRows];
+  T* sums;  // kSkinnyRows x kBlockColumns
   T* c;
   int64_t count, row_stride, column_stride;
   bool accumulate;
@@ -83,7 +83,7 @@ HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S
     } else {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        if (v * lanes % line == 0) fetch(row + kGroup * b_stride + v * lanes);
+        if (v * lanes % line == 0) prefetch(row + kGroup * b_stride + v * lanes);
         bv[v] = load_widened(d, row + v * lanes);
       }
     }
@@ -150,7 +150,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
   using V = hn::Vec<Full<T>>;
   constexpr int lanes = kLanes<T>, chains = kChains<kRows>, step = chains * lanes;
   constexpr int line = static_cast<int>(64 / sizeof(S));
-  constexpr int64_t ahead = kFetchBytes / static_cast<int64_t>(sizeof(S));
+  constexpr int64_t ahead = kPrefetchBytes / static_cast<int64_t>(sizeof(S));
   const S* columns[kColumns];
   V sum[kRows][kColumns][chains];
 #pragma GCC unroll 2
@@ -170,7 +170,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 #pragma GCC unroll 2
       for (int q = 0; q < kColumns; ++q) {
         const S* at = columns[q] + p + s * lanes;
-        if (s * lanes % line == 0) fetch(at + ahead);
+        if (s * lanes % line == 0) prefetch(at + ahead);
         bv[q] = load_widened(d, at);
       }
 #pragma GCC unroll 8
@@ -219,7 +219,7 @@ void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& row
 // -- Choosing ------------------------------------------------------------------------------------
 
 template <int kRows, class S, class T>
-void multiply(const FewRowsProblem& g, const Rows<T>& rows) {
+void multiply(const SkinnyGemm& g, const Rows<T>& rows) {
   const S* b = elements<S>(g.b.data);
   if (g.b.column_stride == 1) {
     sum_of_rows<kRows>(g.n, g.k, b, g.b.row_stride, rows);
@@ -229,7 +229,7 @@ void multiply(const FewRowsProblem& g, const Rows<T>& rows) {
 }
 
 template <class S, class T>
-void with_rows(const FewRowsProblem& g, const Rows<T>& rows) {
+void with_rows(const SkinnyGemm& g, const Rows<T>& rows) {
   if (g.m == 1) return multiply<1, S>(g, rows);
   if (g.m == 2) return multiply<2, S>(g, rows);
   if (g.m <= 4) return multiply<4, S>(g, rows);
@@ -237,7 +237,7 @@ void with_rows(const FewRowsProblem& g, const Rows<T>& rows) {
 }
 
 template <class T, class S>
-void copy_rows(const FewRowsProblem& g, T* to) {
+void copy_rows(const SkinnyGemm& g, T* to) {
   for (int64_t i = 0; i < g.m; ++i) {
     const S* row = elements<S>(g.a.data) + i * g.a.row_stride;
     for (int64_t p = 0; p < g.k; ++p) to[i * g.k + p] = widened(row[p * g.a.column_stride]);
@@ -246,10 +246,10 @@ void copy_rows(const FewRowsProblem& g, T* to) {
 
 // Rows of A as contiguous T, in `scratch` where they are not so already.
 template <class T>
-Rows<T> rows_of(const FewRowsProblem& g, T* scratch) {
+Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   Rows<T> rows;
   rows.sums = scratch;
-  scratch += kFewRows * kBlockColumns;
+  scratch += kSkinnyRows * kBlockColumns;
   rows.c = static_cast<T*>(g.c);
   rows.count = g.m;
   rows.row_stride = g.c_row_stride;
@@ -267,22 +267,22 @@ Rows<T> rows_of(const FewRowsProblem& g, T* scratch) {
   }
   const T* first = there ? elements<T>(g.a.data) : scratch;
   const int64_t stride = there ? g.a.row_stride : g.k;
-  for (int64_t r = 0; r < kFewRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
+  for (int64_t r = 0; r < kSkinnyRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
   return rows;
 }
 
 template <class T>
-void few_rows(const FewRowsProblem& g, T* scratch) {
+void skinny_gemm(const SkinnyGemm& g, T* scratch) {
   const Rows<T> rows = rows_of(g, scratch);
   if (g.b.dtype == DType::bf16) return with_rows<BFloat16>(g, rows);
   if (g.b.dtype == DType::f16) return with_rows<Float16>(g, rows);
   with_rows<T>(g, rows);
 }
-void few_rows_f32(const FewRowsProblem& g, std::byte* scratch) {
-  few_rows(g, reinterpret_cast<float*>(scratch));
+void skinny_gemm_f32(const SkinnyGemm& g, std::byte* scratch) {
+  skinny_gemm(g, reinterpret_cast<float*>(scratch));
 }
-void few_rows_f64(const FewRowsProblem& g, std::byte* scratch) {
-  few_rows(g, reinterpret_cast<double*>(scratch));
+void skinny_gemm_f64(const SkinnyGemm& g, std::byte* scratch) {
+  skinny_gemm(g, reinterpret_cast<double*>(scratch));
 }
 
 }  // namespace
@@ -293,24 +293,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft {
 namespace {
-HWY_EXPORT(few_rows_f32);
-HWY_EXPORT(few_rows_f64);
+HWY_EXPORT(skinny_gemm_f32);
+HWY_EXPORT(skinny_gemm_f64);
 }  // namespace
 
 namespace kernels {
 
-bool few_rows_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
+bool skinny_gemm_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
 
-std::size_t few_rows_scratch_bytes(DType result, std::int64_t k) {
-  return (static_cast<std::size_t>(kFewRows * (k + kFewRowsBlock)) * dtype_size(result) + 63) / 64 *
-         64;
+std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t k) {
+  return (static_cast<std::size_t>(kSkinnyRows * (k + kSkinnyBlock)) * dtype_size(result) + 63) /
+         64 * 64;
 }
 
-void few_rows(const FewRowsProblem& problem, std::byte* scratch) {
+void skinny_gemm(const SkinnyGemm& problem, std::byte* scratch) {
   if (problem.result == DType::f64) {
-    HWY_DYNAMIC_DISPATCH(few_rows_f64)(problem, scratch);
+    HWY_DYNAMIC_DISPATCH(skinny_gemm_f64)(problem, scratch);
   } else {
-    HWY_DYNAMIC_DISPATCH(few_rows_f32)(problem, scratch);
+    HWY_DYNAMIC_DISPATCH(skinny_gemm_f32)(problem, scratch);
   }
 }
 

@@ -28,7 +28,7 @@ namespace {  // every unit has its own, compiled for its own CPU
 // loads for the 24 products of three terms, 8 for the 12 of two, 4 for the 4 of one. Four tiles of
 // C also hide the latency of a product (52 cycles), which two would not.
 template <class Tiles, int kTerms, int kRowTiles, int kColumnTiles>
-struct TileProduct {
+struct TileGemm {
   Tiles& tiles;
 
   template <int kTerm>
@@ -86,18 +86,18 @@ struct TileProduct {
 
 // C (row_tiles x column_tiles tiles, each 1 or 2) = or += A B for the tiles of two panels.
 template <class Tiles, int kTerms>
-void tile_product(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
-                  int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+void tile_gemm(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
+               int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   const char* a = static_cast<const char*>(a_tiles);
   const char* b = static_cast<const char*>(b_tiles);
   if (row_tiles == 2 && column_tiles == 2) {
-    TileProduct<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (row_tiles == 2) {
-    TileProduct<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (column_tiles == 2) {
-    TileProduct<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else {
-    TileProduct<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   }
 }
 

@@ -65,10 +65,10 @@ struct AmxTiles {
 };
 
 template <int kTerms>
-void amx_panel_product(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                       int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+void amx_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
+                    int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   AmxTiles tiles;
-  tile_product<AmxTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+  tile_gemm<AmxTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
 void configure_tiles() {
@@ -85,7 +85,7 @@ void configure_tiles() {
 void release_tiles() { __asm__ volatile("tilerelease"); }
 
 constexpr Bf16UnitKernels kKernels = {
-    {amx_panel_product<1>, amx_panel_product<2>, amx_panel_product<3>},
+    {amx_panel_gemm<1>, amx_panel_gemm<2>, amx_panel_gemm<3>},
     configure_tiles,
     release_tiles,
 };

@@ -17,7 +17,7 @@ int products_of(Precision precision) {
 }
 
 bool has_engine(Bf16Unit unit, int products) {
-  return bf16_unit_kernels(unit).product[products == 1 ? 0 : products == 3 ? 1 : 2] != nullptr;
+  return bf16_unit_kernels(unit).panel_gemm[products == 1 ? 0 : products == 3 ? 1 : 2] != nullptr;
 }
 
 // Smaller products than these along any of m, n and k run on fused multiply-adds.
@@ -44,24 +44,24 @@ std::optional<Bf16Unit> g_forced_unit;
 
 }  // namespace
 
-std::optional<SplitChoice> choose_split(const Bf16Cpu& cpu, Precision precision, std::int64_t m,
-                                        std::int64_t n, std::int64_t k) {
+std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision precision,
+                                                 std::int64_t m, std::int64_t n, std::int64_t k) {
   const int products = products_of(precision);
   if (std::min({m, n, k}) < smallest_side(products)) return std::nullopt;
-  if (cpu.amx) return SplitChoice{Bf16Unit::amx, products};
-  if (cpu.fast_dot && products == 1) return SplitChoice{Bf16Unit::dot, products};
+  if (cpu.amx) return Bf16SplitChoice{Bf16Unit::amx, products};
+  if (cpu.fast_dot && products == 1) return Bf16SplitChoice{Bf16Unit::dot, products};
   return std::nullopt;
 }
 
-const GemmEngine* choose_split_engine(Precision precision, std::int64_t m, std::int64_t n,
-                                      std::int64_t k) {
+const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, std::int64_t n,
+                                           std::int64_t k) {
   if (g_forced) {
     const int products = products_of(precision);
     if (!g_forced_unit || !has_engine(*g_forced_unit, products)) return nullptr;
-    return &split_engine(*g_forced_unit, products);
+    return &bf16_split_engine(*g_forced_unit, products);
   }
-  const std::optional<SplitChoice> choice = choose_split(bf16_cpu(), precision, m, n, k);
-  return choice ? &split_engine(choice->unit, choice->products) : nullptr;
+  const std::optional<Bf16SplitChoice> choice = choose_bf16_split(bf16_cpu(), precision, m, n, k);
+  return choice ? &bf16_split_engine(choice->unit, choice->products) : nullptr;
 }
 
 // A tile of 64 x 128 over a K of 64 takes some 6.7 us by fused multiply-adds, of which packing
@@ -71,14 +71,14 @@ const GemmEngine* choose_split_engine(Precision precision, std::int64_t m, std::
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
                                      std::int64_t k) {
   if (!g_forced && (precision == Precision::highest || !bf16_cpu().amx)) return nullptr;
-  return choose_split_engine(precision, m, n, k);
+  return choose_bf16_split_engine(precision, m, n, k);
 }
 
-ForcedSplitUnit::ForcedSplitUnit(std::optional<Bf16Unit> unit) {
+ForcedBf16Unit::ForcedBf16Unit(std::optional<Bf16Unit> unit) {
   g_forced = true;
   g_forced_unit = unit;
 }
 
-ForcedSplitUnit::~ForcedSplitUnit() { g_forced = false; }
+ForcedBf16Unit::~ForcedBf16Unit() { g_forced = false; }
 
 }  // namespace weft::kernels

@@ -10,20 +10,20 @@
 namespace weft::kernels {
 
 /// One entry of the table: so many products of bfloat16 terms on this unit.
-struct SplitChoice {
+struct Bf16SplitChoice {
   Bf16Unit unit;
   int products;
-  friend bool operator==(const SplitChoice&, const SplitChoice&) = default;
+  friend bool operator==(const Bf16SplitChoice&, const Bf16SplitChoice&) = default;
 };
 
 /// What a product of float matrices (m x k by k x n) at this precision runs on, on such a CPU;
 /// nothing where fused multiply-adds are the better choice. By shape and CPU features only.
-std::optional<SplitChoice> choose_split(const Bf16Cpu& cpu, Precision precision, std::int64_t m,
-                                        std::int64_t n, std::int64_t k);
+std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision precision,
+                                                 std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// The engine that choose_split() names for this CPU, or null for fused multiply-adds.
-const GemmEngine* choose_split_engine(Precision precision, std::int64_t m, std::int64_t n,
-                                      std::int64_t k);
+/// The engine that choose_bf16_split() names for this CPU, or null for fused multiply-adds.
+const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, std::int64_t n,
+                                           std::int64_t k);
 
 /// The engine for a product whose caller packs both operands anew for it (a tile of attention, of a
 /// convolution), or null: only one and three products on AMX pay then.
@@ -34,12 +34,12 @@ const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::i
 /// highest, high and medium) where it has so many, else on fused multiply-adds; without a unit,
 /// everything runs on fused multiply-adds. Kernels keep the engine they were made with. Not to be
 /// nested, nor used while other threads make kernels.
-class ForcedSplitUnit {
+class ForcedBf16Unit {
  public:
-  explicit ForcedSplitUnit(std::optional<Bf16Unit> unit);
-  ~ForcedSplitUnit();
-  ForcedSplitUnit(const ForcedSplitUnit&) = delete;
-  ForcedSplitUnit& operator=(const ForcedSplitUnit&) = delete;
+  explicit ForcedBf16Unit(std::optional<Bf16Unit> unit);
+  ~ForcedBf16Unit();
+  ForcedBf16Unit(const ForcedBf16Unit&) = delete;
+  ForcedBf16Unit& operator=(const ForcedBf16Unit&) = delete;
 };
 
 }  // namespace weft::kernels

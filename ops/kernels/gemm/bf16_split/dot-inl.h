@@ -53,8 +53,8 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
 // term. With two tiles of columns a pair that is broadcast serves two products: 13 loads for 22
 // products, where 16 rows by one tile would need 17 for 16.
 template <class Unit>
-void dot_product(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
-                 int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+void dot_gemm(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
+              int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   const uint32_t* a = static_cast<const uint32_t*>(a_tiles);
   const uint32_t* b = static_cast<const uint32_t*>(b_tiles);
   const auto block = [&](auto kernel, int64_t row) {

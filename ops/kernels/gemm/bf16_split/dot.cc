@@ -34,12 +34,12 @@ struct VectorUnit {
   }
 };
 
-void dot_panel_product(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                       int64_t column_tiles, float* c, int64_t c_stride, bool add) {
-  dot_product<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+void dot_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
+                    int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+  dot_gemm<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
-constexpr Bf16UnitKernels kKernels = {{dot_panel_product, nullptr, nullptr}, nullptr, nullptr};
+constexpr Bf16UnitKernels kKernels = {{dot_panel_gemm, nullptr, nullptr}, nullptr, nullptr};
 
 }  // namespace
 }  // namespace weft::kernels

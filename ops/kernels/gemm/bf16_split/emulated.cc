@@ -159,33 +159,30 @@ struct EmulatedVectors {
 };
 
 template <int kTerms>
-void emulated_amx_product(const std::byte* a, const std::byte* b, std::int64_t slices,
-                          std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                          std::int64_t c_stride, bool add) {
+void emulated_amx_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
+                       std::int64_t row_tiles, std::int64_t column_tiles, float* c,
+                       std::int64_t c_stride, bool add) {
   EmulatedTiles tiles;
-  tile_product<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride,
-                                      add);
+  tile_gemm<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
-void emulated_dot_product(const std::byte* a, const std::byte* b, std::int64_t slices,
-                          std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                          std::int64_t c_stride, bool add) {
-  dot_product<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+void emulated_dot_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
+                       std::int64_t row_tiles, std::int64_t column_tiles, float* c,
+                       std::int64_t c_stride, bool add) {
+  dot_gemm<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
 }  // namespace
 
 const Bf16UnitKernels& emulated_amx_kernels() {
   static constexpr Bf16UnitKernels kernels = {
-      {emulated_amx_product<1>, emulated_amx_product<2>, emulated_amx_product<3>},
-      nullptr,
-      nullptr};
+      {emulated_amx_gemm<1>, emulated_amx_gemm<2>, emulated_amx_gemm<3>}, nullptr, nullptr};
   return kernels;
 }
 
 const Bf16UnitKernels& emulated_dot_kernels() {
   static constexpr Bf16UnitKernels kernels = {
-      {emulated_dot_product, nullptr, nullptr}, nullptr, nullptr};
+      {emulated_dot_gemm, nullptr, nullptr}, nullptr, nullptr};
   return kernels;
 }
 

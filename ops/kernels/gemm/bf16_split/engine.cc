@@ -12,7 +12,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr std::int64_t kBlockElements = kSplitPanel * kSplitPanel;
+constexpr std::int64_t kBlockElements = kBf16Panel * kBf16Panel;
 
 // The panel of B (32 columns of all terms) stays in the L1 cache while panels of A stream by.
 constexpr std::int64_t kDepthBlock[] = {512, 256, 192};
@@ -21,11 +21,11 @@ constexpr std::int64_t kDepthBlock[] = {512, 256, 192};
 void replace_uncarried(const PanelRange& a, const PanelRange& b, const MatrixSource& a_source,
                        const MatrixSource& b_source, std::int64_t rows, std::int64_t columns,
                        std::int64_t depth, float* product, float* replacement, std::byte* scratch) {
-  fused_block(a_source, b_source, rows, columns, depth, replacement, scratch);
+  fma_block(a_source, b_source, rows, columns, depth, replacement, scratch);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       if (!carried_by_terms(a.largest[i], a.smallest[i], b.largest[j], b.smallest[j], depth)) {
-        product[i * kSplitPanel + j] = replacement[i * kSplitPanel + j];
+        product[i * kBf16Panel + j] = replacement[i * kBf16Panel + j];
       }
     }
   }
@@ -35,34 +35,34 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
                      const PackedBlock& b, std::int64_t rows, std::int64_t columns,
                      std::int64_t depth, float* c, std::int64_t c_stride, bool accumulate,
                      std::byte* scratch) {
-  const PanelProduct panel_product = kernels.product[terms - 1];
-  const std::size_t panel_bytes = split_panel_bytes(terms, depth);
-  const std::int64_t slices = split_slices(depth);
+  const PanelGemm panel_gemm = kernels.panel_gemm[terms - 1];
+  const std::size_t panel_bytes = bf16_panel_bytes(terms, depth);
+  const std::int64_t slices = bf16_slices(depth);
   float* const product = reinterpret_cast<float*>(scratch);
   float* const replacement = product + kBlockElements;
   if (kernels.begin != nullptr) kernels.begin();
   const std::byte* b_panel = b.panels;
-  for (std::int64_t j = 0; j < columns; j += kSplitPanel, b_panel += panel_bytes) {
-    const std::int64_t width = std::min(kSplitPanel, columns - j);
+  for (std::int64_t j = 0; j < columns; j += kBf16Panel, b_panel += panel_bytes) {
+    const std::int64_t width = std::min(kBf16Panel, columns - j);
     const PanelRange& b_range = panel_range(b_panel);
     const std::byte* a_panel = a.panels;
-    for (std::int64_t i = 0; i < rows; i += kSplitPanel, a_panel += panel_bytes) {
-      const std::int64_t height = std::min(kSplitPanel, rows - i);
+    for (std::int64_t i = 0; i < rows; i += kBf16Panel, a_panel += panel_bytes) {
+      const std::int64_t height = std::min(kBf16Panel, rows - i);
       const PanelRange& a_range = panel_range(a_panel);
       const bool carried = carried_by_terms(a_range.panel_largest, a_range.panel_smallest,
                                             b_range.panel_largest, b_range.panel_smallest, depth);
       float* const to = c + i * c_stride + j;
-      const bool direct = carried && height == kSplitPanel && width == kSplitPanel;
-      panel_product(panel_tiles(a_panel), panel_tiles(b_panel), slices, height > kTileSide ? 2 : 1,
-                    width > kTileSide ? 2 : 1, direct ? to : product,
-                    direct ? c_stride : kSplitPanel, direct && accumulate);
+      const bool direct = carried && height == kBf16Panel && width == kBf16Panel;
+      panel_gemm(panel_tiles(a_panel), panel_tiles(b_panel), slices, height > kTileSide ? 2 : 1,
+                 width > kTileSide ? 2 : 1, direct ? to : product, direct ? c_stride : kBf16Panel,
+                 direct && accumulate);
       if (direct) continue;
       if (!carried) {
         replace_uncarried(a_range, b_range, a.source.from(i, 0), b.source.from(0, j), height, width,
                           depth, product, replacement,
                           reinterpret_cast<std::byte*>(replacement + kBlockElements));
       }
-      put_block(product, height, width, to, c_stride, accumulate);
+      store_block(product, height, width, to, c_stride, accumulate);
     }
   }
   if (kernels.end != nullptr) kernels.end();
@@ -71,14 +71,14 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
 // The functions of an engine, which take no context.
 template <Bf16Unit kUnit, int kTerms>
 struct Engine {
-  static std::size_t panel_bytes(std::int64_t depth) { return split_panel_bytes(kTerms, depth); }
+  static std::size_t panel_bytes(std::int64_t depth) { return bf16_panel_bytes(kTerms, depth); }
   static void pack_a(const MatrixSource& a, std::int64_t rows, std::int64_t depth,
                      std::byte* panels) {
-    pack_terms(SplitSide::a, kTerms, a, rows, depth, panels);
+    pack_terms(OperandSide::a, kTerms, a, rows, depth, panels);
   }
   static void pack_b(const MatrixSource& b, std::int64_t depth, std::int64_t columns,
                      std::byte* panels) {
-    pack_terms(SplitSide::b, kTerms, b, columns, depth, panels);
+    pack_terms(OperandSide::b, kTerms, b, columns, depth, panels);
   }
   static void multiply(const PackedBlock& a, const PackedBlock& b, std::int64_t rows,
                        std::int64_t columns, std::int64_t depth, void* c, std::int64_t c_stride,
@@ -101,22 +101,22 @@ const GemmEngine& engine() {
   static const GemmEngine value = {
       .name = kNames[static_cast<int>(kUnit)][kTerms - 1],
       .result = DType::f32,
-      .row_panel = kSplitPanel,
-      .column_panel = kSplitPanel,
+      .row_panel = kBf16Panel,
+      .column_panel = kBf16Panel,
       .depth_block = kDepthBlock[kTerms - 1],
       .a_panel_bytes = E::panel_bytes,
       .b_panel_bytes = E::panel_bytes,
       .pack_a = E::pack_a,
       .pack_b = E::pack_b,
       .multiply = E::multiply,
-      .multiply_scratch = 2 * kBlockElements * sizeof(float) + fused_block_scratch(),
+      .multiply_scratch = 2 * kBlockElements * sizeof(float) + fma_block_scratch(),
   };
   return value;
 }
 
 [[noreturn]] void no_engine(Bf16Unit unit, int products) {
   throw ArgumentError(
-      fmt::format("split_engine: no engine of {} products on unit {}; there are 1, "
+      fmt::format("bf16_split_engine: no engine of {} products on unit {}; there are 1, "
                   "3 and 6 on amx, 1 on dot",
                   products, bf16_unit_name(unit)));
 }
@@ -139,7 +139,7 @@ const GemmEngine& dot_engine(int products) {
 
 }  // namespace
 
-const GemmEngine& split_engine(Bf16Unit unit, int products) {
+const GemmEngine& bf16_split_engine(Bf16Unit unit, int products) {
   switch (unit) {
     case Bf16Unit::amx: return tile_engine<Bf16Unit::amx>(products);
     case Bf16Unit::emulated_amx: return tile_engine<Bf16Unit::emulated_amx>(products);

@@ -1,4 +1,5 @@
-// Engines that multiply float matrices as sums of products of bfloat16 terms.
+// Split-float engines: bf16x1, bf16x3 and bf16x6 compute float matrix products as sums of one,
+// three or six products of bfloat16 terms.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace weft::kernels {
 
-/// The engine that makes `products` products of bfloat16 terms (panel.h) on a unit: 1, 3
+/// The engine that computes `products` products of bfloat16 terms (panel.h) on a unit: 1, 3
 /// or 6. The dot units know 1 only. C is f32; sources are f32, bf16 or f16.
 ///
 /// Rows of A and columns of B that the terms cannot carry (carried_by_terms) are multiplied by
@@ -16,6 +17,6 @@ namespace weft::kernels {
 /// the FMA engine gives them, and no element's bits depend on its neighbours. Only call multiply()
 /// of an engine whose unit bf16_unit_available(). Throws ArgumentError for other numbers of
 /// products.
-const GemmEngine& split_engine(Bf16Unit unit, int products);
+const GemmEngine& bf16_split_engine(Bf16Unit unit, int products);
 
 }  // namespace weft::kernels

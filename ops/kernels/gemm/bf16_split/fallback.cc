@@ -18,7 +18,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // c += A B for 32 x 32 elements: a[p * 32 + i], b[p * 32 + j].
-void FusedAdd(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t depth,
+void FmaBlock(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t depth,
               float* HWY_RESTRICT c) {
   using D = hn::CappedTag<float, 16>;
   const D d;
@@ -26,35 +26,35 @@ void FusedAdd(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t 
   constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
   // Four rows of one or two vectors hide most of the latency and fit into 16 registers.
   constexpr int kRows = 4, kVectors = lanes >= 16 ? 2 : 1;
-  for (int64_t i = 0; i < kSplitPanel; i += kRows) {
-    for (int64_t j = 0; j < kSplitPanel; j += kVectors * lanes) {
+  for (int64_t i = 0; i < kBf16Panel; i += kRows) {
+    for (int64_t j = 0; j < kBf16Panel; j += kVectors * lanes) {
       V sums[kRows * kVectors];
 #pragma GCC unroll 8
       for (int s = 0; s < kRows * kVectors; ++s) {
-        sums[s] = hn::Load(d, c + (i + s / kVectors) * kSplitPanel + j + s % kVectors * lanes);
+        sums[s] = hn::Load(d, c + (i + s / kVectors) * kBf16Panel + j + s % kVectors * lanes);
       }
       for (int64_t p = 0; p < depth; ++p) {
 #pragma GCC unroll 8
         for (int s = 0; s < kRows * kVectors; ++s) {
-          const V bv = hn::Load(d, b + p * kSplitPanel + j + s % kVectors * lanes);
-          sums[s] = hn::MulAdd(hn::Set(d, a[p * kSplitPanel + i + s / kVectors]), bv, sums[s]);
+          const V bv = hn::Load(d, b + p * kBf16Panel + j + s % kVectors * lanes);
+          sums[s] = hn::MulAdd(hn::Set(d, a[p * kBf16Panel + i + s / kVectors]), bv, sums[s]);
         }
       }
 #pragma GCC unroll 8
       for (int s = 0; s < kRows * kVectors; ++s) {
-        hn::Store(sums[s], d, c + (i + s / kVectors) * kSplitPanel + j + s % kVectors * lanes);
+        hn::Store(sums[s], d, c + (i + s / kVectors) * kBf16Panel + j + s % kVectors * lanes);
       }
     }
   }
 }
 
-void PutBlock(const float* HWY_RESTRICT block, int64_t rows, int64_t columns, float* HWY_RESTRICT c,
-              int64_t c_stride, bool accumulate) {
+void StoreBlock(const float* HWY_RESTRICT block, int64_t rows, int64_t columns,
+                float* HWY_RESTRICT c, int64_t c_stride, bool accumulate) {
   using D = hn::CappedTag<float, 16>;
   const D d;
   constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
   for (int64_t i = 0; i < rows; ++i) {
-    const float* from = block + i * kSplitPanel;
+    const float* from = block + i * kBf16Panel;
     float* to = c + i * c_stride;
     int64_t j = 0;
     for (; j + lanes <= columns; j += lanes) {
@@ -74,8 +74,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace weft::kernels {
 
-HWY_EXPORT(FusedAdd);
-HWY_EXPORT(PutBlock);
+HWY_EXPORT(FmaBlock);
+HWY_EXPORT(StoreBlock);
 
 namespace {
 
@@ -92,34 +92,34 @@ float float_at(const MatrixSource& m, std::int64_t index) {
 
 // out[p * 32 + i] = m(i, p), zeros for i >= across.
 void copy_panel(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* out) {
-  if (across < kSplitPanel) std::fill_n(out, kSplitPanel * depth, 0.0f);
+  if (across < kBf16Panel) std::fill_n(out, kBf16Panel * depth, 0.0f);
   for (std::int64_t i = 0; i < across; ++i) {
     for (std::int64_t p = 0; p < depth; ++p) {
-      out[p * kSplitPanel + i] = float_at(m, i * m.row_stride + p * m.column_stride);
+      out[p * kBf16Panel + i] = float_at(m, i * m.row_stride + p * m.column_stride);
     }
   }
 }
 
 }  // namespace
 
-std::size_t fused_block_scratch() { return 2 * kSplitPanel * kStep * sizeof(float); }
+std::size_t fma_block_scratch() { return 2 * kBf16Panel * kStep * sizeof(float); }
 
-void fused_block(const MatrixSource& a, const MatrixSource& b, std::int64_t rows,
-                 std::int64_t columns, std::int64_t depth, float* c, std::byte* scratch) {
+void fma_block(const MatrixSource& a, const MatrixSource& b, std::int64_t rows,
+               std::int64_t columns, std::int64_t depth, float* c, std::byte* scratch) {
   float* const a_copy = reinterpret_cast<float*>(scratch);
-  float* const b_copy = a_copy + kSplitPanel * kStep;
-  std::fill_n(c, kSplitPanel * kSplitPanel, 0.0f);
+  float* const b_copy = a_copy + kBf16Panel * kStep;
+  std::fill_n(c, kBf16Panel * kBf16Panel, 0.0f);
   for (std::int64_t p = 0; p < depth; p += kStep) {
     const std::int64_t step = std::min(kStep, depth - p);
     copy_panel(a.from(0, p), rows, step, a_copy);
     copy_panel(b.from(p, 0).transposed(), columns, step, b_copy);
-    HWY_DYNAMIC_DISPATCH(FusedAdd)(a_copy, b_copy, step, c);
+    HWY_DYNAMIC_DISPATCH(FmaBlock)(a_copy, b_copy, step, c);
   }
 }
 
-void put_block(const float* block, std::int64_t rows, std::int64_t columns, float* c,
-               std::int64_t c_stride, bool accumulate) {
-  HWY_DYNAMIC_DISPATCH(PutBlock)(block, rows, columns, c, c_stride, accumulate);
+void store_block(const float* block, std::int64_t rows, std::int64_t columns, float* c,
+                 std::int64_t c_stride, bool accumulate) {
+  HWY_DYNAMIC_DISPATCH(StoreBlock)(block, rows, columns, c, c_stride, accumulate);
 }
 
 }  // namespace weft::kernels

@@ -70,8 +70,8 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 // The magnitudes seen so far: lanes of a vector per row or column where the source lies along K,
 // and one lane per row or column where it lies across.
 struct Magnitudes {
-  HWY_ALIGN uint32_t largest_along[kSplitPanel * kLanes], smallest_along[kSplitPanel * kLanes];
-  HWY_ALIGN uint32_t largest[kSplitPanel], smallest[kSplitPanel];
+  HWY_ALIGN uint32_t largest_along[kBf16Panel * kLanes], smallest_along[kBf16Panel * kLanes];
+  HWY_ALIGN uint32_t largest[kBf16Panel], smallest[kBf16Panel];
 };
 
 HWY_INLINE VF LoadFloats(const float* from) { return hn::LoadU(DF(), from); }
@@ -195,11 +195,11 @@ HWY_INLINE void SplitAlong(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int
   }
 }
 
-template <SplitSide kSide, int kTerms, class T>
+template <OperandSide kSide, int kTerms, class T>
 void PackCell(const Cell<T>& cell, int64_t first, uint32_t* tile, int64_t term_stride,
               Magnitudes& magnitudes) {
   const bool across = cell.across_stride == 1;
-  const bool transpose = across == (kSide == SplitSide::a);
+  const bool transpose = across == (kSide == OperandSide::a);
   HWY_ALIGN uint32_t turned[3 * kTileSide * kTileSide];
   uint32_t* const to = transpose ? turned : tile;
   const int64_t stride = transpose ? kTileSide * kTileSide : term_stride;
@@ -218,7 +218,7 @@ void PackCell(const Cell<T>& cell, int64_t first, uint32_t* tile, int64_t term_s
 void WriteRange(const Magnitudes& magnitudes, PanelRange& range) {
   range.panel_largest = 0;
   range.panel_smallest = ~0u;
-  for (int64_t i = 0; i < kSplitPanel; ++i) {
+  for (int64_t i = 0; i < kBf16Panel; ++i) {
     uint32_t largest = magnitudes.largest[i], smallest = magnitudes.smallest[i];
     for (int64_t l = i * kLanes; l < (i + 1) * kLanes; ++l) {
       largest = std::max(largest, magnitudes.largest_along[l]);
@@ -232,16 +232,16 @@ void WriteRange(const Magnitudes& magnitudes, PanelRange& range) {
   }
 }
 
-template <SplitSide kSide, int kTerms>
+template <OperandSide kSide, int kTerms>
 void PackPanels(const MatrixSource& m, int64_t across, int64_t depth, std::byte* panels) {
   constexpr int64_t tile = kTileSide * kTileSide;  // in pairs
   Magnitudes magnitudes;
   HWY_ALIGN float staged[kTileSide * kTileDepth];
-  for (int64_t i0 = 0; i0 < across; i0 += kSplitPanel) {
-    std::fill(magnitudes.largest_along, magnitudes.largest_along + kSplitPanel * kLanes, 0u);
-    std::fill(magnitudes.smallest_along, magnitudes.smallest_along + kSplitPanel * kLanes, ~0u);
-    std::fill(magnitudes.largest, magnitudes.largest + kSplitPanel, 0u);
-    std::fill(magnitudes.smallest, magnitudes.smallest + kSplitPanel, ~0u);
+  for (int64_t i0 = 0; i0 < across; i0 += kBf16Panel) {
+    std::fill(magnitudes.largest_along, magnitudes.largest_along + kBf16Panel * kLanes, 0u);
+    std::fill(magnitudes.smallest_along, magnitudes.smallest_along + kBf16Panel * kLanes, ~0u);
+    std::fill(magnitudes.largest, magnitudes.largest + kBf16Panel, 0u);
+    std::fill(magnitudes.smallest, magnitudes.smallest + kBf16Panel, ~0u);
     uint32_t* const tiles = reinterpret_cast<uint32_t*>(panels + sizeof(PanelRange));
     for (int64_t half = 0; half < 2 && i0 + half * kTileSide < across; ++half) {
       const int64_t i = i0 + half * kTileSide, rows = std::min(kTileSide, across - i);
@@ -265,11 +265,11 @@ void PackPanels(const MatrixSource& m, int64_t across, int64_t depth, std::byte*
       }
     }
     WriteRange(magnitudes, *reinterpret_cast<PanelRange*>(panels));
-    panels += split_panel_bytes(kTerms, depth);
+    panels += bf16_panel_bytes(kTerms, depth);
   }
 }
 
-template <SplitSide kSide>
+template <OperandSide kSide>
 void PackSide(int terms, const MatrixSource& m, int64_t across, int64_t depth, std::byte* panels) {
   switch (terms) {
     case 1: return PackPanels<kSide, 1>(m, across, depth, panels);
@@ -278,12 +278,12 @@ void PackSide(int terms, const MatrixSource& m, int64_t across, int64_t depth, s
   }
 }
 
-void PackTerms(SplitSide side, int terms, const MatrixSource& m, int64_t across, int64_t depth,
+void PackTerms(OperandSide side, int terms, const MatrixSource& m, int64_t across, int64_t depth,
                std::byte* panels) {
-  if (side == SplitSide::a) {
-    PackSide<SplitSide::a>(terms, m, across, depth, panels);
+  if (side == OperandSide::a) {
+    PackSide<OperandSide::a>(terms, m, across, depth, panels);
   } else {
-    PackSide<SplitSide::b>(terms, m, across, depth, panels);
+    PackSide<OperandSide::b>(terms, m, across, depth, panels);
   }
 }
 
@@ -297,10 +297,10 @@ namespace weft::kernels {
 
 HWY_EXPORT(PackTerms);
 
-void pack_terms(SplitSide side, int terms, const MatrixSource& matrix, std::int64_t across,
+void pack_terms(OperandSide side, int terms, const MatrixSource& matrix, std::int64_t across,
                 std::int64_t depth, std::byte* panels) {
   HWY_DYNAMIC_DISPATCH(PackTerms)
-  (side, terms, side == SplitSide::a ? matrix : matrix.transposed(), across, depth, panels);
+  (side, terms, side == OperandSide::a ? matrix : matrix.transposed(), across, depth, panels);
 }
 
 }  // namespace weft::kernels

@@ -1,4 +1,4 @@
-// Packed panels of bfloat16 terms: what the kernels for bfloat16 products multiply.
+// Packed panels of bfloat16 terms: the operands of the split-float kernels.
 //
 // A float x is split into bfloat16 terms: the first is x rounded to the nearest, the next what is
 // missing, and so on. Each is at most 2^-8 of the one before, and three hold x exactly. A product
@@ -16,7 +16,7 @@
 namespace weft::kernels {
 
 /// Rows of a panel of A, columns of a panel of B: two tiles.
-inline constexpr std::int64_t kSplitPanel = 32;
+inline constexpr std::int64_t kBf16Panel = 32;
 /// Rows of a tile of A, columns of a tile of B, and pairs of entries along K in either.
 inline constexpr std::int64_t kTileSide = 16;
 /// Depth of a tile: 16 pairs.
@@ -26,8 +26,8 @@ inline constexpr std::int64_t kTileBytes = 1024;
 /// The magnitudes of a panel's entries, as the bits of their absolute values (which order as the
 /// values do). They decide whether bfloat16 terms can carry a product.
 struct alignas(64) PanelRange {
-  std::uint32_t largest[kSplitPanel];   // per row of A or column of B; 0 if all are zero
-  std::uint32_t smallest[kSplitPanel];  // of those that are not zero; ~0 if all are
+  std::uint32_t largest[kBf16Panel];   // per row of A or column of B; 0 if all are zero
+  std::uint32_t smallest[kBf16Panel];  // of those that are not zero; ~0 if all are
   std::uint32_t panel_largest, panel_smallest;
 };
 
@@ -37,12 +37,11 @@ struct alignas(64) PanelRange {
 /// tile of B pair by pair (a row is one pair of each of 16 columns): as AMX wants its operands.
 /// Entries beyond the matrix are zero, but the second tiles of a panel with at most 16 rows or
 /// columns are left as they were.
-constexpr std::int64_t split_slices(std::int64_t depth) {
+constexpr std::int64_t bf16_slices(std::int64_t depth) {
   return (depth + kTileDepth - 1) / kTileDepth;
 }
-constexpr std::size_t split_panel_bytes(int terms, std::int64_t depth) {
-  return sizeof(PanelRange) +
-         static_cast<std::size_t>(split_slices(depth) * terms * 2 * kTileBytes);
+constexpr std::size_t bf16_panel_bytes(int terms, std::int64_t depth) {
+  return sizeof(PanelRange) + static_cast<std::size_t>(bf16_slices(depth) * terms * 2 * kTileBytes);
 }
 
 inline const PanelRange& panel_range(const std::byte* panel) {

@@ -1,4 +1,4 @@
-// The instructions that multiply bfloat16 terms, and their emulations.
+// The matrix units: instructions that multiply bfloat16 terms, and their emulations.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ enum class Bf16Unit : std::uint8_t {
 /// C = A B, or C += A B where `add`, for the tiles of two panels of `terms` terms: the products of
 /// terms t, u with t + u < terms. C has 16 or 32 rows and columns (row_tiles, column_tiles: 1 or
 /// 2). Sums start at zero and are added to C by an ordinary addition, which keeps a denormal in C.
-using PanelProduct = void (*)(const std::byte* a_tiles, const std::byte* b_tiles,
-                              std::int64_t slices, std::int64_t row_tiles,
-                              std::int64_t column_tiles, float* c, std::int64_t c_stride, bool add);
+using PanelGemm = void (*)(const std::byte* a_tiles, const std::byte* b_tiles, std::int64_t slices,
+                           std::int64_t row_tiles, std::int64_t column_tiles, float* c,
+                           std::int64_t c_stride, bool add);
 
 struct Bf16UnitKernels {
   /// By number of terms less one; null where there is none (`dot` knows one term only).
-  PanelProduct product[3] = {};
+  PanelGemm panel_gemm[3] = {};
   /// Called before and after a run of products on one thread: tile configuration. May be null.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;

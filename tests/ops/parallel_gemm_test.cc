@@ -36,15 +36,15 @@ void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& 
   }
 }
 
-ProductPointers operands(const KernelRun& run) {
+GemmPointers operands(const KernelRun& run) {
   return {run.inputs[0], run.inputs[1], run.outputs[0]};
 }
 
-ProductShape row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
-  ProductShape shape;
-  shape.m = m, shape.n = n, shape.k = k;
-  shape.a.row_stride = k, shape.b.row_stride = n, shape.c.row_stride = n;
-  return shape;
+GemmBatch row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmBatch batch;
+  batch.m = m, batch.n = n, batch.k = k;
+  batch.a.row_stride = k, batch.b.row_stride = n, batch.c.row_stride = n;
+  return batch;
 }
 
 // What gemm() makes of it on one thread: blocks of the depth summed in order.
@@ -56,7 +56,7 @@ Tensor by_gemm(const Tensor& a, const Tensor& b) {
   g.b = {b.data<float>(), g.n, 1};
   g.c = c.mutable_data<float>();
   g.c_stride = g.n;
-  g.engine = kernels::choose_split_engine(Precision::highest, g.m, g.n, g.k);
+  g.engine = kernels::choose_bf16_split_engine(Precision::highest, g.m, g.n, g.k);
   const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(4, g.m, g.n, g.k, g.engine));
   kernels::gemm(g, scratch->data());
   return c;
@@ -76,7 +76,7 @@ double max_difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(product_phases)
+BOOST_AUTO_TEST_SUITE(parallel_gemm)
 
 BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
   const testing::MoreThreads more;
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
     const Tensor expected = by_gemm(a, b);
     Kernel kernel;
-    ProductPhases(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), operands);
     for (Workers* workers : {&one, &many}) {
       Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
       run_phases(kernel, a, b, c, *workers);
@@ -103,14 +103,14 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
   BOOST_TEST(many.statistics().parallel_chunks > 100);
 }
 
-BOOST_AUTO_TEST_CASE(a_depth_summed_in_parts_has_the_same_bits_for_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(split_k_has_the_same_bits_for_any_number_of_threads) {
   const testing::MoreThreads more;
   Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
   const Tensor a = sample_uniform({5000, 40}, 1), b = sample_uniform({5000, 70}, 2);
-  ProductShape shape = row_major(40, 70, 5000);
-  shape.a.row_stride = 1, shape.a.column_stride = 40;
+  GemmBatch batch = row_major(40, 70, 5000);
+  batch.a.row_stride = 1, batch.a.column_stride = 40;
   Kernel kernel;
-  ProductPhases(kernel).add(shape, operands);
+  ParallelGemm(kernel).add(batch, operands);
   BOOST_TEST(kernel.phases.size() == 2);
   BOOST_TEST(kernel.phases[0].chunks > 4);
   Tensor c = Tensor::full(DType::f32, {40, 70}, NAN), d = c.clone();
@@ -126,14 +126,14 @@ BOOST_AUTO_TEST_CASE(adds_to_what_is_there) {
   for (const Sizes& s : {Sizes{3, 50, 20}, Sizes{40, 50, 20}, Sizes{40, 60, 4000},
                          Sizes{300, 400, 1500}, Sizes{20, 30, 0}}) {
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
-    ProductShape shape = row_major(s[0], s[1], s[2]);
+    GemmBatch batch = row_major(s[0], s[1], s[2]);
     Tensor once = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
     Kernel kernel;
-    ProductPhases(kernel).add(shape, operands);
+    ParallelGemm(kernel).add(batch, operands);
     run_phases(kernel, a, b, once, workers);
-    shape.accumulate = true;
+    batch.accumulate = true;
     Kernel adding;
-    ProductPhases(adding).add(shape, operands);
+    ParallelGemm(adding).add(batch, operands);
     Tensor twice = once.clone();
     run_phases(adding, a, b, twice, workers);
     for (std::int64_t i = 0; i < once.numel(); ++i) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(adds_to_what_is_there) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(finish_sees_every_element_once_with_its_final_value) {
+BOOST_AUTO_TEST_CASE(the_epilogue_sees_every_element_once_with_its_final_value) {
   Workers workers({.threads = 4, .shuffle_seed = 7});
   for (const Sizes& s :
        {Sizes{2, 300, 40}, Sizes{300, 3, 40}, Sizes{50, 60, 4000}, Sizes{250, 530, 300},
@@ -150,11 +150,11 @@ BOOST_AUTO_TEST_CASE(finish_sees_every_element_once_with_its_final_value) {
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
     Tensor plain = Tensor::full(DType::f32, {s[0], s[1]}, NAN), finished = plain.clone();
     Kernel kernel;
-    ProductPhases(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), operands);
     run_phases(kernel, a, b, plain, workers);
     Kernel with;
-    ProductPhases(with).add(
-        row_major(s[0], s[1], s[2]), operands, [](const KernelRun&, const FinishedTile& tile) {
+    ParallelGemm(with).add(
+        row_major(s[0], s[1], s[2]), operands, [](const KernelRun&, const OutputTile& tile) {
           for (std::int64_t i = 0; i < tile.rows; ++i) {
             float* row = static_cast<float*>(tile.c) + i * tile.c_stride;
             for (std::int64_t j = 0; j < tile.columns; ++j) {
@@ -181,11 +181,11 @@ BOOST_AUTO_TEST_CASE(narrow_operands_are_widened_exactly) {
         for (const bool tb : {false, true}) {
           const Tensor a = sample_uniform({s[0], s[2]}, 1).to(narrow);
           const Tensor b = sample_uniform(tb ? Sizes{s[1], s[2]} : Sizes{s[2], s[1]}, 2).to(narrow);
-          ProductShape shape = row_major(s[0], s[1], s[2]);
-          shape.a.dtype = shape.b.dtype = narrow;
-          if (tb) shape.b.row_stride = 1, shape.b.column_stride = s[2];
+          GemmBatch batch = row_major(s[0], s[1], s[2]);
+          batch.a.dtype = batch.b.dtype = narrow;
+          if (tb) batch.b.row_stride = 1, batch.b.column_stride = s[2];
           Kernel kernel;
-          ProductPhases(kernel).add(shape, operands);
+          ParallelGemm(kernel).add(batch, operands);
           Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
           run_phases(kernel, a, b, c, workers);
           const Tensor expected =
@@ -208,10 +208,10 @@ BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
     std::memset(run.slot_scratch, 2, 10);
   };
   kernel.phases.push_back(mark);
-  ProductPhases products(kernel);
-  products.add(row_major(250, 530, 300), operands);
+  ParallelGemm gemm(kernel);
+  gemm.add(row_major(250, 530, 300), operands);
   const std::size_t shared = kernel.shared_scratch;
-  products.add(row_major(250, 530, 300), operands);
+  gemm.add(row_major(250, 530, 300), operands);
   BOOST_TEST(kernel.shared_scratch == shared);
   int wrong = 0;
   Phase look;
@@ -226,35 +226,36 @@ BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
 }
 
 BOOST_AUTO_TEST_CASE(refuses_dtypes_that_do_not_go_together) {
-  ProductShape shape = row_major(2, 3, 4);
-  shape.b.dtype = DType::f64;
+  GemmBatch batch = row_major(2, 3, 4);
+  batch.b.dtype = DType::f64;
   Kernel kernel;
   BOOST_CHECK_EXCEPTION(
-      ProductPhases(kernel).add(shape, operands), DTypeError, [](const DTypeError& e) {
+      ParallelGemm(kernel).add(batch, operands), DTypeError, [](const DTypeError& e) {
         return std::string(e.what()).find("a product of f32 and f64 cannot be f32") !=
                std::string::npos;
       });
 }
 
-BOOST_AUTO_TEST_CASE(plans_keep_shared_scratch_small_and_cut_enough_tiles) {
+BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_cut_enough_tiles) {
   const kernels::GemmEngine& engine = kernels::fma_engine(DType::f32);
   const std::int64_t sizes[] = {9, 64, 100, 768, 1024, 3072, 8192, 50257};
   for (const std::int64_t m : sizes) {
     for (const std::int64_t n : sizes) {
       for (const std::int64_t k : sizes) {
-        const ProductPlan plan = plan_product(m, n, k, false, engine);
-        ProductShape shape = row_major(m, n, k);
+        const GemmTiling tiling = choose_tiling(m, n, k, false, engine);
+        GemmBatch batch = row_major(m, n, k);
         Kernel kernel;
-        ProductPhases(kernel).add(shape, operands);
+        ParallelGemm(kernel).add(batch, operands);
         BOOST_TEST(kernel.shared_scratch <= (17u << 20));
         BOOST_TEST(kernel.slot_scratch <= (1u << 20));
         const auto pieces = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-        const double tiles = static_cast<double>(pieces(plan.range_rows, plan.tile_rows)) *
-                             static_cast<double>(pieces(plan.range_columns, plan.tile_columns)) *
-                             static_cast<double>(plan.depth_parts);
+        const double tiles =
+            static_cast<double>(pieces(tiling.range_rows, tiling.tile_rows)) *
+            static_cast<double>(pieces(tiling.range_columns, tiling.tile_columns)) *
+            static_cast<double>(tiling.split_k);
         const double work = static_cast<double>(m) * static_cast<double>(n) *
-                            static_cast<double>(k) / static_cast<double>(plan.row_ranges()) /
-                            static_cast<double>(plan.column_ranges());
+                            static_cast<double>(k) / static_cast<double>(tiling.row_ranges()) /
+                            static_cast<double>(tiling.column_ranges());
         // At least eight tiles, or none of them worth sharing.
         BOOST_TEST((tiles >= 8 || work / tiles < 6e6), m << " x " << n << " x " << k);
       }

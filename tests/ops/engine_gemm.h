@@ -9,9 +9,9 @@
 namespace weft::testing {
 
 /// C = A B, or C += A B for a given C, packed whole and multiplied block of K by block of K.
-inline Tensor engine_product(const kernels::GemmEngine& engine, const kernels::MatrixSource& a,
-                             const kernels::MatrixSource& b, std::int64_t m, std::int64_t n,
-                             std::int64_t k, const Tensor* add_to = nullptr) {
+inline Tensor engine_gemm(const kernels::GemmEngine& engine, const kernels::MatrixSource& a,
+                          const kernels::MatrixSource& b, std::int64_t m, std::int64_t n,
+                          std::int64_t k, const Tensor* add_to = nullptr) {
   const auto panels = [](std::int64_t across, std::int64_t panel) {
     return static_cast<std::size_t>((across + panel - 1) / panel);
   };
@@ -35,9 +35,9 @@ inline Tensor engine_product(const kernels::GemmEngine& engine, const kernels::M
 }
 
 /// The same for row-major f32 tensors.
-inline Tensor engine_product(const kernels::GemmEngine& engine, const Tensor& a, const Tensor& b) {
-  return engine_product(engine, {a.raw(), a.dtype(), a.size(1), 1},
-                        {b.raw(), b.dtype(), b.size(1), 1}, a.size(0), b.size(1), a.size(1));
+inline Tensor engine_gemm(const kernels::GemmEngine& engine, const Tensor& a, const Tensor& b) {
+  return engine_gemm(engine, {a.raw(), a.dtype(), a.size(1), 1}, {b.raw(), b.dtype(), b.size(1), 1},
+                     a.size(0), b.size(1), a.size(1));
 }
 
 }  // namespace weft::testing
