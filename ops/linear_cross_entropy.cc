@@ -96,7 +96,7 @@ std::vector<ValueType> infer_op(const InferContext& c) {
 
 constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // of logits, unless the node says
 constexpr std::int64_t kMinRows = 16;                         // of a chunk: products stay products
-constexpr std::int64_t kMostChunks = 1 << 12;                 // each has phases of its own
+constexpr std::int64_t kMaxChunks = 1 << 12;                  // each has phases of its own
 constexpr std::int64_t kColumns = 1024;                       // of one piece of dbias
 
 struct Layout {
@@ -142,7 +142,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   if (bytes == 0) bytes = kChunkBytes;
   const std::int64_t most = std::clamp(bytes / std::max<std::int64_t>(1, l.classes * size),
                                        kMinRows, std::max(kMinRows, l.rows));
-  const std::int64_t chunks = std::clamp<std::int64_t>((l.rows + most - 1) / most, 1, kMostChunks);
+  const std::int64_t chunks = std::clamp<std::int64_t>((l.rows + most - 1) / most, 1, kMaxChunks);
   l.chunk_rows = (l.rows + chunks - 1) / chunks;
   if (chunks > 1) l.chunk_rows = (l.chunk_rows + kMinRows - 1) / kMinRows * kMinRows;
 

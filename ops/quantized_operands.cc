@@ -20,8 +20,8 @@ void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::str
 
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 47;  // what memory can address
-  if (inputs < 0 || outputs < 0 || inputs > kMost || outputs > kMost) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // what memory can address
+  if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
     throw ShapeError(fmt::format("a matrix cannot be [{}, {}]", inputs, outputs));
   }
   if (c.dtype(q) != DType::i8 && c.dtype(q) != DType::u8) {

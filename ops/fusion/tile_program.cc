@@ -280,11 +280,11 @@ std::vector<ValueType> infer_values(const TileProgram& program,
 }
 
 std::string summary(const TileProgram& program) {
-  constexpr std::size_t kMost = 6;
+  constexpr std::size_t kMaxNames = 6;
   std::string text;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    if (s == kMost && program.steps.size() > kMost + 1) {
-      return text + fmt::format("+{} more", program.steps.size() - kMost);
+    if (s == kMaxNames && program.steps.size() > kMaxNames + 1) {
+      return text + fmt::format("+{} more", program.steps.size() - kMaxNames);
     }
     text += (s > 0 ? "+" : "") + program.steps[s].op->name;
   }
