@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::string_view kProducer = "weft 0.1";
 
-Graph& common_graph(const std::vector<Program>& programs) {
-  Graph* graph = nullptr;
+// The graph of programs that one file can hold.
+Graph& graph_to_save(const std::vector<Program>& programs) {
   std::set<std::string> names;
   for (const Program& p : programs) {
     if (!names.insert(p.name()).second) {
@@ -28,13 +28,8 @@ Graph& common_graph(const std::vector<Program>& programs) {
     if (p.graph() == nullptr) {
       throw GraphError(fmt::format("save: program '{}' is empty", p.name()));
     }
-    if (graph == nullptr) graph = p.graph();
-    if (graph != p.graph()) {
-      throw GraphError(fmt::format(
-          "save: program '{}' is over another graph than '{}'; one file holds one graph", p.name(),
-          programs[0].name()));
-    }
   }
+  Graph* graph = common_graph(programs);
   if (graph == nullptr) throw GraphError("save: there is no program to save");
   return *graph;
 }
@@ -118,7 +113,7 @@ const Record& variables_record(const Container& file) {
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options) {
-  Graph& graph = common_graph(programs);
+  Graph& graph = graph_to_save(programs);
   const std::vector<Node*> nodes = needed_nodes(graph, programs);
   ContainerWriter writer(path);
   v1::Header header;

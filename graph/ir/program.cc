@@ -130,6 +130,20 @@ std::vector<Variable> Program::variables() const {
   return result;
 }
 
+Graph* common_graph(const std::vector<Program>& programs) {
+  const Program* first = nullptr;
+  for (const Program& program : programs) {
+    if (program.graph() == nullptr) continue;
+    if (first == nullptr) first = &program;
+    if (program.graph() != first->graph()) {
+      throw GraphError(
+          fmt::format("program '{}' is over another graph than '{}'; all must be over one graph",
+                      program.name(), first->name()));
+    }
+  }
+  return first == nullptr ? nullptr : first->graph();
+}
+
 std::vector<Node*> reachable_nodes(const std::vector<Value>& roots) {
   std::vector<Node*> stack, result;
   if (roots.empty()) return result;

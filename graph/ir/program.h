@@ -75,6 +75,10 @@ class Program {
   Updates updates_;
 };
 
+/// The one graph that programs are over; empty programs count for none, so that it may be null.
+/// Throws GraphError, which names the program, where there are several.
+Graph* common_graph(const std::vector<Program>& programs);
+
 /// Every node that `roots` need, by increasing id. Iterative.
 std::vector<Node*> reachable_nodes(const std::vector<Value>& roots);
 

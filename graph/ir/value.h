@@ -50,7 +50,7 @@ class Node {
   int output_count() const { return static_cast<int>(types_.size()); }
   const ValueType& type(int output) const { return types_[static_cast<std::size_t>(output)]; }
   Value output(int i) { return Value(this, i); }
-  /// Position in Graph::nodes(). Inputs have smaller ids than the nodes that use them, so that
+  /// Graph::node(id) is this node. Inputs have smaller ids than the nodes that use them, so that
   /// increasing id is a topological order.
   std::uint32_t id() const { return id_; }
   /// Recomputed clones differ in this number only, so that nothing merges them back.

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "weft/core/error.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/fusion/tile_program.h"
@@ -57,26 +58,20 @@ TileProgram with_first(TileProgram program, int first) {
 
 class Epilogues {
  public:
-  explicit Epilogues(const Program& program) : program_(program), nodes_(program.nodes()) {
-    for (Index i = 0; i < nodes_.size(); ++i) index_.emplace(nodes_[i], i);
-    for (Index i = 0; i < nodes_.size(); ++i) {
-      for (const Value& v : nodes_[i]->inputs()) {
-        if (v.defined()) readers_[v].push_back(i);
-      }
-    }
+  explicit Epilogues(const Program& program) : program_(program), consumers_(program) {
     for (const auto& [variable, value] : program.updates()) updates_.insert(&value.node());
-    for (Index i = 0; i < nodes_.size(); ++i) find(i);
+    for (Node* node : consumers_.nodes()) find(*node);
   }
 
   /// Nodes and operands that were looked at.
-  std::size_t steps() const { return steps_ + nodes_.size(); }
+  std::size_t steps() const { return steps_ + consumers_.nodes().size(); }
   void copy(Cloner& cloner) const {
-    for (Index i = 0; i < nodes_.size(); ++i) {
-      const auto moved = moved_.find(i);
+    for (Node* node : consumers_.nodes()) {
+      const auto moved = moved_.find(node);
       if (moved != moved_.end()) {
-        copy_moved(moved->second, *nodes_[i], cloner);
-      } else if (!products_.contains(i)) {
-        cloner.copy(nodes_[i]->output(0));
+        copy_moved(moved->second, *node, cloner);
+      } else if (!products_.contains(node)) {
+        cloner.copy(node->output(0));
       }
     }
   }
@@ -88,35 +83,32 @@ class Epilogues {
     TileProgram steps;
   };
 
-  void find(Index i) {
-    const Node& node = *nodes_[i];
+  void find(const Node& node) {
     if (updates_.contains(&node)) return;
-    std::optional<Index> best;
+    Value best;
     int input = 0;
     for (Index k = 0; k < node.inputs().size(); ++k) {
       const Value& v = node.inputs()[k];
-      if (!v.defined() || !is_product(v, node, i)) continue;
-      const Index p = index_.at(v.node_pointer());
+      if (!v.defined() || !is_product(v, node)) continue;
       // Of several products the last one, so that the others need not wait for it.
-      if (!best || p > *best) best = p, input = static_cast<int>(k);
+      if (!best.defined() || v.node().id() > best.node().id())
+        best = v, input = static_cast<int>(k);
     }
-    if (!best) return;
+    if (!best.defined()) return;
     std::optional<TileProgram> steps = steps_of(node);
     if (!steps || !fits(*steps, node, input)) return;
-    products_.insert(*best);
-    moved_.emplace(i, Moved{node.inputs()[static_cast<Index>(input)], input,
-                            with_first(std::move(*steps), input)});
+    products_.insert(best.node_pointer());
+    moved_.emplace(&node, Moved{best, input, with_first(std::move(*steps), input)});
   }
 
-  bool is_product(const Value& v, const Node& user, Index at) const {
+  bool is_product(const Value& v, const Node& user) const {
     const Node& p = v.node();
-    if (p.op().name != "matmul" && p.op().name != "quantized_matmul") return false;
+    if (!is(p, "matmul") && !is(p, "quantized_matmul")) return false;
     if (builtin_ops()->find(p.op().name) != &p.op()) return false;
-    if (p.instance() != 0 || products_.contains(index_.at(&p))) return false;
+    if (p.instance() != 0 || products_.contains(&p)) return false;
     if (!(v.shape() == user.type(0).shape)) return false;
-    // Readers are listed in the order of the program.
     ++steps_;
-    return readers_.at(v).front() >= at;
+    return consumers_.uses(v).front().node->id() >= user.id();
   }
 
   bool fits(const TileProgram& steps, const Node& node, int product) const {
@@ -153,13 +145,11 @@ class Epilogues {
   }
 
   const Program& program_;
-  std::vector<Node*> nodes_;
-  std::unordered_map<const Node*, Index> index_;
-  std::unordered_map<Value, std::vector<Index>, ValueHash> readers_;
+  const Consumers consumers_;
   std::unordered_set<const Node*> updates_;
   mutable std::size_t steps_ = 0;
-  std::unordered_set<Index> products_;      // that are moved to their steps
-  std::unordered_map<Index, Moved> moved_;  // by the steps' node
+  std::unordered_set<const Node*> products_;      // that are moved to their steps
+  std::unordered_map<const Node*, Moved> moved_;  // by the steps' node
 };
 
 }  // namespace

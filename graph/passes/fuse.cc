@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/ops/fusion/tile_program.h"
 
@@ -51,24 +52,20 @@ bool is_trailing_reduction(const Node& node) {
 
 class Groups {
  public:
-  explicit Groups(const Program& program) : nodes_(program.nodes()) {
+  explicit Groups(const Program& program) {
+    const Consumers consumers(program);
+    nodes_ = consumers.nodes();
     const Index n = nodes_.size();
     for (Index i = 0; i < n; ++i) index_.emplace(nodes_[i], static_cast<int>(i));
     users_.resize(n);
     fusable_.resize(n);
-    is_root_.assign(n, 0);
+    is_root_.resize(n);
     for (Index i = 0; i < n; ++i) {
       fusable_[i] = fusable(*nodes_[i]);
-      for (const Value& v : nodes_[i]->inputs()) {
-        if (!v.defined()) continue;
-        std::vector<int>& users = users_[static_cast<Index>(index_.at(v.node_pointer()))];
-        if (users.empty() || users.back() != static_cast<int>(i)) {
-          users.push_back(static_cast<int>(i));
-        }
+      is_root_[i] = consumers.is_root(*nodes_[i]);
+      for (const Node* user : consumers.readers(*nodes_[i])) {
+        users_[i].push_back(index_.at(user));
       }
-    }
-    for (const Value& v : program.roots()) {
-      is_root_[static_cast<Index>(index_.at(v.node_pointer()))] = 1;
     }
     group_of_.resize(n);
     std::iota(group_of_.begin(), group_of_.end(), 0);

@@ -15,10 +15,14 @@ const std::vector<Pass>& default_passes() {
       {"inline", "replaces calls by the bodies of their functions", inline_calls},
       {"fold", "evaluates nodes whose operands are constants", fold_constants},
       {"simplify", "removes operations that change nothing", simplify},
-      {"quantized", "reads weights, keys and values in fewer bits as they are", fold_quantized},
-      {"join_head", "joins the last linear layer and its cross-entropy", join_head},
-      {"accumulate", "adds rows to a sum instead of beside it", accumulate},
-      {"narrow", "keeps what only products at medium read as bfloat16", narrow_activations},
+      {"fold_dequantize", "reads weights, keys and values in fewer bits as they are",
+       fold_dequantize, "quantized"},
+      {"fuse_linear_cross_entropy", "fuses the last linear layer with its cross-entropy",
+       fuse_linear_cross_entropy, "join_head"},
+      {"fuse_scatter_add", "adds rows to a sum instead of beside it", fuse_scatter_add,
+       "accumulate"},
+      {"bf16_activations", "keeps what only products at medium read as bfloat16", bf16_activations,
+       "narrow"},
       {"fuse", "gathers elementwise operations into single passes over memory", fuse},
       {"epilogue", "moves what follows matrix products into them", move_epilogues},
   };
@@ -31,7 +35,8 @@ Module run_passes(Module module, const PassOptions& options) {
 
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options) {
   for (const std::string& name : options.disabled) {
-    if (std::none_of(passes.begin(), passes.end(), [&](const Pass& p) { return p.name == name; })) {
+    if (std::none_of(passes.begin(), passes.end(),
+                     [&](const Pass& p) { return p.is_called(name); })) {
       std::vector<std::string> names;
       for (const Pass& p : passes) names.push_back(p.name);
       throw ArgumentError(fmt::format("there is no pass '{}' to disable; there are: {}", name,
@@ -50,10 +55,8 @@ Module run_passes(Module module, const std::vector<Pass>& passes, const PassOpti
   };
   finish("start");
   for (const Pass& pass : passes) {
-    if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
-        options.disabled.end()) {
-      continue;
-    }
+    const auto is_this = [&](const std::string& name) { return pass.is_called(name); };
+    if (std::any_of(options.disabled.begin(), options.disabled.end(), is_this)) continue;
     std::int64_t steps = 0;
     PassOptions own = options;
     own.steps = &steps;

@@ -22,7 +22,7 @@ struct PassReport {
 };
 
 struct PassOptions {
-  /// Names of passes to leave out.
+  /// Names of passes to leave out, also names of earlier versions.
   std::vector<std::string> disabled = {};
   /// Checks the structure after every pass (see verify_program): for tests and debugging.
   bool verify = false;
@@ -49,6 +49,12 @@ struct Pass {
   std::string name;
   std::string doc;
   Module (*run)(Module module, const PassOptions& options) = nullptr;
+  /// A name that it had in earlier versions: PassOptions::disabled takes it too. Empty: none.
+  std::string earlier_name = {};
+
+  bool is_called(std::string_view other) const {
+    return other == name || (!earlier_name.empty() && other == earlier_name);
+  }
 };
 
 /// Weft's passes in the order in which they run: see pipeline.cc. Every pass also drops what the
@@ -58,9 +64,9 @@ const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
 /// the same bits as the original, except that sign and payload of a NaN may differ, and that
-/// products with quantised weights, join_head, accumulate, and products into which simplify moves
-/// transposes and widening casts add the same terms in another order, and that narrow rounds
-/// operands of products at `medium`. Throws ArgumentError for an unknown
+/// products with quantised weights, fuse_linear_cross_entropy, fuse_scatter_add, and products into
+/// which simplify moves transposes and widening casts add the same terms in another order, and that
+/// bf16_activations rounds operands of products at `medium`. Throws ArgumentError for an unknown
 /// name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
@@ -74,14 +80,15 @@ Module fold_constants(Module module, const PassOptions& options = {});
 /// Removes operations that change nothing: see simplify.cc for the list.
 Module simplify(Module module, const PassOptions& options = {});
 /// Makes products with quantised weights, and rows taken from them, read them as they are: see
-/// quantized.cc.
-Module fold_quantized(Module module, const PassOptions& options = {});
-/// Joins a linear layer with the cross-entropy of its outputs, forward and backward: join_head.cc.
-Module join_head(Module module, const PassOptions& options = {});
-/// Lets index_add add to what its result is added to: accumulate.cc.
-Module accumulate(Module module, const PassOptions& options = {});
-/// Keeps activations that only products at `medium` read as bfloat16: see narrow.cc.
-Module narrow_activations(Module module, const PassOptions& options = {});
+/// fold_dequantize.cc.
+Module fold_dequantize(Module module, const PassOptions& options = {});
+/// Fuses a linear layer with the cross-entropy of its outputs, forward and backward: see
+/// fuse_linear_cross_entropy.cc.
+Module fuse_linear_cross_entropy(Module module, const PassOptions& options = {});
+/// Lets index_add add to what its result is added to: see fuse_scatter_add.cc.
+Module fuse_scatter_add(Module module, const PassOptions& options = {});
+/// Keeps activations that only products at `medium` read as bfloat16: see bf16_activations.cc.
+Module bf16_activations(Module module, const PassOptions& options = {});
 /// Gathers elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs late: other passes do
 /// not look into them. Their names (Graph::names) vanish where nobody asks for the values.
 Module fuse(Module module, const PassOptions& options = {});

@@ -20,6 +20,7 @@
 #include <unordered_set>
 
 #include "weft/core/error.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
@@ -48,7 +49,6 @@ struct Match {
   }
 };
 
-bool is(const Value& v, std::string_view op) { return v.defined() && v.node().op().name == op; }
 bool is_any(std::string_view op, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), op) != names.end();
 }

@@ -54,7 +54,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
   CompileOptions options{.passes = options_.passes, .precision = options_.precision};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
   // A step is then one node of the user's.
-  if (options_.check_finite) options.disabled = {"join_head", "fuse", "epilogue"};
+  if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;
   programs_.push_front({std::move(key), made});

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
-#include <map>
 #include <optional>
 
 #include "weft/core/error.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/weights/narrow_caches.h"
 
 namespace weft {
@@ -16,9 +16,8 @@ namespace {
 // How one use sees a matrix: [outputs, inputs] or not, or nothing where the use needs the floats as
 // they are.
 std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool embeddings) {
-  if (node.op().name == "matmul" && operand == 1) return node.attributes().flag("transpose_b");
-  if (embeddings && node.op().name == "take" && operand == 0 &&
-      node.attributes().integer("axis") == 0) {
+  if (is(node, "matmul") && operand == 1) return node.attributes().flag("transpose_b");
+  if (embeddings && is(node, "take") && operand == 0 && node.attributes().integer("axis") == 0) {
     return true;
   }
   return std::nullopt;
@@ -36,38 +35,30 @@ bool matches(const std::string& pattern, const std::string& name) {
 }
 
 Graph& common_graph(const std::vector<Program>& programs, std::string_view what) {
-  Graph* graph = nullptr;
-  for (const Program& program : programs) {
-    if (program.graph() == nullptr) continue;
-    if (graph != nullptr && graph != program.graph())
-      throw ArgumentError(
-          fmt::format("program '{}' is over another graph than those before it", program.name()));
-    graph = program.graph();
-  }
+  Graph* graph = common_graph(programs);
   if (graph == nullptr) throw ArgumentError(fmt::format("there are no {}", what));
   return *graph;
 }
 
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           bool embeddings) {
-  std::map<const Node*, std::optional<bool>> seen;  // nullopt: used as something else too
-  const auto note = [&](const Value& value, std::optional<bool> out_in) {
-    if (!value.defined() || value.node().op().name != "variable") return;
-    const auto [it, first] = seen.emplace(value.node_pointer(), out_in);
-    if (!first && it->second != out_in) it->second = std::nullopt;
-  };
-  for (const Program& program : programs) {
-    for (const Node* node : program.nodes()) {
-      for (std::size_t i = 0; i < node->inputs().size(); ++i)
-        note(node->input(i), use_as_weight(*node, i, embeddings));
+  const std::vector<Consumers> consumers(programs.begin(), programs.end());
+  const auto layout = [&](const Value& weight) -> std::optional<bool> {
+    std::optional<bool> out_in;
+    for (const Consumers& program : consumers) {
+      if (program.is_root(weight)) return std::nullopt;
+      for (const Use& use : program.uses(weight)) {
+        const std::optional<bool> seen = use_as_weight(*use.node, use.operand, embeddings);
+        if (!seen || (out_in && out_in != seen)) return std::nullopt;
+        out_in = seen;
+      }
     }
-    for (const auto& [name, value] : program.outputs()) note(value, std::nullopt);
-  }
+    return out_in;
+  };
   std::vector<WeightMatrix> result;
   for (const Variable& variable : graph.variables()) {
     if (!is_weight_matrix(variable.info())) continue;
-    const auto found = seen.find(variable.value().node_pointer());
-    if (found != seen.end() && found->second) result.push_back({variable, *found->second});
+    if (const auto out_in = layout(variable.value())) result.push_back({variable, *out_in});
   }
   return result;
 }

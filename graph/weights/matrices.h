@@ -34,8 +34,8 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
                                           const std::vector<std::string>& patterns,
                                           std::string_view what);
 
-/// The one graph that programs are over. Throws ArgumentError where there are several, or none
-/// (`what` says what was wanted).
+/// The one graph that programs are over. Throws ArgumentError where there is none (`what` says what
+/// was wanted), GraphError where there are several.
 Graph& common_graph(const std::vector<Program>& programs, std::string_view what);
 
 /// A copy of a program with its name, precision, outputs and given updates.

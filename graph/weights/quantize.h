@@ -57,8 +57,8 @@ struct QuantizedModel {
 ///
 /// Throws ArgumentError where a program updates a matrix to be converted (quantised weights cannot
 /// be trained), where a pattern names no matrix that can be converted (lists those that can), where
-/// there are no programs or programs of several graphs; DataError, naming the matrix, for weights
-/// that the format cannot hold; StateError where the store is torn.
+/// there are no programs; GraphError for programs of several graphs; DataError, naming the matrix,
+/// for weights that the format cannot hold; StateError where the store is torn.
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options = {});
 

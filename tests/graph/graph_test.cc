@@ -67,6 +67,8 @@ BOOST_AUTO_TEST_CASE(variables_and_aliases) {
   BOOST_CHECK_EXCEPTION(g.variable("v", DType::f32, {"n"}), ShapeError,
                         contains("only variables of kind cache"));
   BOOST_CHECK_EXCEPTION(g.find_variable("nope"), GraphError, contains("no variable 'nope'"));
+  BOOST_CHECK_EXCEPTION(g.find_variable("head.wieght"), GraphError,
+                        contains("no variable 'head.wieght' (did you mean 'head.weight'?)"));
   BOOST_TEST((g.key("dropout") == g.key("dropout")));
   BOOST_CHECK_EXCEPTION(g.key("head.weight"), GraphError, contains("is a parameter"));
 }

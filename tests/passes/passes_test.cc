@@ -328,16 +328,42 @@ BOOST_AUTO_TEST_CASE(the_pipeline_is_visible) {
               .observe = [&](std::string_view pass, const Program& program) {
                 seen.push_back(std::string(pass) + " " + std::to_string(program.nodes().size()));
               }});
-  const std::vector<std::string> expected = {"start 3",     "inline 3",    "simplify 1",
-                                             "quantized 1", "join_head 1", "accumulate 1",
-                                             "narrow 1",    "fuse 1",      "epilogue 1"};
+  const std::vector<std::string> expected = {"start 3",
+                                             "inline 3",
+                                             "simplify 1",
+                                             "fold_dequantize 1",
+                                             "fuse_linear_cross_entropy 1",
+                                             "fuse_scatter_add 1",
+                                             "bf16_activations 1",
+                                             "fuse 1",
+                                             "epilogue 1"};
   BOOST_TEST(seen == expected, boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(
       run_passes(clone_program(Program("p").output("y", x)), {.disabled = {"fission"}}),
       ArgumentError,
-      says("no pass 'fission' to disable; there are: inline, fold, simplify, quantized, join_head, "
-           "accumulate, narrow, fuse, epilogue"));
+      says("no pass 'fission' to disable; there are: inline, fold, simplify, fold_dequantize, "
+           "fuse_linear_cross_entropy, fuse_scatter_add, bf16_activations, fuse, epilogue"));
   BOOST_TEST(run_passes(clone_program(Program("empty"))).program.outputs().empty());
+}
+
+BOOST_AUTO_TEST_CASE(passes_can_be_disabled_by_the_names_of_earlier_versions) {
+  const std::vector<std::pair<std::string, std::string>> renamed = {
+      {"quantized", "fold_dequantize"},
+      {"join_head", "fuse_linear_cross_entropy"},
+      {"accumulate", "fuse_scatter_add"},
+      {"narrow", "bf16_activations"}};
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n"});
+  for (const auto& [earlier, name] : renamed) {
+    for (const std::string& disabled : {earlier, name}) {
+      std::vector<std::string> seen;
+      run_passes(clone_program(Program("p").output("y", x * 1)),
+                 {.disabled = {disabled},
+                  .report = [&](const PassReport& report) { seen.emplace_back(report.pass); }});
+      BOOST_TEST(seen.size() == default_passes().size() - 1, disabled);
+      BOOST_TEST(std::count(seen.begin(), seen.end(), name) == 0, disabled);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(long_chains_do_not_recurse) {

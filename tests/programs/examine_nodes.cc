@@ -152,7 +152,8 @@ void Examination::check_passes() {
     const std::string now = to_text(program);
     std::set<std::string> products_now = product_kinds(program);
     if (now != before) ++examined_.passes[std::string(pass)];
-    for (const char* reorders : {"quantized", "join_head", "accumulate", "narrow"}) {
+    for (const char* reorders :
+         {"fold_dequantize", "fuse_linear_cross_entropy", "fuse_scatter_add", "bf16_activations"}) {
       if (pass == reorders && now != before) reordered_ = true;
     }
     if (pass == "simplify" && !std::includes(products.begin(), products.end(), products_now.begin(),

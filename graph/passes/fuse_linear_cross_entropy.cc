@@ -1,4 +1,4 @@
-// Joins a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
+// Fuses a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
 // of a language model's training step, are never whole in memory:
 //
 //   logits = matmul(x, weight) [+ bias]        loss, lse = linear_cross_entropy(x, weight, bias, t)
@@ -11,42 +11,13 @@
 // only where nobody else reads logits or d.
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
 namespace {
-
-bool is(const Value& v, std::string_view op) { return v.defined() && v.node().op().name == op; }
-bool is(const Node& n, std::string_view op) { return n.op().name == op; }
-
-struct Use {
-  Node* node;
-  std::size_t operand;
-};
-
-/// Who reads a value; `kept` are outputs and updates of the program.
-struct Readers {
-  std::unordered_map<Value, std::vector<Use>, ValueHash> of;
-  std::unordered_set<Value, ValueHash> kept;
-
-  explicit Readers(const Program& program) {
-    for (Node* n : program.nodes()) {
-      for (std::size_t i = 0; i < n->inputs().size(); ++i) {
-        if (n->inputs()[i].defined()) of[n->inputs()[i]].push_back({n, i});
-      }
-    }
-    for (const auto& [name, value] : program.outputs()) kept.insert(value);
-    for (const auto& [variable, value] : program.updates()) kept.insert(value);
-  }
-  const std::vector<Use>& uses(Value v) const {
-    static const std::vector<Use> none;
-    const auto it = of.find(v);
-    return it == of.end() ? none : it->second;
-  }
-};
 
 struct Linear {
   Value product, x, weight, bias;
@@ -82,8 +53,8 @@ Value without_reshape(Value v) { return is(v, "reshape") ? v.node().input(0) : v
 /// One head of the program.
 class Head {
  public:
-  Head(Node& loss, const Readers& readers, const PassOptions& pass)
-      : loss_(loss), readers_(readers), pass_(pass) {}
+  Head(Node& loss, const Consumers& consumers, const PassOptions& pass)
+      : loss_(loss), consumers_(consumers), pass_(pass) {}
 
   // Fills in everything; false if the pattern is not there.
   bool match() {
@@ -94,9 +65,9 @@ class Head {
     const auto linear = match_linear(logits);
     if (!linear) return false;
     linear_ = *linear;
-    if (readers_.kept.contains(logits) || readers_.kept.contains(linear_.product)) return false;
-    if (linear_.bias.defined() && readers_.uses(linear_.product).size() != 1) return false;
-    for (const Use& use : readers_.uses(logits)) {
+    if (consumers_.is_root(logits) || consumers_.is_root(linear_.product)) return false;
+    if (linear_.bias.defined() && consumers_.uses(linear_.product).size() != 1) return false;
+    for (const Use& use : consumers_.uses(logits)) {
       if (use.node == &loss_ && use.operand == 0) continue;
       if (!is(*use.node, "cross_entropy_grad") || grad_ != nullptr || !match_grad(*use.node)) {
         return false;
@@ -160,8 +131,8 @@ class Head {
 
   // Every reader of d, or of d as a matrix, makes one of the gradients.
   bool match_readers(Value d) {
-    if (readers_.kept.contains(d)) return false;
-    for (const Use& use : readers_.uses(d)) {
+    if (consumers_.is_root(d)) return false;
+    for (const Use& use : consumers_.uses(d)) {
       Node& node = *use.node;
       if (is(node, "reshape") && node.output(0).rank() == 2 &&
           node.output(0).size(1) == d.size(-1)) {
@@ -221,7 +192,7 @@ class Head {
   }
 
   Node& loss_;
-  const Readers& readers_;
+  const Consumers& consumers_;
   const PassOptions& pass_;
   Linear linear_;
   Node* grad_ = nullptr;
@@ -256,17 +227,17 @@ Module copy_with(const Program& program, const std::vector<std::pair<Value, Valu
 
 }  // namespace
 
-Module join_head(Module module, const PassOptions& pass) {
+Module fuse_linear_cross_entropy(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   const bool has_loss = std::any_of(nodes.begin(), nodes.end(),
                                     [](const Node* n) { return is(*n, "cross_entropy"); });
   if (!has_loss) return module;
-  const Readers readers(module.program);
+  const Consumers consumers(module.program);
   pass.count(nodes.size());
   std::vector<std::pair<Value, Value>> replaced;
   for (Node* n : nodes) {
     if (!is(*n, "cross_entropy")) continue;
-    Head head(*n, readers, pass);
+    Head head(*n, consumers, pass);
     if (!head.match()) continue;
     for (const auto& pair : head.replacements()) replaced.push_back(pair);
   }

@@ -7,12 +7,11 @@
 // every bit.
 #include <algorithm>
 
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
 namespace {
-
-bool is(const Value& v, std::string_view op) { return v.defined() && v.node().op().name == op; }
 
 Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   const Value x = inputs[0], w = inputs[1];
@@ -64,8 +63,8 @@ std::vector<Value> attend_narrow(const Node& node, const std::vector<Value>& inp
 
 Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   if (node.instance() != 0) return {};
-  if (node.op().name == "matmul") return multiply_quantized(node, inputs, target);
-  if (node.op().name == "take") {
+  if (is(node, "matmul")) return multiply_quantized(node, inputs, target);
+  if (is(node, "take")) {
     const bool rows = node.attributes().integer("axis") == 0;
     if (rows && is(inputs[0], "dequantize")) return take_quantized(inputs[0], inputs[1], target);
     if (is(inputs[0], "cast")) return take_narrow(node, inputs[0], inputs[1], target);
@@ -75,18 +74,17 @@ Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target)
 
 }  // namespace
 
-Module fold_quantized(Module module, const PassOptions& pass) {
+Module fold_dequantize(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   pass.count(nodes.size());
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-    return n->op().name == "dequantize" || n->op().name == "cast";
+    return is(*n, "dequantize") || is(*n, "cast");
   });
   if (!any) return module;
   CloneOptions options;
   options.steps = pass.steps;
   options.rewrite = [](const Node& node, const std::vector<Value>& inputs, Graph& target) {
-    if (node.op().name == "attention" && node.instance() == 0)
-      return attend_narrow(node, inputs, target);
+    if (is(node, "attention") && node.instance() == 0) return attend_narrow(node, inputs, target);
     const Value value = rewrite(node, inputs, target);
     return value.defined() ? std::vector<Value>{value} : std::vector<Value>();
   };

@@ -9,33 +9,27 @@
 #include <unordered_map>
 
 #include "weft/graph/functions/add_into.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
 
-Module accumulate(Module module, const PassOptions& pass) {
+Module fuse_scatter_add(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   pass.count(nodes.size());
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-    return n->op().name == "add" && (puts_into_zeros(n->input(0)) || puts_into_zeros(n->input(1)));
+    return is(*n, "add") && (puts_into_zeros(n->input(0)) || puts_into_zeros(n->input(1)));
   });
   if (!any) return module;
-  std::unordered_map<Value, int, ValueHash> readers;
-  for (const Node* n : nodes) {
-    for (const Value& v : n->inputs()) {
-      if (v.defined()) ++readers[v];
-    }
-  }
-  for (const auto& [name, value] : module.program.outputs()) ++readers[value];
-  for (const auto& [variable, value] : module.program.updates()) ++readers[value];
+  const Consumers consumers(module.program);
 
   // The operand of each sum that nobody else reads.
   std::unordered_map<const Node*, std::size_t> sums;
   for (const Node* n : nodes) {
-    if (n->op().name != "add" || n->instance() != 0) continue;
+    if (!is(*n, "add") || n->instance() != 0) continue;
     for (std::size_t i = 0; i < 2; ++i) {
       const Value part = n->input(i), other = n->input(1 - i);
-      if (part == other || !puts_into_zeros(part) || readers[part] != 1) continue;
+      if (part == other || !puts_into_zeros(part) || consumers.count(part) != 1) continue;
       if (!(other.type() == part.type()) || !(n->type(0) == part.type())) continue;
       sums.emplace(n, i);
       break;

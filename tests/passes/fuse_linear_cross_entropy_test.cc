@@ -1,4 +1,4 @@
-// Joining of the last layer with its loss, and of sums into one buffer.
+// Fusing the last layer with its loss, and sums with what is put into zeros.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -7,19 +7,14 @@
 // On a unit that multiplies bfloat16 the results keep every bit. Where `medium` runs on fused
 // multiply-adds, they get the error that `medium` allows. Values with other users stay as they are:
 // a narrow copy beside the wide one would cost memory, not save it.
+#include <algorithm>
 #include <unordered_map>
 
+#include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 
 namespace weft {
 namespace {
-
-struct Uses {
-  int products = 0;
-  bool other = false;
-};
-
-bool is(const Value& v, std::string_view op) { return v.node().op().name == op; }
 
 /// What a view is made of.
 Value base_of(Value v) {
@@ -40,49 +35,58 @@ Value same_view(const Value& view, const Value& to, Graph& target) {
 class Narrowing {
  public:
   Narrowing(const Program& program, Precision fallback)
-      : precision_(program.precision().value_or(fallback)) {
-    for (const Node* node : program.nodes()) {
-      for (const Value& v : node->inputs()) {
-        if (!v.defined() || is_view(*node)) continue;
-        Uses& uses = uses_[base_of(v)];
-        if (rounds(*node)) {
-          ++uses.products;
-          any_ = true;
-        } else {
-          uses.other = true;
-        }
-      }
-    }
-    for (const Value& v : program.roots()) uses_[base_of(v)].other = true;
-  }
+      : precision_(program.precision().value_or(fallback)), consumers_(program) {}
 
-  /// A product at medium of f32 operands?
+  bool has_products() const {
+    return std::any_of(consumers_.nodes().begin(), consumers_.nodes().end(),
+                       [&](const Node* node) { return rounds(*node); });
+  }
+  /// Whether the node is a product at medium of f32 operands.
   bool rounds(const Node& node) const {
-    if (node.op().name != "matmul" || node.type(0).dtype != DType::f32) return false;
+    if (!is(node, "matmul") || node.type(0).dtype != DType::f32) return false;
     const std::string& own = node.attributes().text("precision");
     return (own.empty() ? precision_ : parse_precision(own)) == Precision::medium;
   }
-  bool any() const { return any_; }
-  bool narrows(const Value& operand) const {
+  bool narrows(const Value& operand) {
     const Value base = base_of(operand);
     if (base.dtype() != DType::f32 || base.node().op().has(Trait::leaf)) return false;
-    const auto found = uses_.find(base);
-    return found != uses_.end() && found->second.products > 1 && !found->second.other;
+    const auto [known, first] = narrows_.emplace(base, false);
+    if (first) known->second = only_products_read(base);
+    return known->second;
   }
 
  private:
-  static bool is_view(const Node& node) { return node.op().name == "reshape"; }
+  /// Whether several products read the value or views of it, and nobody else does.
+  bool only_products_read(const Value& base) const {
+    int products = 0;
+    std::vector<Value> views = {base};
+    while (!views.empty()) {
+      const Value view = views.back();
+      views.pop_back();
+      if (consumers_.is_root(view)) return false;
+      for (const Use& use : consumers_.uses(view)) {
+        if (is(*use.node, "reshape")) {
+          views.push_back(use.node->output(0));
+        } else if (rounds(*use.node)) {
+          ++products;
+        } else {
+          return false;
+        }
+      }
+    }
+    return products > 1;
+  }
 
-  Precision precision_;
-  bool any_ = false;  // product at medium
-  std::unordered_map<Value, Uses, ValueHash> uses_;
+  const Precision precision_;
+  const Consumers consumers_;
+  std::unordered_map<Value, bool, ValueHash> narrows_;  // by base: asked before
 };
 
 }  // namespace
 
-Module narrow_activations(Module module, const PassOptions& options) {
-  const Narrowing narrowing(module.program, options.precision);
-  if (!narrowing.any()) return module;
+Module bf16_activations(Module module, const PassOptions& options) {
+  Narrowing narrowing(module.program, options.precision);
+  if (!narrowing.has_products()) return module;
   CloneOptions clone;
   clone.steps = options.steps;
   clone.rewrite = [&](const Node& node, const std::vector<Value>& inputs,

@@ -41,7 +41,7 @@ int narrow_operands(const Program& program, const PassOptions& options) {
   return found;
 }
 
-BOOST_AUTO_TEST_SUITE(narrow)
+BOOST_AUTO_TEST_SUITE(bf16_activations_pass)
 
 BOOST_AUTO_TEST_CASE(at_medium_only_and_where_nothing_else_reads) {
   Net net;
@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(at_medium_only_and_where_nothing_else_reads) {
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::high}) == 0);
   // m in down's product and in its gradient. The gradient of y, too: it is read by two products.
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::medium}) == 4);
-  BOOST_TEST(narrow_operands(net.train, {.disabled = {"narrow"}, .precision = Precision::medium}) ==
-             0);
+  BOOST_TEST(narrow_operands(net.train, {.disabled = {"bf16_activations"},
+                                         .precision = Precision::medium}) == 0);
   net.train.precision(Precision::medium);
   BOOST_TEST(narrow_operands(net.train, {}) == 4);
   // What a product says of itself is what counts.
