@@ -54,7 +54,7 @@ void bind_axes(const Sighting& s, Bindings& bindings,
   for (int axis = 0; axis < s.shape->rank(); ++axis) {
     const SymbolPtr symbol = (*s.shape)[axis].as_symbol();
     if (!symbol) continue;
-    const std::int64_t size = (*s.sizes)[static_cast<std::size_t>(axis)];
+    const std::int64_t size = (*s.sizes)[axis];
     const auto bound = bindings.find(*symbol);
     if (!bound) {
       bindings.bind(symbol, size);
@@ -79,7 +79,7 @@ bool all_bound(const Dim& dim, const Bindings& bindings) {
 void check_axes(const Sighting& s, const Bindings& bindings) {
   for (int axis = 0; axis < s.shape->rank(); ++axis) {
     const Dim& dim = (*s.shape)[axis];
-    const std::int64_t size = (*s.sizes)[static_cast<std::size_t>(axis)];
+    const std::int64_t size = (*s.sizes)[axis];
     if (dim.as_symbol() || !all_bound(dim, bindings)) continue;
     const std::int64_t expected = dim.evaluate(bindings);
     if (expected == size) continue;
@@ -114,25 +114,26 @@ void bind_given(const CompiledProgram& c, const DimValues& dims, Bindings& bindi
 }  // namespace
 
 Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& feeds,
-                      const DimValues& dims, const std::vector<std::pair<int, Sizes>>& existing) {
-  std::vector<char> fed(c.inputs.size(), 0);
+                      const DimValues& dims,
+                      const std::vector<std::pair<VariableId, Sizes>>& existing) {
+  IdVector<InputId, char> fed(c.inputs.size());
   std::vector<Sighting> sightings;
   for (const FeedType& f : feeds) {
-    const int index = c.input_index(f.name);
-    if (index < 0) {
+    const InputId index = c.find_input(f.name);
+    if (!index.defined()) {
       std::vector<std::string> known;
       for (const CompiledProgram::Input& input : c.inputs) known.push_back(input.name);
       throw ArgumentError(fmt::format("program '{}' has no input '{}'{}; its inputs are: {}",
                                       c.name, f.name, did_you_mean(f.name, known), list_inputs(c)));
     }
-    const CompiledProgram::Input& input = c.inputs[static_cast<std::size_t>(index)];
-    if (fed[static_cast<std::size_t>(index)]++) {
+    const CompiledProgram::Input& input = c.inputs[index];
+    if (fed[index]++) {
       throw ArgumentError(fmt::format("input '{}' of program '{}' is fed twice", f.name, c.name));
     }
     check_feed(c, input, f);
     sightings.push_back({fmt::format("input '{}'", f.name), &input.type.shape, &f.sizes});
   }
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+  for (const InputId i : c.inputs.ids()) {
     if (!c.inputs[i].required || fed[i]) continue;
     throw ArgumentError(
         fmt::format("program '{}' needs input '{}' {}, which is not fed; its inputs "
@@ -140,7 +141,7 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
                     c.name, c.inputs[i].name, c.inputs[i].type.str(), list_inputs(c)));
   }
   for (const auto& [variable, sizes] : existing) {
-    const VariableInfo& info = c.variables[static_cast<std::size_t>(variable)].info;
+    const VariableInfo& info = c.variables[variable].info;
     sightings.push_back({fmt::format("{} '{}'", variable_kind_name(info.kind), info.name),
                          &info.type.shape, &sizes});
   }

@@ -27,7 +27,7 @@ using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 ///   rank or size: input, axis, expected Dim, its value and what came.
 Bindings bind_symbols(const CompiledProgram& program, const std::vector<FeedType>& feeds,
                       const DimValues& dims,
-                      const std::vector<std::pair<int, Sizes>>& existing = {});
+                      const std::vector<std::pair<VariableId, Sizes>>& existing = {});
 
 /// Concrete sizes of a variable; throws ShapeError that names variable and unbound symbol.
 Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings);

@@ -50,30 +50,29 @@ Program with_fetches(const Program& program, const std::vector<std::string>& fet
 }
 
 void number_values(CompiledProgram& c) {
-  std::unordered_map<const Node*, int> index;
+  std::unordered_map<const Node*, NodeId> index;
   index.reserve(c.nodes.size());
   c.first_value.resize(c.nodes.size());
   c.node_inputs.resize(c.nodes.size());
   c.leaves.resize(c.nodes.size());
   const Graph& graph = *c.module.graph;
-  for (std::size_t n = 0; n < c.nodes.size(); ++n) {
+  // The number of a value that somebody needs.
+  const auto number = [&](const Value& v) {
+    const ValueId id = c.first_value[index.at(v.node_pointer())] + v.output();
+    c.values[id].needed = true;
+    return id;
+  };
+  for (const NodeId n : c.nodes.ids()) {
     const Node& node = *c.nodes[n];
-    index.emplace(&node, static_cast<int>(n));
-    c.first_value[n] = static_cast<int>(c.values.size());
+    index.emplace(&node, n);
+    c.first_value[n] = c.values.end_id();
     for (const Value& v : node.inputs()) {
-      const int id =
-          v.defined()
-              ? c.first_value[static_cast<std::size_t>(index.at(v.node_pointer()))] + v.output()
-              : -1;
-      c.node_inputs[n].push_back(id);
-      if (id >= 0) c.values[static_cast<std::size_t>(id)].needed = true;
+      c.node_inputs[n].push_back(v.defined() ? number(v) : ValueId());
     }
     for (int o = 0; o < node.output_count(); ++o) {
-      int root = static_cast<int>(c.values.size());
-      if (node.op().has(Trait::alias)) {
-        root = c.values[static_cast<std::size_t>(c.node_inputs[n].at(0))].root;
-      }
-      c.values.push_back({static_cast<int>(n), o, root, false});
+      ValueId root = c.values.end_id();
+      if (node.op().has(Trait::alias)) root = c.values[c.node_inputs[n].at(0)].root;
+      c.values.push_back({n, o, root, false});
     }
     if (node.op().has(Trait::call)) {
       throw GraphError(fmt::format("{} of '{}' at {} is still there after inlining", node.op().name,
@@ -82,44 +81,40 @@ void number_values(CompiledProgram& c) {
     if (!node.op().has(Trait::leaf)) continue;
     CompiledProgram::Leaf& leaf = c.leaves[n];
     if (node.op().name == "input") {
-      leaf = {CompiledProgram::LeafKind::input, c.input_index(node.attributes().text("name"))};
+      leaf = {CompiledProgram::LeafKind::input,
+              c.find_input(node.attributes().text("name")).number()};
     } else if (node.op().name == "variable") {
       leaf = {CompiledProgram::LeafKind::variable,
-              c.variable_index(graph.variable_info(node).name)};
+              c.find_variable(graph.variable_info(node).name).number()};
     } else if (node.op().name == "constant") {
       leaf = {CompiledProgram::LeafKind::constant, static_cast<int>(c.constants.size())};
       c.constants.push_back(node.attributes().tensor("value"));
     }
   }
-  const auto number = [&](Value v) {
-    const int id = c.first_value[static_cast<std::size_t>(index.at(v.node_pointer()))] + v.output();
-    c.values[static_cast<std::size_t>(id)].needed = true;
-    return id;
-  };
   for (const auto& [name, value] : c.module.program.outputs()) {
     c.outputs.emplace_back(name, number(value));
   }
   for (const auto& [variable, value] : c.module.program.updates()) {
-    const int v = c.variable_index(variable.name());
-    c.variables[static_cast<std::size_t>(v)].updated = true;
+    const VariableId v = c.find_variable(variable.name());
+    c.variables[v].updated = true;
     c.updates.emplace_back(v, number(value));
   }
 }
 
 }  // namespace
 
-int CompiledProgram::input_index(std::string_view name) const {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].name == name) return static_cast<int>(i);
+InputId CompiledProgram::find_input(std::string_view name) const {
+  for (const InputId i : inputs.ids()) {
+    if (inputs[i].name == name) return i;
   }
-  return -1;
+  return {};
 }
 
-int CompiledProgram::variable_index(std::string_view name) const {
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].info.name == name) return static_cast<int>(i);
+VariableId CompiledProgram::find_variable(std::string_view name) const {
+  for (const VariableId v : variables.ids()) {
+    if (variables[v].info.name == name) return v;
   }
-  return -1;
+  return {};
 }
 
 std::shared_ptr<const CompiledProgram> compile(const Program& program,
@@ -144,7 +139,7 @@ std::shared_ptr<const CompiledProgram> compile(const Program& program,
     c->inputs.push_back({name, v.type(), required.contains(name)});
   }
   for (const Variable& v : c->module.program.variables()) c->variables.push_back({v.info(), false});
-  c->nodes = c->module.program.nodes();
+  c->nodes = IdVector<NodeId, Node*>(c->module.program.nodes());
   number_values(*c);
   return c;
 }

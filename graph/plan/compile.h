@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/graph/ir/clone.h"
+#include "weft/graph/plan/ids.h"
 
 namespace weft {
 
@@ -26,9 +27,9 @@ struct CompiledProgram {
   };
   /// One output of one node.
   struct ValueUse {
-    int node = 0;  // index into nodes
+    NodeId node;
     int output = 0;
-    int root = 0;         // the value whose memory this is: itself, or what it is an alias of
+    ValueId root;         // the value whose memory this is: itself, or what it is an alias of
     bool needed = false;  // read by a node, an output or an update
   };
   /// What the memory of a value is that no kernel makes.
@@ -36,26 +37,28 @@ struct CompiledProgram {
   struct Leaf {
     LeafKind kind = LeafKind::none;
     int index = -1;  // into inputs, variables or constants
+    /// The variable, if it is one.
+    VariableId variable() const { return VariableId(kind == LeafKind::variable ? index : -1); }
   };
 
   explicit CompiledProgram(Module compiled) : module(std::move(compiled)) {}
 
   Module module;
   std::string name;
-  std::vector<Input> inputs;
-  std::vector<VariableUse> variables;
+  IdVector<InputId, Input> inputs;
+  IdVector<VariableId, VariableUse> variables;
   std::vector<Tensor> constants;
   std::vector<DimEquation> requirements;
-  std::vector<Node*> nodes;      // what the roots need, topological
-  std::vector<int> first_value;  // per node: number of its output 0
-  std::vector<ValueUse> values;
-  std::vector<Leaf> leaves;                          // per node
-  std::vector<std::vector<int>> node_inputs;         // per node: values, -1 where absent
-  std::vector<std::pair<std::string, int>> outputs;  // name and value: outputs, then fetches
-  std::vector<std::pair<int, int>> updates;          // variable and value
+  IdVector<NodeId, Node*> nodes;          // what the roots need, topological
+  IdVector<NodeId, ValueId> first_value;  // its output 0
+  IdVector<ValueId, ValueUse> values;
+  IdVector<NodeId, Leaf> leaves;
+  IdVector<NodeId, std::vector<ValueId>> node_inputs;    // none where absent
+  std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
+  std::vector<std::pair<VariableId, ValueId>> updates;
 
-  int input_index(std::string_view name) const;     // -1 if absent
-  int variable_index(std::string_view name) const;  // -1 if absent
+  InputId find_input(std::string_view name) const;        // none if absent
+  VariableId find_variable(std::string_view name) const;  // none if absent
 };
 
 struct CompileOptions {

@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
-
 constexpr int kTries = 6;            // until offsets fit what the sum of live bytes promises
 constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
 constexpr std::size_t kNearby = 12;  // targets above the least
@@ -32,53 +30,53 @@ RecomputeProblem describe(const Plan& placed, const std::vector<UpdateChain>& ch
   const Uses uses = collect_uses(placed);
   RecomputeProblem problem;
   problem.kept = uses.at_end;
-  problem.bytes.assign(placed.values.size(), 0);
-  std::vector<char> elsewhere(placed.values.size(), 0);  // made outside the arena
-  for (Index v = 0; v < placed.values.size(); ++v) {
-    if (uses.producer[v] < 0) continue;
-    if (placed.buffer_of(static_cast<int>(v)).space == Space::arena) {
+  problem.bytes.resize(placed.values.size());
+  IdVector<ValueId, char> elsewhere(placed.values.size());  // made outside the arena
+  for (const ValueId v : placed.values.ids()) {
+    if (!uses.producer[v].defined()) continue;
+    if (placed.buffer_of(v).space == Space::arena) {
       problem.bytes[v] = placed.values[v].bytes;
     } else {
       elsewhere[v] = 1;
     }
   }
-  std::vector<int> written_at(placed.values.size(), std::numeric_limits<int>::max());
-  const std::vector<int> variables = variable_reads(placed);
+  const StepId never(std::numeric_limits<int>::max());
+  IdVector<ValueId, StepId> written_at(placed.values.size(), never);
+  const IdVector<VariableId, ValueId> variables = variable_reads(placed);
   for (const UpdateChain& chain : chains) {
-    const PlanUpdate& update = placed.updates[static_cast<Index>(chain.update)];
-    const int read = variables[static_cast<Index>(update.variable)];
-    if (!update.direct || read < 0 || placed.values[static_cast<Index>(read)].bytes <= kTiny) {
+    const PlanUpdate& update = placed.updates[chain.update];
+    const ValueId read = variables[update.variable];
+    if (!update.direct || !read.defined() || placed.values[read].bytes <= kTiny) {
       continue;
     }
-    written_at[static_cast<Index>(read)] = chain.head;
+    written_at[read] = chain.head;
   }
   problem.steps.resize(placed.steps.size());
-  for (Index s = 0; s < placed.steps.size(); ++s) {
+  for (const StepId s : placed.steps.ids()) {
     const PlanStep& from = placed.steps[s];
     RecomputeProblem::Step& step = problem.steps[s];
     step.scratch = from.kernel.shared_scratch;
     step.cost_ns = from.cost_ns;
     step.repeatable = from.node != nullptr;
-    for (int id : from.outputs) {
-      if (id < 0) continue;
+    for (const ValueId id : from.outputs) {
+      if (!id.defined()) continue;
       step.writes.push_back(id);
-      const auto i = static_cast<Index>(id);
-      if (elsewhere[i] || problem.kept[i]) step.repeatable = false;
+      if (elsewhere[id] || problem.kept[id]) step.repeatable = false;
     }
-    for (int id : from.inputs) {
-      const int root = root_of(placed, id);
-      if (root < 0 || std::find(step.reads.begin(), step.reads.end(), root) != step.reads.end()) {
+    for (const ValueId id : from.inputs) {
+      const ValueId root = root_of(placed, id);
+      if (!root.defined() ||
+          std::find(step.reads.begin(), step.reads.end(), root) != step.reads.end()) {
         continue;
       }
       step.reads.push_back(root);
-      step.repeat_before = std::min(step.repeat_before, written_at[static_cast<Index>(root)]);
-      if (elsewhere[static_cast<Index>(root)]) step.repeatable = false;
+      step.repeat_before = std::min(step.repeat_before, written_at[root]);
+      if (elsewhere[root]) step.repeatable = false;
     }
     if (from.node == nullptr) continue;
     for (const auto& [output, input] : from.node->op().inplace) {
       if (!may_overwrite(placed, from, output, input)) continue;
-      step.inplace.emplace_back(from.outputs[static_cast<Index>(output)],
-                                root_of(placed, from.inputs[static_cast<Index>(input)]));
+      step.inplace.emplace_back(from.output(output), root_of(placed, from.input(input)));
     }
   }
   return problem;
@@ -94,18 +92,17 @@ class Repeater {
     auto result = std::make_shared<Plan>(from_.plan);
     plan_ = result.get();
     plan_->steps.clear();
-    again_.assign(from_.plan.values.size(), -1);
+    again_.resize(from_.plan.values.size());
     producer_ = collect_uses(from_.plan).producer;
-    std::vector<int> position(from_.plan.steps.size(), -1);
+    IdVector<StepId, StepId> position(from_.plan.steps.size());
     for (const StepRun& run : runs_of(problem_, recomputed_)) {
-      if (!run.again)
-        position[static_cast<Index>(run.step)] = static_cast<int>(plan_->steps.size());
-      plan_->steps.push_back(make_step(run));
+      const StepId made = plan_->steps.push_back(make_step(run));
+      if (!run.again) position[run.step] = made;
     }
     std::vector<UpdateChain> chains = from_.chains;
     for (UpdateChain& chain : chains) {
-      chain.head = position[static_cast<Index>(chain.head)];
-      for (auto& link : chain.links) link.step = position[static_cast<Index>(link.step)];
+      chain.head = position[chain.head];
+      for (auto& link : chain.links) link.step = position[link.step];
     }
     place(*plan_, chains);
     return result;
@@ -113,45 +110,45 @@ class Repeater {
 
  private:
   PlanStep make_step(const StepRun& run) {
-    PlanStep step = from_.plan.steps[static_cast<Index>(run.step)];
-    for (int& id : step.inputs) {
-      const int root = root_of(from_.plan, id);
-      if (root < 0) continue;
-      if (reads_again(recomputed_, producer_[static_cast<Index>(root)], run.before)) {
+    PlanStep step = from_.plan.steps[run.step];
+    for (ValueId& id : step.inputs) {
+      const ValueId root = root_of(from_.plan, id);
+      if (!root.defined()) continue;
+      if (reads_again(recomputed_, producer_[root], run.before)) {
         id = value_again(id);
       }
     }
     if (!run.again) return step;
     step.again = true;
     step.kernel.check = nullptr;  // its first run has checked the same data
-    for (int& id : step.outputs) {
-      if (id >= 0) id = value_again(id);
+    for (ValueId& id : step.outputs) {
+      if (id.defined()) id = value_again(id);
     }
     return step;
   }
 
   // The value that stands for `id` after the second run: of its own memory, or an alias.
-  int value_again(int id) {
-    const int root = root_of(from_.plan, id);
-    if (root != id && again_[static_cast<Index>(root)] < 0) add(root, -1);
-    if (again_[static_cast<Index>(id)] < 0) add(id, again_[static_cast<Index>(root)]);
-    return again_[static_cast<Index>(id)];
+  ValueId value_again(ValueId id) {
+    const ValueId root = root_of(from_.plan, id);
+    if (root != id && !again_[root].defined()) add(root, {});
+    if (!again_[id].defined()) add(id, again_[root]);
+    return again_[id];
   }
 
-  void add(int id, int root) {
-    const int made = static_cast<int>(plan_->values.size());
-    PlanValue value = plan_->values[static_cast<Index>(id)];
-    value.root = root < 0 ? made : root;
+  void add(ValueId id, ValueId root) {
+    const ValueId made = plan_->values.end_id();
+    PlanValue value = plan_->values[id];
+    value.root = root.defined() ? root : made;
     plan_->values.push_back(std::move(value));
-    again_[static_cast<Index>(id)] = made;
+    again_[id] = made;
   }
 
   const Ordered& from_;
   const RecomputeProblem& problem_;
   const Recomputed& recomputed_;
   Plan* plan_ = nullptr;
-  std::vector<int> producer_;
-  std::vector<int> again_;  // by value: the one that repeats it
+  IdVector<ValueId, StepId> producer_;
+  IdVector<ValueId, ValueId> again_;  // the value that repeats it
 };
 
 // The smallest plan of a search that does not know the budget, so that the error and the planning
@@ -168,7 +165,7 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
     return true;
   };
   std::size_t low = 0;
-  std::size_t high = peak_bytes(problem, Recomputed(problem.steps.size(), -1));
+  std::size_t high = peak_bytes(problem, Recomputed(problem.steps.size()));
   for (int i = 0; i < kSearchSteps; ++i) {
     const std::size_t target = low + (high - low) / 2;
     (attempt(target) ? high : low) = target;

@@ -7,104 +7,97 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
-
 // Puts the steps in the order that scheduling finds; returns the new number of every step.
-std::vector<int> apply_schedule(Plan& plan, const Uses& uses, const UpdateOrder& updates) {
+IdVector<StepId, StepId> apply_schedule(Plan& plan, const Uses& uses, const UpdateOrder& updates) {
   ScheduleProblem problem;
   problem.bytes.resize(plan.values.size());
   problem.kept = uses.at_end;
-  for (Index v = 0; v < plan.values.size(); ++v) {
-    if (uses.producer[v] >= 0) problem.bytes[v] = plan.values[v].bytes;
+  for (const ValueId v : plan.values.ids()) {
+    if (uses.producer[v].defined()) problem.bytes[v] = plan.values[v].bytes;
   }
   problem.steps.resize(plan.steps.size());
-  for (Index v = 0; v < plan.values.size(); ++v) {
-    for (int s : uses.readers[v]) {
-      problem.steps[static_cast<Index>(s)].reads.push_back(static_cast<int>(v));
+  for (const ValueId v : plan.values.ids()) {
+    for (const StepId s : uses.readers[v]) {
+      problem.steps[s].reads.push_back(v);
     }
   }
-  for (Index s = 0; s < plan.steps.size(); ++s) {
-    for (int id : plan.steps[s].outputs) {
-      if (id >= 0) problem.steps[s].writes.push_back(id);
+  for (const StepId s : plan.steps.ids()) {
+    for (const ValueId id : plan.steps[s].outputs) {
+      if (id.defined()) problem.steps[s].writes.push_back(id);
     }
   }
   problem.edges = updates.edges;
-  const std::vector<int> order = schedule(problem);
-  std::vector<int> position(order.size());
-  std::vector<PlanStep> steps(order.size());
-  for (Index p = 0; p < order.size(); ++p) {
-    position[static_cast<Index>(order[p])] = static_cast<int>(p);
-    steps[p] = std::move(plan.steps[static_cast<Index>(order[p])]);
-  }
+  const std::vector<StepId> order = schedule(problem);
+  IdVector<StepId, StepId> position(order.size());
+  IdVector<StepId, PlanStep> steps;
+  steps.reserve(order.size());
+  for (const StepId s : order) position[s] = steps.push_back(std::move(plan.steps[s]));
   plan.steps = std::move(steps);
   return position;
 }
 
 // True if, in the order of steps, everybody else has read the variable before the chain's head.
-bool head_comes_last(const Plan& plan, const Uses& uses, const std::vector<int>& reads,
-                     const UpdateChain& chain, int break_at) {
+bool head_comes_last(const Plan& plan, const Uses& uses, const IdVector<VariableId, ValueId>& reads,
+                     const UpdateChain& chain, StepId break_at) {
   if (chain.head < break_at) return false;
-  const int variable = plan.updates[static_cast<Index>(chain.update)].variable;
-  const int read = reads[static_cast<Index>(variable)];
-  if (read < 0) return true;
-  for (int r : uses.readers[static_cast<Index>(read)]) {
+  const ValueId read = reads[plan.updates[chain.update].variable];
+  if (!read.defined()) return true;
+  for (const StepId r : uses.readers[read]) {
     if (r > chain.head || (r == chain.head && chain.input < 0)) return false;
   }
   return true;
 }
 
 // Lets `to` join the group of `from` at step `s`, which writes one over the other.
-void join(Plan& plan, Occupation& o, int s, int output, int input) {
-  PlanStep& step = plan.steps[static_cast<Index>(s)];
-  const int to = step.outputs[static_cast<Index>(output)];
-  const int from = root_of(plan, step.inputs[static_cast<Index>(input)]);
-  const int group = o.group_of[static_cast<Index>(from)];
-  Occupation::Group& own = o.groups[static_cast<Index>(o.group_of[static_cast<Index>(to)])];
-  Occupation::Group& joined = o.groups[static_cast<Index>(group)];
+void join(Plan& plan, Occupation& o, StepId s, int output, int input) {
+  PlanStep& step = plan.steps[s];
+  const ValueId to = step.output(output), from = root_of(plan, step.input(input));
+  const Occupation::GroupId group = o.group_of[from];
+  Occupation::Group& own = o.groups[o.group_of[to]];
+  Occupation::Group& joined = o.groups[group];
   joined.end = own.end;
   own.bytes = 0;
-  own.first_value = -1;
-  o.group_of[static_cast<Index>(to)] = group;
+  own.first_value = {};
+  o.group_of[to] = group;
   step.inplace.emplace_back(output, input);
-  o.overwrites[static_cast<Index>(s)].push_back(from);
+  o.overwrites[s].push_back(from);
 }
 
 // Input `input` of step `s` may be written over: it dies there and belongs to nobody else.
-bool dies_at(const Plan& plan, const Uses& uses, const Occupation& o, int s, int input) {
-  const int from =
-      root_of(plan, plan.steps[static_cast<Index>(s)].inputs[static_cast<Index>(input)]);
-  const auto f = static_cast<Index>(from);
-  if (uses.producer[f] < 0 || uses.at_end[f] || uses.readers[f].back() != s) return false;
-  const std::vector<int>& taken = o.overwrites[static_cast<Index>(s)];
+bool dies_at(const Plan& plan, const Uses& uses, const Occupation& o, StepId s, int input) {
+  const ValueId from = root_of(plan, plan.steps[s].input(input));
+  if (!uses.producer[from].defined() || uses.at_end[from]) return false;
+  if (uses.readers[from].back() != s) return false;
+  const std::vector<ValueId>& taken = o.overwrites[s];
   return std::find(taken.begin(), taken.end(), from) == taken.end();
 }
 
 void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>& chains,
-                    const std::vector<int>& reads, int break_at, Occupation& o) {
+                    const IdVector<VariableId, ValueId>& reads, StepId break_at, Occupation& o) {
   // What chains of updates want comes first; a head keeps its outputs for the variables' memory.
-  std::vector<std::vector<std::pair<int, int>>> wanted(plan.steps.size());
-  std::vector<std::vector<int>> held_outputs(plan.steps.size());
+  IdVector<StepId, std::vector<std::pair<int, int>>> wanted(plan.steps.size());
+  IdVector<StepId, std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
   for (const UpdateChain& chain : chains) {
     if (!head_comes_last(plan, uses, reads, chain, break_at)) continue;
     legal.push_back(&chain);
-    if (chain.input >= 0) held_outputs[static_cast<Index>(chain.head)].push_back(chain.output);
+    if (chain.input >= 0) held_outputs[chain.head].push_back(chain.output);
     for (const auto& link : chain.links) {
-      wanted[static_cast<Index>(link.step)].emplace_back(link.output, link.input);
+      wanted[link.step].emplace_back(link.output, link.input);
     }
   }
-  for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
-    const PlanStep& step = plan.steps[static_cast<Index>(s)];
+  for (const StepId s : plan.steps.ids()) {
+    const PlanStep& step = plan.steps[s];
     if (step.node == nullptr) continue;
     const auto in_place = [&](int output) {
       return std::any_of(step.inplace.begin(), step.inplace.end(),
                          [&](const auto& pair) { return pair.first == output; });
     };
-    for (const auto& [output, input] : wanted[static_cast<Index>(s)]) {
+    for (const auto& [output, input] : wanted[s]) {
       // Two variables may take one value: it is made over one operand only.
       if (!in_place(output) && dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
     }
-    const std::vector<int>& held = held_outputs[static_cast<Index>(s)];
+    const std::vector<int>& held = held_outputs[s];
     for (const auto& [out, in] : step.node->op().inplace) {
       if (std::find(held.begin(), held.end(), out) != held.end()) continue;
       if (!may_overwrite(plan, step, out, in) || in_place(out)) continue;
@@ -112,30 +105,30 @@ void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>
     }
   }
   for (const UpdateChain* chain : legal) {
-    const PlanUpdate& update = plan.updates[static_cast<Index>(chain->update)];
-    const int root = root_of(plan, update.value);
-    Occupation::Group& group = o.groups[static_cast<Index>(o.group_of[static_cast<Index>(root)])];
+    const PlanUpdate& update = plan.updates[chain->update];
+    const ValueId root = root_of(plan, update.value);
+    Occupation::Group& group = o.groups[o.group_of[root]];
     // The group may have begun before the head, where it went on from another operand.
-    if (group.begin != chain->head || group.update >= 0) continue;
+    if (group.begin != chain->head || group.update.defined()) continue;
     group.update = chain->update;
-    const int read = reads[static_cast<Index>(update.variable)];
-    if (read >= 0) o.overwrites[static_cast<Index>(chain->head)].push_back(read);
+    const ValueId read = reads[update.variable];
+    if (read.defined()) o.overwrites[chain->head].push_back(read);
     if (chain->input >= 0) {
-      plan.steps[static_cast<Index>(chain->head)].inplace.emplace_back(chain->output, chain->input);
+      plan.steps[chain->head].inplace.emplace_back(chain->output, chain->input);
     }
   }
 }
 
 // A check runs before the first wave in which all integers that it reads are there.
 void place_checks(Plan& plan, const Uses& uses) {
-  for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
-    const PlanStep& step = plan.steps[static_cast<Index>(s)];
+  for (const StepId s : plan.steps.ids()) {
+    const PlanStep& step = plan.steps[s];
     if (!step.kernel.check) continue;
-    int wave = 0;
-    for (int p : check_producers(plan, uses, step)) {
-      wave = std::max(wave, plan.steps[static_cast<Index>(p)].wave + 1);
+    WaveId wave(0);
+    for (const StepId p : check_producers(plan, uses, step)) {
+      wave = std::max(wave, plan.steps[p].wave + 1);
     }
-    plan.waves[static_cast<Index>(wave)].checks.push_back(s);
+    plan.waves[wave].checks.push_back(s);
   }
 }
 
@@ -143,18 +136,17 @@ void place_checks(Plan& plan, const Uses& uses) {
 
 Occupation occupy(const Plan& plan, const Uses& uses) {
   Occupation o;
-  o.group_of.assign(plan.values.size(), -1);
+  o.group_of.resize(plan.values.size());
   o.overwrites.resize(plan.steps.size());
-  for (Index v = 0; v < plan.values.size(); ++v) {
-    if (uses.producer[v] < 0) continue;
+  for (const ValueId v : plan.values.ids()) {
+    if (!uses.producer[v].defined()) continue;
     Occupation::Group group;
     group.bytes = plan.values[v].bytes;
-    group.first_value = static_cast<int>(v);
+    group.first_value = v;
     group.begin = group.end = uses.producer[v];
     if (!uses.readers[v].empty()) group.end = uses.readers[v].back();
-    if (uses.at_end[v]) group.end = static_cast<int>(plan.steps.size());
-    o.group_of[v] = static_cast<int>(o.groups.size());
-    o.groups.push_back(group);
+    if (uses.at_end[v]) group.end = plan.steps.end_id();
+    o.group_of[v] = o.groups.push_back(group);
   }
   return o;
 }
@@ -162,18 +154,18 @@ Occupation occupy(const Plan& plan, const Uses& uses) {
 std::vector<UpdateChain> order_steps(Plan& plan) {
   const Uses uses = collect_uses(plan);
   UpdateOrder updates = order_updates(plan, uses);
-  const std::vector<int> position = apply_schedule(plan, uses, updates);
+  const IdVector<StepId, StepId> position = apply_schedule(plan, uses, updates);
   for (UpdateChain& chain : updates.chains) {
-    chain.head = position[static_cast<Index>(chain.head)];
-    for (auto& link : chain.links) link.step = position[static_cast<Index>(link.step)];
+    chain.head = position[chain.head];
+    for (auto& link : chain.links) link.step = position[link.step];
   }
   return std::move(updates.chains);
 }
 
 void place(Plan& plan, const std::vector<UpdateChain>& chains) {
   const Uses uses = collect_uses(plan);
-  const std::vector<int> producers = check_producers(plan, uses);
-  const int break_at = producers.empty() ? 0 : producers.back() + 1;
+  const std::vector<StepId> producers = check_producers(plan, uses);
+  const StepId break_at = producers.empty() ? StepId(0) : producers.back() + 1;
   Occupation occupation = occupy(plan, uses);
   write_in_place(plan, uses, chains, variable_reads(plan), break_at, occupation);
   form_waves(plan, occupation, break_at);

@@ -20,17 +20,18 @@ void place(Plan& plan, const std::vector<UpdateChain>& chains);
 
 /// What happens to memory while steps run in the order of the plan, before waves are formed.
 struct Occupation {
-  /// Values that share memory, by root: the number of a group (-1 for roots that no step makes).
-  std::vector<int> group_of;
+  using GroupId = Id<struct GroupTag>;
   struct Group {
     std::size_t bytes = 0;
-    int first_value = -1;
-    int begin = 0, end = 0;  // steps; `end` is the number of steps for what lives to the end
-    int update = -1;  // into Plan::updates: is made in that variable's memory, if waves allow
+    ValueId first_value;
+    StepId begin, end;  // `end` is Plan::steps.end_id() for what lives to the end
+    UpdateId update;    // is made in that variable's memory, if waves allow
   };
-  std::vector<Group> groups;
-  /// Per step: roots whose memory it writes over, which nobody else may read in the same wave.
-  std::vector<std::vector<int>> overwrites;
+  IdVector<GroupId, Group> groups;
+  /// The values of a group share memory; by root, none for roots that no step makes.
+  IdVector<ValueId, GroupId> group_of;
+  /// Roots whose memory a step writes over, which nobody else may read in the same wave.
+  IdVector<StepId, std::vector<ValueId>> overwrites;
 };
 
 /// Groups for all roots, each alone.
@@ -39,7 +40,7 @@ Occupation occupy(const Plan& plan, const Uses& uses);
 /// Forms waves of adjacent independent steps that are too small to fill the machine alone, as long
 /// as no more memory is needed than without; fills Plan::waves and PlanStep::wave. No wave spans
 /// `break_at`.
-void form_waves(Plan& plan, const Occupation& occupation, int break_at);
+void form_waves(Plan& plan, const Occupation& occupation, StepId break_at);
 
 /// Makes every buffer: places of updates and outputs, lifetimes in waves, scratch, offsets.
 void place_memory(Plan& plan, const Uses& uses, const Occupation& occupation);

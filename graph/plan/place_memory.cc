@@ -23,13 +23,13 @@ class Placer {
       : plan_(plan),
         uses_(uses),
         o_(occupation),
-        end_(static_cast<int>(plan.waves.size())),
+        end_(plan.waves.end_id()),
         reads_(variable_reads(plan)) {}
 
   void run() {
     plan_.first_write = end_;
-    for (const PlanWave& wave : plan_.waves) {
-      if (!wave.checks.empty()) last_check_ = static_cast<int>(&wave - plan_.waves.data());
+    for (const WaveId w : plan_.waves.ids()) {
+      if (!plan_.waves[w].checks.empty()) last_check_ = w;
     }
     make_leaf_buffers();
     make_group_buffers();
@@ -41,81 +41,77 @@ class Placer {
 
  private:
   void make_leaf_buffers() {
-    for (Index v = 0; v < plan_.values.size(); ++v) {
+    for (const ValueId v : plan_.values.ids()) {
       PlanValue& value = plan_.values[v];
-      if (value.root != static_cast<int>(v)) continue;
-      const CompiledProgram::Leaf leaf = leaf_of(plan_, static_cast<int>(v));
+      if (value.root != v) continue;
+      const CompiledProgram::Leaf leaf = leaf_of(plan_, v);
       if (leaf.kind == CompiledProgram::LeafKind::none) continue;
-      value.buffer = static_cast<int>(plan_.buffers.size());
-      plan_.buffers.push_back(
-          {space_of(leaf.kind), leaf.index, 0, value.bytes, 0, end_, static_cast<int>(v)});
+      value.buffer = plan_.buffers.push_back(
+          {space_of(leaf.kind), leaf.index, 0, value.bytes, WaveId(0), end_, v});
     }
   }
 
   void make_group_buffers() {
-    buffer_of_group_.assign(o_.groups.size(), -1);
-    for (Index v = 0; v < plan_.values.size(); ++v) {
-      const int group = o_.group_of[v];
-      if (group < 0) continue;
-      int& buffer = buffer_of_group_[static_cast<Index>(group)];
-      const Occupation::Group& g = o_.groups[static_cast<Index>(group)];
-      if (buffer < 0) {
-        buffer = static_cast<int>(plan_.buffers.size());
-        const int wave = plan_.steps[static_cast<Index>(g.begin)].wave;
-        plan_.buffers.push_back({Space::arena, -1, 0, g.bytes, wave, wave, g.first_value});
+    buffer_of_group_.resize(o_.groups.size());
+    for (const ValueId v : plan_.values.ids()) {
+      const Occupation::GroupId group = o_.group_of[v];
+      if (!group.defined()) continue;
+      BufferId& buffer = buffer_of_group_[group];
+      const Occupation::Group& g = o_.groups[group];
+      if (!buffer.defined()) {
+        const WaveId wave = plan_.steps[g.begin].wave;
+        buffer = plan_.buffers.push_back({Space::arena, -1, 0, g.bytes, wave, wave, g.first_value});
       }
       plan_.values[v].buffer = buffer;
-      PlanBuffer& b = plan_.buffers[static_cast<Index>(buffer)];
-      b.end = std::max(b.end, plan_.steps[static_cast<Index>(uses_.producer[v])].wave);
-      for (int s : uses_.readers[v])
-        b.end = std::max(b.end, plan_.steps[static_cast<Index>(s)].wave);
+      PlanBuffer& b = plan_.buffers[buffer];
+      b.end = std::max(b.end, plan_.steps[uses_.producer[v]].wave);
+      for (const StepId s : uses_.readers[v]) b.end = std::max(b.end, plan_.steps[s].wave);
       if (uses_.at_end[v]) b.end = end_;
     }
   }
 
   // Nobody reads the old value in the wave in which the new one is begun, or later; and all data
   // are checked by then.
-  bool update_fits(const PlanUpdate& update, const PlanBuffer& buffer, int head) const {
+  bool update_fits(const PlanUpdate& update, const PlanBuffer& buffer, StepId head) const {
     if (buffer.begin < last_check_) return false;
-    const int read = reads_[static_cast<Index>(update.variable)];
-    if (read < 0) return true;
-    if (plan_.values[static_cast<Index>(read)].bytes != buffer.bytes) return false;
-    for (int s : uses_.readers[static_cast<Index>(read)]) {
-      if (s != head && plan_.steps[static_cast<Index>(s)].wave >= buffer.begin) return false;
+    const ValueId read = reads_[update.variable];
+    if (!read.defined()) return true;
+    if (plan_.values[read].bytes != buffer.bytes) return false;
+    for (const StepId s : uses_.readers[read]) {
+      if (s != head && plan_.steps[s].wave >= buffer.begin) return false;
     }
     return true;
   }
 
   void place_updates() {
-    for (Index g = 0; g < o_.groups.size(); ++g) {
+    for (const Occupation::GroupId g : o_.groups.ids()) {
       const Occupation::Group& group = o_.groups[g];
-      if (group.update < 0) continue;
-      PlanUpdate& update = plan_.updates[static_cast<Index>(group.update)];
-      PlanBuffer& buffer = plan_.buffers[static_cast<Index>(buffer_of_group_[g])];
+      if (!group.update.defined()) continue;
+      PlanUpdate& update = plan_.updates[group.update];
+      PlanBuffer& buffer = plan_.buffers[buffer_of_group_[g]];
       if (plan_.updates_last || !update_fits(update, buffer, group.begin)) {
-        forget_overwrite(plan_.steps[static_cast<Index>(group.begin)], update.variable);
+        forget_overwrite(plan_.steps[group.begin], update.variable);
         continue;
       }
       update.direct = true;
       buffer.space = Space::variable;
-      buffer.index = update.variable;
+      buffer.index = update.variable.number();
       plan_.first_write = std::min(plan_.first_write, buffer.begin);
     }
   }
 
-  void forget_overwrite(PlanStep& head, int variable) {
-    const int read = reads_[static_cast<Index>(variable)];
+  void forget_overwrite(PlanStep& head, VariableId variable) {
+    const ValueId read = reads_[variable];
     std::erase_if(head.inplace, [&](const auto& pair) {
-      return root_of(plan_, head.inputs[static_cast<Index>(pair.second)]) == read;
+      return root_of(plan_, head.input(pair.second)) == read;
     });
   }
 
   void place_outputs() {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       PlanOutput& output = plan_.outputs[i];
-      const int root = root_of(plan_, output.value);
-      PlanBuffer& buffer =
-          plan_.buffers[static_cast<Index>(plan_.values[static_cast<Index>(root)].buffer)];
+      const ValueId root = root_of(plan_, output.value);
+      PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
       if (buffer.space != Space::arena) continue;
       buffer.space = Space::output;
       buffer.index = static_cast<int>(i);
@@ -127,19 +123,19 @@ class Placer {
     for (PlanStep& step : plan_.steps) {
       plan_.slot_scratch = std::max(plan_.slot_scratch, (step.kernel.slot_scratch + 63) / 64 * 64);
       if (step.kernel.shared_scratch == 0) continue;
-      step.scratch = static_cast<int>(plan_.buffers.size());
-      plan_.buffers.push_back(
-          {Space::arena, -1, 0, step.kernel.shared_scratch, step.wave, step.wave, -1});
+      step.scratch = plan_.buffers.push_back(
+          {Space::arena, -1, 0, step.kernel.shared_scratch, step.wave, step.wave, {}});
     }
   }
 
   void assign_arena() {
     std::vector<MemoryBlock> blocks;
-    std::vector<Index> of_block;
-    for (Index b = 0; b < plan_.buffers.size(); ++b) {
+    std::vector<BufferId> of_block;
+    for (const BufferId b : plan_.buffers.ids()) {
       const PlanBuffer& buffer = plan_.buffers[b];
       if (buffer.space != Space::arena) continue;
-      blocks.push_back({buffer.bytes + 2 * plan_.guard, buffer.begin, buffer.end});
+      blocks.push_back(
+          {buffer.bytes + 2 * plan_.guard, buffer.begin.number(), buffer.end.number()});
       of_block.push_back(b);
     }
     plan_.arena_bytes = assign_offsets(blocks);
@@ -151,10 +147,10 @@ class Placer {
   Plan& plan_;
   const Uses& uses_;
   const Occupation& o_;
-  const int end_;
-  const std::vector<int> reads_;  // value that reads a variable
-  std::vector<int> buffer_of_group_;
-  int last_check_ = 0;  // no check runs after the begin of this wave
+  const WaveId end_;
+  const IdVector<VariableId, ValueId> reads_;
+  IdVector<Occupation::GroupId, BufferId> buffer_of_group_;
+  WaveId last_check_ = WaveId(0);  // no check runs after the begin of this wave
 };
 
 }  // namespace

@@ -26,9 +26,9 @@ struct PlanValue {
   DType dtype = DType::f32;
   Sizes sizes;
   std::size_t bytes = 0;
-  int root = 0;     // the value whose memory this is
-  int buffer = -1;  // for roots that exist: into Plan::buffers
-  int source = -1;  // the program's value that this is, or repeats
+  ValueId root;     // the value whose memory this is
+  BufferId buffer;  // of roots that exist
+  ValueId source;   // the program's value that this is, or repeats
 };
 
 /// A range of memory with a lifetime in waves, both ends included. Values that are made in place
@@ -38,44 +38,49 @@ struct PlanBuffer {
   int index = -1;          // into inputs, variables, constants or outputs of the program
   std::size_t offset = 0;  // in the arena
   std::size_t bytes = 0;
-  int begin = 0;
-  int end = 0;
-  int first_value = -1;  // -1 for scratch
+  WaveId begin = WaveId(0);
+  WaveId end = WaveId(0);
+  ValueId first_value;  // none for scratch
+  /// The variable in whose memory it lies, if there.
+  VariableId variable() const { return VariableId(space == Space::variable ? index : -1); }
 };
 
-/// One execution of a kernel. Operand lists hold values, -1 where absent or not needed.
+/// One execution of a kernel. Operands are none where they are absent or not needed.
 struct PlanStep {
   const Node* node = nullptr;  // null for a copy that the plan itself needs
   Kernel kernel;
-  std::vector<int> inputs;
-  std::vector<int> outputs;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
   /// Pairs {output, input} that are written over one another in this plan.
   std::vector<std::pair<int, int>> inplace;
   double flops = 0;
-  double bytes = 0;          // read and written
-  double cost_ns = 0;        // estimate on one core
-  int scratch = -1;          // buffer of the shared scratch
-  int packed_variable = -1;  // that Kernel::packed is made of
-  int wave = 0;
+  double bytes = 0;            // read and written
+  double cost_ns = 0;          // estimate on one core
+  BufferId scratch;            // the shared scratch
+  VariableId packed_variable;  // that Kernel::packed is made of
+  WaveId wave = WaveId(0);
   bool again = false;  // a second run, whose results an earlier one had before they were dropped
+
+  ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
+  ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
 };
 
 /// Steps that may run at the same time, and the checks of data that run before them.
 struct PlanWave {
-  std::vector<int> steps;
-  std::vector<int> checks;  // steps whose Kernel::check runs here
+  std::vector<StepId> steps;
+  std::vector<StepId> checks;  // steps whose Kernel::check runs here
 };
 
 struct PlanOutput {
   std::string name;
-  int value = 0;
-  bool direct =
-      false;  // the value is made in the output's own memory; else it is copied at the end
+  ValueId value;
+  /// The value is made in the output's own memory; else it is copied there at the end.
+  bool direct = false;
 };
 
 struct PlanUpdate {
-  int variable = 0;
-  int value = 0;
+  VariableId variable;
+  ValueId value;
   bool direct = false;  // made in the variable's own memory
 };
 
@@ -86,7 +91,7 @@ struct MemoryReport {
     std::string type;
     std::size_t bytes = 0;
     std::size_t offset = 0;
-    int begin = 0, end = 0;  // waves
+    WaveId begin, end;
   };
   /// Steps of one op that run a second time because of the budget.
   struct Recomputed {
@@ -97,8 +102,8 @@ struct MemoryReport {
   };
   std::size_t arena = 0;   // planned bytes
   std::size_t budget = 0;  // what the arena was to fit into; 0 = no limit
-  std::size_t live_peak =
-      0;  // most bytes of live buffers at one time: no plan for this order needs less
+  /// Most bytes of live buffers at one time: no plan for this order needs less.
+  std::size_t live_peak = 0;
   std::size_t slot_scratch = 0;  // besides, per worker
   std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
   std::size_t packed = 0;      // copies of weights in the layouts of kernels, beside the variables
@@ -125,27 +130,26 @@ class Plan {
  public:
   std::shared_ptr<const CompiledProgram> program;
   Bindings bindings;
-  std::vector<PlanValue>
-      values;  // those of the program, then those of added copies and second runs
-  std::vector<PlanBuffer> buffers;
-  std::vector<PlanStep> steps;
-  std::vector<PlanWave> waves;
+  /// Those of the program, then those of added copies and second runs.
+  IdVector<ValueId, PlanValue> values;
+  IdVector<BufferId, PlanBuffer> buffers;
+  IdVector<StepId, PlanStep> steps;
+  IdVector<WaveId, PlanWave> waves;
   std::vector<PlanOutput> outputs;
-  std::vector<PlanUpdate> updates;
+  IdVector<UpdateId, PlanUpdate> updates;
   std::size_t arena_bytes = 0;
   std::size_t memory_budget = 0;  // arena_bytes is not larger; 0 = no limit
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
   std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
   bool updates_last = false;      // no variable is written before the end
-  /// The first wave that writes into a variable's memory; waves.size() where only the end does.
-  int first_write = 0;
+  /// The first wave that writes into a variable's memory; waves.end_id() where only the end does.
+  WaveId first_write = WaveId(0);
 
-  const PlanBuffer& buffer_of(int value) const {
-    const PlanValue& v = values[static_cast<std::size_t>(value)];
-    return buffers[static_cast<std::size_t>(values[static_cast<std::size_t>(v.root)].buffer)];
+  const PlanBuffer& buffer_of(ValueId value) const {
+    return buffers[values[values[value].root].buffer];
   }
   /// "matmul (net.head)", "again matmul (net.head)" for a second run; for reports and messages.
-  std::string step_name(int step) const;
+  std::string step_name(StepId step) const;
 
   /// Everything that can be said before a run.
   MemoryReport memory() const;

@@ -9,43 +9,45 @@
 #include <utility>
 #include <vector>
 
+#include "weft/graph/plan/ids.h"
+
 namespace weft {
 
-/// What choosing needs to know of a serial order of steps. Steps are numbered by position; buffers
-/// are numbers with at most one step that makes them.
+/// What choosing needs to know of a serial order of steps, numbered by position. At most one step
+/// makes a value.
 struct RecomputeProblem {
   struct Step {
-    std::vector<int> reads;                    // buffers, each once
-    std::vector<int> writes;                   // buffers
-    std::vector<std::pair<int, int>> inplace;  // {written, read} that may share memory
-    std::size_t scratch = 0;                   // bytes that live only during the step
+    std::vector<ValueId> reads;  // each once
+    std::vector<ValueId> writes;
+    std::vector<std::pair<ValueId, ValueId>> inplace;  // {written, read} that may share memory
+    std::size_t scratch = 0;                           // bytes that live only during the step
     double cost_ns = 0;
     bool repeatable = false;  // may run a second time
     /// It may do so only before this step: later its operands are written over.
-    int repeat_before = std::numeric_limits<int>::max();
+    StepId repeat_before = StepId(std::numeric_limits<int>::max());
   };
-  std::vector<Step> steps;
-  std::vector<std::size_t> bytes;  // per buffer; 0 for what is not in the arena
-  std::vector<char> kept;          // per buffer: lives to the end
+  IdVector<StepId, Step> steps;
+  IdVector<ValueId, std::size_t> bytes;  // 0 for what is not in the arena
+  IdVector<ValueId, char> kept;          // lives to the end
 };
 
-/// Per step: -1, or the step after which all readers of its results take those of a second run. A
+/// Per step: none, or the step after which all readers of its results take those of a second run. A
 /// step runs at most twice; the second run comes just before the first step that needs it.
-using Recomputed = std::vector<int>;
+using Recomputed = IdVector<StepId, StepId>;
 
 /// One run of a step in the order that results.
 struct StepRun {
-  int step = 0;
+  StepId step;
   bool again = false;
-  int before = 0;  // the step for which it runs: itself, or a later one
+  StepId before;  // the step for which it runs: itself, or a later one
 };
 std::vector<StepRun> runs_of(const RecomputeProblem& problem, const Recomputed& recomputed);
 
 /// Whose results does a reader take that runs for step `before`: those of the producer's second
 /// run?
-inline bool reads_again(const Recomputed& recomputed, int producer, int before) {
-  const int cut = producer < 0 ? -1 : recomputed[static_cast<std::size_t>(producer)];
-  return cut >= 0 && before > cut;
+inline bool reads_again(const Recomputed& recomputed, StepId producer, StepId before) {
+  const StepId cut = producer.defined() ? recomputed[producer] : StepId();
+  return cut.defined() && before > cut;
 }
 
 /// Most bytes that live at the same time.

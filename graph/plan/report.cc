@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
-
 std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
@@ -46,8 +44,8 @@ std::string flops_text(double flops) {
   return fmt::format("{:.{}f} {}FLOP", flops, unit == 0 ? 0 : 2, units[unit]);
 }
 
-std::string Plan::step_name(int s) const {
-  const PlanStep& step = steps[static_cast<Index>(s)];
+std::string Plan::step_name(StepId s) const {
+  const PlanStep& step = steps[s];
   if (step.node == nullptr) return "copy";
   const Node& node = *step.node;
   const Graph& graph = node.graph();
@@ -73,8 +71,8 @@ void report_second_runs(const Plan& plan, MemoryReport& report) {
     }
     ++entry->steps;
     entry->flops += step.flops;
-    for (int id : step.outputs) {
-      if (id >= 0) entry->bytes += plan.values[static_cast<Index>(id)].bytes;
+    for (const ValueId id : step.outputs) {
+      if (id.defined()) entry->bytes += plan.values[id].bytes;
     }
   }
   for (const auto& entry : report.recomputed) {
@@ -93,29 +91,28 @@ MemoryReport Plan::memory() const {
   report.budget = memory_budget;
   report_second_runs(*this, report);
   report.slot_scratch = slot_scratch;
-  std::vector<int> producer(values.size(), -1), scratch_of(buffers.size(), -1);
-  for (Index s = 0; s < steps.size(); ++s) {
-    for (int id : steps[s].outputs) {
-      if (id >= 0) producer[static_cast<Index>(id)] = static_cast<int>(s);
+  IdVector<ValueId, StepId> producer(values.size());
+  IdVector<BufferId, StepId> scratch_of(buffers.size());
+  for (const StepId s : steps.ids()) {
+    for (const ValueId id : steps[s].outputs) {
+      if (id.defined()) producer[id] = s;
     }
-    if (steps[s].scratch >= 0)
-      scratch_of[static_cast<Index>(steps[s].scratch)] = static_cast<int>(s);
+    if (steps[s].scratch.defined()) scratch_of[steps[s].scratch] = s;
   }
   std::vector<MemoryBlock> blocks;
-  for (Index i = 0; i < buffers.size(); ++i) {
+  for (const BufferId i : buffers.ids()) {
     const PlanBuffer& b = buffers[i];
     if (b.space == Space::feed) report.feeds += b.bytes;
     if (b.space == Space::constant) report.constants += b.bytes;
     if (b.space != Space::arena) continue;
-    blocks.push_back({b.bytes + 2 * guard, b.begin, b.end});
+    blocks.push_back({b.bytes + 2 * guard, b.begin.number(), b.end.number()});
     MemoryReport::Entry e;
-    if (b.first_value < 0) {
+    if (!b.first_value.defined()) {
       e.name = "scratch of " + step_name(scratch_of[i]);
       e.type = "bytes";
     } else {
-      const auto v = static_cast<Index>(b.first_value);
-      e.name = step_name(producer[v]);
-      e.type = type_text(values[v]);
+      e.name = step_name(producer[b.first_value]);
+      e.type = type_text(values[b.first_value]);
     }
     e.bytes = b.bytes;
     e.offset = b.offset;
@@ -128,13 +125,13 @@ MemoryReport Plan::memory() const {
     const Sizes sizes = use.info.type.shape.evaluate(bindings);
     report.variables += tensor_bytes(use.info.type.dtype, sizes);
   }
-  std::set<std::pair<int, std::string>> packed;
+  std::set<std::pair<VariableId, std::string>> packed;
   for (const PlanStep& step : steps) {
-    if (step.packed_variable < 0) continue;
+    if (!step.packed_variable.defined()) continue;
     if (packed.emplace(step.packed_variable, step.kernel.packed->layout).second)
       report.packed += step.kernel.packed->bytes;
   }
-  for (const PlanOutput& o : outputs) report.outputs += values[static_cast<Index>(o.value)].bytes;
+  for (const PlanOutput& o : outputs) report.outputs += values[o.value].bytes;
   std::stable_sort(report.entries.begin(), report.entries.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return report;
@@ -142,8 +139,8 @@ MemoryReport Plan::memory() const {
 
 CostReport Plan::cost() const {
   CostReport report;
-  for (Index s = 0; s < steps.size(); ++s) {
-    report.entries.push_back({step_name(static_cast<int>(s)), steps[s].flops, steps[s].bytes});
+  for (const StepId s : steps.ids()) {
+    report.entries.push_back({step_name(s), steps[s].flops, steps[s].bytes});
     report.flops += steps[s].flops;
     report.bytes += steps[s].bytes;
   }
@@ -172,8 +169,9 @@ std::string MemoryReport::text(std::size_t rows) const {
   }
   for (std::size_t i = 0; i < entries.size() && i < rows; ++i) {
     const Entry& e = entries[i];
-    text += fmt::format("{:>11}  waves {:>5}..{:<5} {}  {}\n",
-                        bytes_text(static_cast<double>(e.bytes)), e.begin, e.end, e.type, e.name);
+    text +=
+        fmt::format("{:>11}  waves {:>5}..{:<5} {}  {}\n", bytes_text(static_cast<double>(e.bytes)),
+                    e.begin.number(), e.end.number(), e.type, e.name);
   }
   if (entries.size() > rows) text += fmt::format("and {} more\n", entries.size() - rows);
   return text;
@@ -194,36 +192,39 @@ std::string CostReport::text(std::size_t rows) const {
 }
 
 std::string Plan::text() const {
-  const auto place = [&](int id) -> std::string {
-    if (id < 0) return "-";
+  const auto place = [&](ValueId id) -> std::string {
+    if (!id.defined()) return "-";
     const PlanBuffer& b = buffer_of(id);
-    const std::string type = type_text(values[static_cast<Index>(id)]);
-    const auto index = static_cast<Index>(b.index);
+    const std::string type = type_text(values[id]);
     switch (b.space) {
-      case Space::arena: return fmt::format("%{} {} @{}", id, type, b.offset);
+      case Space::arena: return fmt::format("%{} {} @{}", id.number(), type, b.offset);
       case Space::feed:
-        return fmt::format("%{} {} feed '{}'", id, type, program->inputs[index].name);
+        return fmt::format("%{} {} feed '{}'", id.number(), type,
+                           program->inputs[InputId(b.index)].name);
       case Space::variable:
-        return fmt::format("%{} {} variable '{}'", id, type, program->variables[index].info.name);
-      case Space::constant: return fmt::format("%{} {} constant", id, type);
+        return fmt::format("%{} {} variable '{}'", id.number(), type,
+                           program->variables[b.variable()].info.name);
+      case Space::constant: return fmt::format("%{} {} constant", id.number(), type);
       case Space::output: break;
     }
-    return fmt::format("%{} {} output '{}'", id, type, outputs[index].name);
+    return fmt::format("%{} {} output '{}'", id.number(), type,
+                       outputs[static_cast<std::size_t>(b.index)].name);
   };
-  const auto list = [&](const std::vector<int>& ids) {
+  const auto list = [&](const std::vector<ValueId>& ids) {
     std::string text;
-    for (int id : ids) text += (text.empty() ? "" : ", ") + place(id);
+    for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + place(id);
     return text;
   };
   std::string text =
       fmt::format("plan of '{}' with {}: {} steps in {} waves, arena {}\n", program->name,
                   bindings.str().empty() ? "no symbols" : bindings.str(), steps.size(),
                   waves.size(), bytes_text(static_cast<double>(arena_bytes)));
-  for (Index w = 0; w < waves.size(); ++w) {
-    for (int s : waves[w].checks) text += fmt::format("wave {}: check {}\n", w, step_name(s));
-    for (int s : waves[w].steps) {
-      const PlanStep& step = steps[static_cast<Index>(s)];
-      text += fmt::format("wave {}: {} = {}({}){}\n", w, list(step.outputs), step_name(s),
+  for (const WaveId w : waves.ids()) {
+    for (const StepId s : waves[w].checks)
+      text += fmt::format("wave {}: check {}\n", w.number(), step_name(s));
+    for (const StepId s : waves[w].steps) {
+      const PlanStep& step = steps[s];
+      text += fmt::format("wave {}: {} = {}({}){}\n", w.number(), list(step.outputs), step_name(s),
                           list(step.inputs), step.inplace.empty() ? "" : " in place");
     }
   }
@@ -232,9 +233,8 @@ std::string Plan::text() const {
   }
   for (const PlanUpdate& u : updates) {
     if (u.direct) continue;
-    text +=
-        fmt::format("end: variable '{}' = {}\n",
-                    program->variables[static_cast<Index>(u.variable)].info.name, place(u.value));
+    text += fmt::format("end: variable '{}' = {}\n", program->variables[u.variable].info.name,
+                        place(u.value));
   }
   return text;
 }

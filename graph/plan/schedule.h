@@ -6,27 +6,28 @@
 #include <utility>
 #include <vector>
 
+#include "weft/graph/plan/ids.h"
+
 namespace weft {
 
-/// What scheduling needs to know. Steps and buffers are numbers; a buffer has one step that makes
-/// it.
+/// What scheduling needs to know. At most one step makes a value.
 struct ScheduleProblem {
   struct Step {
-    std::vector<int> reads;   // buffers, each once
-    std::vector<int> writes;  // buffers
+    std::vector<ValueId> reads;  // each once
+    std::vector<ValueId> writes;
   };
-  std::vector<Step> steps;                 // in a legal order
-  std::vector<std::size_t> bytes;          // per buffer
-  std::vector<char> kept;                  // per buffer: lives to the end
-  std::vector<std::pair<int, int>> edges;  // further (before, after) pairs of steps
+  IdVector<StepId, Step> steps;  // in a legal order
+  IdVector<ValueId, std::size_t> bytes;
+  IdVector<ValueId, char> kept;                  // lives to the end
+  std::vector<std::pair<StepId, StepId>> edges;  // further (before, after) pairs
 };
 
-/// Most bytes of buffers that live at the same time when steps run one by one in this order.
-std::size_t peak_bytes(const ScheduleProblem& problem, const std::vector<int>& order);
+/// Most bytes of values that live at the same time when steps run one by one in this order.
+std::size_t peak_bytes(const ScheduleProblem& problem, const std::vector<StepId>& order);
 
 /// A legal order with a small peak: list scheduling that takes, of the ready steps, the one that
 /// frees most and allocates least (then the smallest number); or the given order (as far as the
 /// edges allow it) where that has no larger peak. Throws GraphError if the edges have a cycle.
-std::vector<int> schedule(const ScheduleProblem& problem);
+std::vector<StepId> schedule(const ScheduleProblem& problem);
 
 }  // namespace weft

@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
-
 // Says how to bind a symbol, if that is what is missing.
 ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bindings) {
   for (const Dim& dim : shape) {
@@ -71,14 +69,14 @@ void ask_rule(const Node& node, const Bindings& bindings) {
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   plan.values.resize(c.values.size());
-  for (Index i = 0; i < c.values.size(); ++i) {
+  for (const ValueId i : c.values.ids()) {
     const CompiledProgram::ValueUse& use = c.values[i];
-    const Node& node = *c.nodes[static_cast<Index>(use.node)];
+    const Node& node = *c.nodes[use.node];
     const ValueType& type = node.type(use.output);
     PlanValue& v = plan.values[i];
     v.dtype = type.dtype;
     v.root = use.root;
-    v.source = static_cast<int>(i);
+    v.source = i;
     try {
       v.sizes = type.shape.evaluate(plan.bindings);
       v.bytes = tensor_bytes(v.dtype, v.sizes);
@@ -124,15 +122,13 @@ Precision precision_of(const Plan& plan, const Attributes& attributes, Precision
   return plan.program->module.program.precision().value_or(session);
 }
 
-// The variable whose memory a value is, if it is a parameter that the program does not update; -1
-// otherwise.
-int kept(const CompiledProgram& c, int value) {
-  const int root = c.values[static_cast<Index>(value)].root;
-  const CompiledProgram::Leaf& leaf =
-      c.leaves[static_cast<Index>(c.values[static_cast<Index>(root)].node)];
-  if (leaf.kind != CompiledProgram::LeafKind::variable) return -1;
-  const CompiledProgram::VariableUse& use = c.variables[static_cast<Index>(leaf.index)];
-  return use.info.kind == VariableKind::parameter && !use.updated ? leaf.index : -1;
+// The variable whose memory a value is, if it is a parameter that the program does not update.
+VariableId kept(const CompiledProgram& c, ValueId value) {
+  const ValueId root = c.values[value].root;
+  const VariableId variable = c.leaves[c.values[root].node].variable();
+  if (!variable.defined()) return {};
+  const CompiledProgram::VariableUse& use = c.variables[variable];
+  return use.info.kind == VariableKind::parameter && !use.updated ? variable : VariableId();
 }
 
 // Every operand fits a tensor; what a kernel needs besides must as well.
@@ -145,7 +141,7 @@ void check_scratch(const Kernel& kernel) {
   }
 }
 
-PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
+PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
   const CompiledProgram& c = *plan.program;
   const Node& node = *c.nodes[n];
   const OpRecord& op = node.op();
@@ -154,20 +150,20 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
   step.inputs = c.node_inputs[n];
   KernelRequest request;
   request.inputs.reserve(step.inputs.size());
-  for (int id : step.inputs) {
-    if (id < 0) {
+  for (const ValueId id : step.inputs) {
+    if (!id.defined()) {
       request.inputs.push_back({DType::f32, {}, false});
     } else {
-      const PlanValue& v = plan.values[static_cast<Index>(id)];
-      request.inputs.push_back({v.dtype, v.sizes, true, options.prepack && kept(c, id) >= 0});
+      const PlanValue& v = plan.values[id];
+      request.inputs.push_back({v.dtype, v.sizes, true, options.prepack && kept(c, id).defined()});
     }
   }
   for (int o = 0; o < node.output_count(); ++o) {
-    const int id = c.first_value[n] + o;
-    const PlanValue& v = plan.values[static_cast<Index>(id)];
-    const bool needed = c.values[static_cast<Index>(id)].needed;
+    const ValueId id = c.first_value[n] + o;
+    const PlanValue& v = plan.values[id];
+    const bool needed = c.values[id].needed;
     request.outputs.push_back({v.dtype, v.sizes, needed});
-    step.outputs.push_back(needed ? id : -1);
+    step.outputs.push_back(needed ? id : ValueId());
   }
   try {
     if (op.kernel == nullptr) {
@@ -189,11 +185,11 @@ PlanStep make_step(const Plan& plan, Index n, const PlanOptions& options) {
 }
 
 // A copy of value `from` as a step of its own; returns the new value.
-int add_copy(Plan& plan, int from) {
-  const int to = static_cast<int>(plan.values.size());
-  PlanValue v = plan.values[static_cast<Index>(from)];
+ValueId add_copy(Plan& plan, ValueId from) {
+  const ValueId to = plan.values.end_id();
+  PlanValue v = plan.values[from];
   v.root = to;
-  v.buffer = -1;
+  v.buffer = {};
   plan.values.push_back(v);
   PlanStep step;
   step.inputs = {from};
@@ -222,14 +218,11 @@ void collect_results(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   for (const auto& [name, value] : c.outputs) plan.outputs.push_back({name, value, false});
   for (const auto& [variable, value] : c.updates) {
-    const int root = plan.values[static_cast<Index>(value)].root;
-    const CompiledProgram::Leaf& leaf =
-        c.leaves[static_cast<Index>(c.values[static_cast<Index>(root)].node)];
-    int source = value;
-    if (leaf.kind == CompiledProgram::LeafKind::variable) {
-      if (leaf.index == variable) continue;  // keeps its value
-      if (c.variables[static_cast<Index>(leaf.index)].updated) source = add_copy(plan, value);
-    }
+    const ValueId root = plan.values[value].root;
+    const VariableId read = c.leaves[c.values[root].node].variable();
+    if (read == variable) continue;  // keeps its value
+    const bool changes = read.defined() && c.variables[read].updated;
+    const ValueId source = changes ? add_copy(plan, value) : value;
     plan.updates.push_back({variable, source, false});
   }
 }
@@ -246,7 +239,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
   evaluate_values(*plan);
   const CompiledProgram& c = *plan->program;
   plan->steps.reserve(c.nodes.size());
-  for (Index n = 0; n < c.nodes.size(); ++n) {
+  for (const NodeId n : c.nodes.ids()) {
     const OpRecord& op = c.nodes[n]->op();
     if (op.has(Trait::leaf) || op.has(Trait::alias)) continue;
     plan->steps.push_back(make_step(*plan, n, options));

@@ -12,12 +12,13 @@ namespace weft {
 /// How the value of one update may come to be made in its variable's memory: `head` is the first
 /// step that would write there; it does so over the variable itself where `input` >= 0.
 struct UpdateChain {
-  int update = 0;  // into Plan::updates
-  int head = -1;   // step
+  UpdateId update;
+  StepId head;
   int output = -1, input = -1;
   /// Steps after the head that go on in place: {step, output, input}.
   struct Link {
-    int step, output, input;
+    StepId step;
+    int output, input;
   };
   std::vector<Link> links;
 };
@@ -28,7 +29,7 @@ struct UpdateChain {
 /// update is copied at the end).
 struct UpdateOrder {
   std::vector<UpdateChain> chains;
-  std::vector<std::pair<int, int>> edges;
+  std::vector<std::pair<StepId, StepId>> edges;
 };
 UpdateOrder order_updates(const Plan& plan, const Uses& uses);
 

@@ -10,20 +10,20 @@ namespace weft {
 /// By value; only roots (values that own memory) have entries. Reading an alias counts as reading
 /// its root.
 struct Uses {
-  std::vector<int> producer;              // step, or -1 for leaves
-  std::vector<std::vector<int>> readers;  // steps, each once, increasing
-  std::vector<char> at_end;               // copied to an output or a variable at the end of the run
+  IdVector<ValueId, StepId> producer;              // none for leaves
+  IdVector<ValueId, std::vector<StepId>> readers;  // each once, increasing
+  IdVector<ValueId, char> at_end;  // copied to an output or a variable at the end of the run
 };
 Uses collect_uses(const Plan& plan);
 
-/// Root of operand `id`, or -1 where the operand is absent.
-inline int root_of(const Plan& plan, int id) {
-  return id < 0 ? -1 : plan.values[static_cast<std::size_t>(id)].root;
+/// Root of operand `id`, none where the operand is absent.
+inline ValueId root_of(const Plan& plan, ValueId id) {
+  return id.defined() ? plan.values[id].root : ValueId();
 }
 /// What the value is if it is a leaf of the program.
-CompiledProgram::Leaf leaf_of(const Plan& plan, int value);
-/// The value that reads variable `variable`, or -1.
-std::vector<int> variable_reads(const Plan& plan);
+CompiledProgram::Leaf leaf_of(const Plan& plan, ValueId value);
+/// The value that reads each variable, if any does.
+IdVector<VariableId, ValueId> variable_reads(const Plan& plan);
 
 /// True if the kernel may write output `output` over input `input`: the record allows it, sizes and
 /// element sizes are equal, and the step does not read that memory through another operand.
@@ -31,8 +31,8 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input
 
 /// Steps whose results an early check of data needs: producers of the integer operands of steps
 /// that have a check.
-std::vector<int> check_producers(const Plan& plan, const Uses& uses);
+std::vector<StepId> check_producers(const Plan& plan, const Uses& uses);
 /// The same for one step.
-std::vector<int> check_producers(const Plan& plan, const Uses& uses, const PlanStep& step);
+std::vector<StepId> check_producers(const Plan& plan, const Uses& uses, const PlanStep& step);
 
 }  // namespace weft

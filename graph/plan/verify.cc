@@ -13,12 +13,12 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
-constexpr int kNothing = -1;
+constexpr ValueId kNothing;
 
 // Which value every byte of one block of memory holds.
 class Contents {
  public:
-  void write(std::size_t begin, std::size_t end, int tag) {
+  void write(std::size_t begin, std::size_t end, ValueId tag) {
     if (begin >= end) return;
     split(begin);
     split(end);
@@ -26,11 +26,11 @@ class Contents {
     ranges_.emplace(begin, Range{end, tag});
   }
   // The value that all these bytes hold, or kNothing.
-  int read(std::size_t begin, std::size_t end) const {
+  ValueId read(std::size_t begin, std::size_t end) const {
     auto it = ranges_.upper_bound(begin);
     if (it == ranges_.begin()) return kNothing;
     --it;
-    const int tag = it->second.tag;
+    const ValueId tag = it->second.tag;
     std::size_t at = begin;
     for (; it != ranges_.end() && it->first <= at && it->second.tag == tag; ++it) {
       at = it->second.end;
@@ -42,7 +42,7 @@ class Contents {
  private:
   struct Range {
     std::size_t end;
-    int tag;
+    ValueId tag;
   };
   void split(std::size_t at) {
     auto it = ranges_.upper_bound(at);
@@ -70,7 +70,7 @@ class Verifier {
     check_lists();
     check_wiring();
     set_initial_contents();
-    for (Index w = 0; w < plan_.waves.size(); ++w) run_wave(static_cast<int>(w));
+    for (const WaveId w : plan_.waves.ids()) run_wave(w);
     check_end();
   }
 
@@ -78,35 +78,38 @@ class Verifier {
   [[noreturn]] void fail(const std::string& what) const {
     throw StateError(fmt::format("the plan of program '{}' is wrong: {}", c_.name, what));
   }
-  std::string step(int s) const { return fmt::format("step {} {}", s, plan_.step_name(s)); }
+  std::string step(StepId s) const {
+    return fmt::format("step {} {}", s.number(), plan_.step_name(s));
+  }
 
-  const PlanValue& value(int id) const { return plan_.values.at(static_cast<Index>(id)); }
+  const PlanValue& value(ValueId id) const { return plan_.values.at(id); }
 
   Place place_of_buffer(const PlanBuffer& b, std::size_t bytes) const {
     if (b.space == Space::arena) return {{0, 0}, b.offset, b.offset + bytes};
     return {{static_cast<int>(b.space), b.index}, 0, bytes};
   }
-  Place place(int id) const {
+  Place place(ValueId id) const {
     const PlanValue& root = value(value(id).root);
-    if (root.root != value(id).root) fail(fmt::format("value {} is an alias of an alias", id));
-    if (root.buffer < 0) fail(fmt::format("value {} has no memory", id));
-    const PlanBuffer& b = plan_.buffers.at(static_cast<Index>(root.buffer));
-    if (value(id).bytes > b.bytes) fail(fmt::format("value {} is larger than its buffer", id));
+    if (root.root != value(id).root)
+      fail(fmt::format("value {} is an alias of an alias", id.number()));
+    if (!root.buffer.defined()) fail(fmt::format("value {} has no memory", id.number()));
+    const PlanBuffer& b = plan_.buffers.at(root.buffer);
+    if (value(id).bytes > b.bytes)
+      fail(fmt::format("value {} is larger than its buffer", id.number()));
     return place_of_buffer(b, value(id).bytes);
   }
 
   void check_lists() {
-    std::vector<int> runs(plan_.steps.size(), 0), checks(plan_.steps.size(), 0);
+    IdVector<StepId, int> runs(plan_.steps.size()), checks(plan_.steps.size());
     for (const PlanWave& wave : plan_.waves) {
-      for (int s : wave.steps) ++runs.at(static_cast<Index>(s));
-      for (int s : wave.checks) ++checks.at(static_cast<Index>(s));
+      for (const StepId s : wave.steps) ++runs.at(s);
+      for (const StepId s : wave.checks) ++checks.at(s);
     }
-    for (Index s = 0; s < plan_.steps.size(); ++s) {
-      const int id = static_cast<int>(s);
-      if (runs[s] != 1) fail(fmt::format("{} runs {} times", step(id), runs[s]));
+    for (const StepId s : plan_.steps.ids()) {
+      if (runs[s] != 1) fail(fmt::format("{} runs {} times", step(s), runs[s]));
       const int wanted = plan_.steps[s].kernel.check ? 1 : 0;
       if (checks[s] != wanted) {
-        fail(fmt::format("the data of {} are checked {} times", step(id), checks[s]));
+        fail(fmt::format("the data of {} are checked {} times", step(s), checks[s]));
       }
     }
     for (const PlanBuffer& b : plan_.buffers) {
@@ -119,27 +122,27 @@ class Verifier {
     }
   }
 
-  int source(int id) const { return id < 0 ? -1 : value(id).source; }
+  ValueId source(ValueId id) const { return id.defined() ? value(id).source : ValueId(); }
 
   // Which kernel runs on which values is the program's business; a plan may only repeat steps.
   void check_wiring() {
-    std::unordered_map<const Node*, Index> numbers;
-    for (Index n = 0; n < c_.nodes.size(); ++n) numbers.emplace(c_.nodes[n], n);
-    std::vector<int> first_runs(c_.nodes.size(), 0);
-    for (Index s = 0; s < plan_.steps.size(); ++s) {
+    std::unordered_map<const Node*, NodeId> numbers;
+    for (const NodeId n : c_.nodes.ids()) numbers.emplace(c_.nodes[n], n);
+    IdVector<NodeId, int> first_runs(c_.nodes.size());
+    for (const StepId s : plan_.steps.ids()) {
       const PlanStep& st = plan_.steps[s];
-      const auto wrong = [&](int id, int wanted) {
+      const auto wrong = [&](ValueId id, ValueId wanted) {
         fail(
             fmt::format("{} has value {}, which stands for value {} of the program, where the "
                         "program says {}",
-                        step(static_cast<int>(s)), id, source(id), wanted));
+                        step(s), id.number(), source(id).number(), wanted.number()));
       };
       if (st.node == nullptr) {
-        const int from = st.inputs.at(0), to = st.outputs.at(0);
+        const ValueId from = st.inputs.at(0), to = st.outputs.at(0);
         if (source(from) != source(to)) wrong(to, source(from));
         continue;
       }
-      const Index n = numbers.at(st.node);
+      const NodeId n = numbers.at(st.node);
       if (!st.again) ++first_runs[n];
       for (Index i = 0; i < st.inputs.size(); ++i) {
         if (source(st.inputs[i]) != c_.node_inputs[n].at(i)) {
@@ -147,73 +150,76 @@ class Verifier {
         }
       }
       for (Index o = 0; o < st.outputs.size(); ++o) {
-        const int wanted = c_.first_value[n] + static_cast<int>(o);
-        if (st.outputs[o] >= 0 && source(st.outputs[o]) != wanted) wrong(st.outputs[o], wanted);
+        const ValueId wanted = c_.first_value[n] + static_cast<int>(o);
+        if (st.outputs[o].defined() && source(st.outputs[o]) != wanted)
+          wrong(st.outputs[o], wanted);
       }
     }
-    for (Index n = 0; n < first_runs.size(); ++n) {
+    for (const NodeId n : c_.nodes.ids()) {
       if (first_runs[n] > 1) fail(fmt::format("{} is in it twice", c_.nodes[n]->op().name));
     }
   }
 
   void set_initial_contents() {
-    for (Index n = 0; n < c_.nodes.size(); ++n) {
+    for (const NodeId n : c_.nodes.ids()) {
       if (c_.leaves[n].kind == CompiledProgram::LeafKind::none) continue;
-      const int id = c_.first_value[n];
+      const ValueId id = c_.first_value[n];
       const Place p = place(id);
       contents_[p.block].write(p.begin, p.end, id);
     }
   }
 
-  void expect(int id, const std::string& who) {
+  void expect(ValueId id, const std::string& who) {
     const Place p = place(id);
     if (p.begin == p.end) return;
-    const int held = contents_[p.block].read(p.begin, p.end);
+    const ValueId held = contents_[p.block].read(p.begin, p.end);
     if (held == value(id).root) return;
-    fail(fmt::format("{} reads value {}, but its memory holds {}", who, id,
-                     held == kNothing ? "no single value" : fmt::format("value {}", held)));
+    fail(
+        fmt::format("{} reads value {}, but its memory holds {}", who, id.number(),
+                    held == kNothing ? "no single value" : fmt::format("value {}", held.number())));
   }
 
-  void run_wave(int w) {
-    const PlanWave& wave = plan_.waves[static_cast<Index>(w)];
-    for (int s : wave.checks) {
+  void run_wave(WaveId w) {
+    const PlanWave& wave = plan_.waves[w];
+    for (const StepId s : wave.checks) {
       if (!written_variables_.empty()) {
         fail(fmt::format("variable '{}' is written before the data of {} are checked",
                          variable_name(*written_variables_.begin()), step(s)));
       }
-      for (int id : plan_.steps[static_cast<Index>(s)].inputs) {
-        if (id >= 0 && is_integer(value(id).dtype)) expect(id, "the check of " + step(s));
+      for (const ValueId id : plan_.steps[s].inputs) {
+        if (id.defined() && is_integer(value(id).dtype)) expect(id, "the check of " + step(s));
       }
     }
     struct Access {
-      int step;
+      StepId step;
       bool write;
       int operand;  // -1 for scratch
       Place place;
     };
     std::vector<Access> accesses;
-    for (int s : wave.steps) {
-      const PlanStep& st = plan_.steps[static_cast<Index>(s)];
+    for (const StepId s : wave.steps) {
+      const PlanStep& st = plan_.steps[s];
       for (Index i = 0; i < st.inputs.size(); ++i) {
-        if (st.inputs[i] < 0) continue;
+        if (!st.inputs[i].defined()) continue;
         expect(st.inputs[i], step(s));
         accesses.push_back({s, false, static_cast<int>(i), place(st.inputs[i])});
       }
       for (Index o = 0; o < st.outputs.size(); ++o) {
-        if (st.outputs[o] < 0) continue;
+        if (!st.outputs[o].defined()) continue;
         if (value(st.outputs[o]).root != st.outputs[o]) {
-          fail(fmt::format("{} makes value {}, which is an alias", step(s), st.outputs[o]));
+          fail(
+              fmt::format("{} makes value {}, which is an alias", step(s), st.outputs[o].number()));
         }
         accesses.push_back({s, true, static_cast<int>(o), place(st.outputs[o])});
       }
-      if ((st.kernel.shared_scratch > 0) != (st.scratch >= 0)) {
+      if ((st.kernel.shared_scratch > 0) != st.scratch.defined()) {
         fail(fmt::format("{} has no scratch, or has it in vain", step(s)));
       }
       if (st.kernel.slot_scratch > plan_.slot_scratch) {
         fail(fmt::format("{} has too little scratch per worker", step(s)));
       }
-      if (st.scratch >= 0) {
-        const PlanBuffer& b = plan_.buffers.at(static_cast<Index>(st.scratch));
+      if (st.scratch.defined()) {
+        const PlanBuffer& b = plan_.buffers.at(st.scratch);
         if (b.bytes < st.kernel.shared_scratch) {
           fail(fmt::format("the scratch of {} is too small", step(s)));
         }
@@ -226,7 +232,7 @@ class Verifier {
         if ((!a.write && !b.write) || !a.place.overlaps(b.place)) continue;
         if (a.step != b.step) {
           fail(fmt::format("{} and {} touch the same memory in wave {}", step(a.step), step(b.step),
-                           w));
+                           w.number()));
         }
         if (!a.write && b.operand >= 0 && legal_inplace(a.step, b.operand, a.operand)) continue;
         fail(fmt::format("{} writes over its own operand", step(a.step)));
@@ -237,36 +243,34 @@ class Verifier {
     }
   }
 
-  int output_of(int s, int o) const {
-    return plan_.steps[static_cast<Index>(s)].outputs[static_cast<Index>(o)];
-  }
+  ValueId output_of(StepId s, int o) const { return plan_.steps[s].output(o); }
 
-  bool legal_inplace(int s, int output, int input) const {
-    const PlanStep& st = plan_.steps[static_cast<Index>(s)];
+  bool legal_inplace(StepId s, int output, int input) const {
+    const PlanStep& st = plan_.steps[s];
     if (st.node == nullptr) return false;
     const auto has = [&](const std::vector<std::pair<int, int>>& pairs) {
       return std::count(pairs.begin(), pairs.end(), std::pair(output, input)) > 0;
     };
     if (!has(st.inplace) || !has(st.node->op().inplace)) return false;
-    const int in = st.inputs[static_cast<Index>(input)];
+    const ValueId in = st.input(input);
     const PlanValue &a = value(in), &b = value(output_of(s, output));
     return a.sizes == b.sizes && a.bytes == b.bytes &&
            place(in).begin == place(output_of(s, output)).begin;
   }
 
-  std::string variable_name(int v) const { return c_.variables[static_cast<Index>(v)].info.name; }
+  std::string variable_name(VariableId v) const { return c_.variables[v].info.name; }
 
-  void write(Place p, int tag, int wave) {
+  void write(Place p, ValueId tag, WaveId wave) {
     if (p.block.first == static_cast<int>(Space::variable)) {
-      if (!c_.variables[static_cast<Index>(p.block.second)].updated) {
-        fail(fmt::format("variable '{}' is written but has no update",
-                         variable_name(p.block.second)));
+      const VariableId variable(p.block.second);
+      if (!c_.variables[variable].updated) {
+        fail(fmt::format("variable '{}' is written but has no update", variable_name(variable)));
       }
       if (wave < plan_.first_write) {
         fail(fmt::format("variable '{}' is written in wave {}, before wave {}",
-                         variable_name(p.block.second), wave, plan_.first_write));
+                         variable_name(variable), wave.number(), plan_.first_write.number()));
       }
-      written_variables_.insert(p.block.second);
+      written_variables_.insert(variable);
     } else if (p.block.first == static_cast<int>(Space::feed) ||
                p.block.first == static_cast<int>(Space::constant)) {
       fail("a feed or a constant is written");
@@ -283,15 +287,14 @@ class Verifier {
       const PlanOutput& o = plan_.outputs[i];
       expect(o.value, fmt::format("output '{}'", o.name));
       const PlanBuffer& b = plan_.buffer_of(o.value);
-      if (o.direct && (b.space != Space::output ||
-                       plan_.outputs.at(static_cast<Index>(b.index)).name != o.name)) {
+      if (o.direct && (b.space != Space::output || plan_.outputs.at(b.index).name != o.name)) {
         fail(fmt::format("output '{}' is not in its own memory", o.name));
       }
       if (source(o.value) != c_.outputs.at(i).second) {
         fail(fmt::format("output '{}' is another value of the program", o.name));
       }
     }
-    std::set<int> copied;
+    std::set<VariableId> copied;
     for (const PlanUpdate& u : plan_.updates) {
       if (!u.direct) copied.insert(u.variable);
     }
@@ -303,12 +306,12 @@ class Verifier {
       }
       expect(u.value, fmt::format("the update of '{}'", variable_name(u.variable)));
       const PlanBuffer& b = plan_.buffer_of(u.value);
-      if (u.direct && (b.space != Space::variable || b.index != u.variable)) {
+      if (u.direct && b.variable() != u.variable) {
         fail(fmt::format("the new value of '{}' is not in its memory", variable_name(u.variable)));
       }
-      if (!u.direct && b.space == Space::variable && copied.contains(b.index)) {
+      if (!u.direct && copied.contains(b.variable())) {
         fail(fmt::format("the update of '{}' reads '{}', which changes at the same time",
-                         variable_name(u.variable), variable_name(b.index)));
+                         variable_name(u.variable), variable_name(b.variable())));
       }
       if (u.direct) written_variables_.erase(u.variable);
     }
@@ -321,7 +324,7 @@ class Verifier {
   const Plan& plan_;
   const CompiledProgram& c_;
   std::map<std::pair<int, int>, Contents> contents_;
-  std::set<int> written_variables_;
+  std::set<VariableId> written_variables_;
 };
 
 }  // namespace

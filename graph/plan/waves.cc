@@ -6,7 +6,6 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
 constexpr std::size_t kMostSteps = 16;
 constexpr std::int64_t kManyChunks = 32;  // fills any machine, as far as waves go
 constexpr double kLongNs = 500e3;         // so long that starting it alone costs nothing
@@ -22,27 +21,27 @@ class WaveFormer {
   WaveFormer(Plan& plan, const Occupation& occupation)
       : plan_(plan),
         o_(occupation),
-        written_(plan.values.size(), -1),
-        read_(plan.values.size(), -1),
-        overwritten_(plan.values.size(), -1),
-        begins_(plan.steps.size(), 0),
-        ends_(plan.steps.size(), 0) {
+        written_(plan.values.size()),
+        read_(plan.values.size()),
+        overwritten_(plan.values.size()),
+        begins_(plan.steps.size()),
+        ends_(plan.steps.size()) {
     for (const Occupation::Group& g : occupation.groups) {
-      if (g.first_value < 0) continue;
-      begins_[static_cast<Index>(g.begin)] += g.bytes;
-      if (static_cast<Index>(g.end) < ends_.size()) ends_[static_cast<Index>(g.end)] += g.bytes;
+      if (!g.first_value.defined()) continue;
+      begins_[g.begin] += g.bytes;
+      if (ends_.contains(g.end)) ends_[g.end] += g.bytes;
     }
     std::size_t live = 0;
-    for (Index s = 0; s < begins_.size(); ++s) {
+    for (const StepId s : plan.steps.ids()) {
       live += begins_[s];
       peak_ = std::max(peak_, live);
       live -= ends_[s];
     }
   }
 
-  void run(int break_at) {
-    for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
-      const bool small = is_small(plan_.steps[static_cast<Index>(s)]);
+  void run(StepId break_at) {
+    for (const StepId s : plan_.steps.ids()) {
+      const bool small = is_small(plan_.steps[s]);
       if (plan_.waves.empty() || !open_ || !small || s == break_at || !fits(s)) start_wave();
       add(s);
       open_ = small;
@@ -50,20 +49,19 @@ class WaveFormer {
   }
 
  private:
-  int wave() const { return static_cast<int>(plan_.waves.size()) - 1; }
+  WaveId wave() const { return plan_.waves.end_id() - 1; }
 
-  bool fits(int s) const {
-    const int w = wave();
+  bool fits(StepId s) const {
+    const WaveId w = wave();
     if (plan_.waves.back().steps.size() >= kMostSteps) return false;
-    if (live_ + begins_[static_cast<Index>(s)] > peak_) return false;
-    for (int id : plan_.steps[static_cast<Index>(s)].inputs) {
-      const int root = root_of(plan_, id);
-      if (root < 0) continue;
-      const auto r = static_cast<Index>(root);
-      if (written_[r] == w || overwritten_[r] == w) return false;
+    if (live_ + begins_[s] > peak_) return false;
+    for (const ValueId id : plan_.steps[s].inputs) {
+      const ValueId root = root_of(plan_, id);
+      if (!root.defined()) continue;
+      if (written_[root] == w || overwritten_[root] == w) return false;
     }
-    for (int root : o_.overwrites[static_cast<Index>(s)]) {
-      if (read_[static_cast<Index>(root)] == w) return false;
+    for (const ValueId root : o_.overwrites[s]) {
+      if (read_[root] == w) return false;
     }
     return true;
   }
@@ -71,38 +69,38 @@ class WaveFormer {
   void start_wave() {
     live_ -= dying_;
     dying_ = 0;
-    plan_.waves.emplace_back();
+    plan_.waves.push_back({});
   }
 
-  void add(int s) {
-    const int w = wave();
-    PlanStep& step = plan_.steps[static_cast<Index>(s)];
+  void add(StepId s) {
+    const WaveId w = wave();
+    PlanStep& step = plan_.steps[s];
     step.wave = w;
     plan_.waves.back().steps.push_back(s);
-    live_ += begins_[static_cast<Index>(s)];
-    dying_ += ends_[static_cast<Index>(s)];
-    for (int id : step.inputs) {
-      if (id >= 0) read_[static_cast<Index>(root_of(plan_, id))] = w;
+    live_ += begins_[s];
+    dying_ += ends_[s];
+    for (const ValueId id : step.inputs) {
+      if (id.defined()) read_[root_of(plan_, id)] = w;
     }
-    for (int id : step.outputs) {
-      if (id >= 0) written_[static_cast<Index>(id)] = w;
+    for (const ValueId id : step.outputs) {
+      if (id.defined()) written_[id] = w;
     }
-    for (int root : o_.overwrites[static_cast<Index>(s)]) {
-      overwritten_[static_cast<Index>(root)] = w;
+    for (const ValueId root : o_.overwrites[s]) {
+      overwritten_[root] = w;
     }
   }
 
   Plan& plan_;
   const Occupation& o_;
-  std::vector<int> written_, read_, overwritten_;  // last wave, by root
-  std::vector<std::size_t> begins_, ends_;         // bytes per step
+  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // last wave, by root
+  IdVector<StepId, std::size_t> begins_, ends_;             // bytes
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;
   bool open_ = false;
 };
 
 }  // namespace
 
-void form_waves(Plan& plan, const Occupation& occupation, int break_at) {
+void form_waves(Plan& plan, const Occupation& occupation, StepId break_at) {
   WaveFormer(plan, occupation).run(break_at);
 }
 

@@ -28,30 +28,29 @@ void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemo
   prepare(plan, memory);
   if (options_.poison) poison_all(plan, memory);
   if (finite_) finite_->begin(plan);
-  for (Index w = 0; w < plan.waves.size(); ++w) {
+  for (const WaveId w : plan.waves.ids()) {
     const PlanWave& wave = plan.waves[w];
-    const int number = static_cast<int>(w);
     if (!writing && cancel && cancel()) {
       throw CancelledError(
           fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
     }
-    for (int s : wave.checks) run_check(plan, s);
-    if (number >= plan.first_write) writing = true;
-    if (options_.poison) set_guards(plan, number);
+    for (const StepId s : wave.checks) run_check(plan, s);
+    if (w >= plan.first_write) writing = true;
+    if (options_.poison) set_guards(plan, w);
     if (profile == nullptr && !finite_) {
       run_steps(plan, wave.steps.data(), wave.steps.size());
     } else {
-      for (const int& s : wave.steps) {
-        if (finite_) finite_->before(plan, s, runs_[static_cast<Index>(s)]);
+      for (const StepId& s : wave.steps) {
+        if (finite_) finite_->before(plan, s, runs_[s]);
         const auto begin = Profile::Clock::now();
         run_steps(plan, &s, 1);
         if (profile != nullptr) profile->record(shared_plan, s, begin, Profile::Clock::now());
-        if (finite_) finite_->after(plan, s, runs_[static_cast<Index>(s)]);
+        if (finite_) finite_->after(plan, s, runs_[s]);
       }
     }
     if (options_.poison) {
-      check_guards(plan, memory, number);
-      poison_dead(plan, number);
+      check_guards(plan, memory, w);
+      poison_dead(plan, w);
     }
   }
   finish(plan, memory, cancel, writing);
@@ -62,8 +61,9 @@ std::byte* Executor::address(const Plan& plan, const RunMemory& memory,
   const auto index = static_cast<Index>(buffer.index);
   switch (buffer.space) {
     case Space::arena: return arena_->data() + buffer.offset;
-    case Space::feed: return const_cast<std::byte*>(memory.feeds[index]);  // kernels only read it
-    case Space::variable: return memory.variables[index];
+    case Space::feed:
+      return const_cast<std::byte*>(memory.feeds[InputId(index)]);  // kernels only read it
+    case Space::variable: return memory.variables[buffer.variable()];
     case Space::constant: return const_cast<std::byte*>(plan.program->constants[index].raw());
     case Space::output: break;
   }
@@ -91,51 +91,50 @@ void Executor::allocate(const Plan& plan) {
 
 void Executor::prepare(const Plan& plan, const RunMemory& memory) {
   allocate(plan);
-  std::vector<std::byte*> addresses(plan.buffers.size());
-  for (Index b = 0; b < plan.buffers.size(); ++b) {
+  IdVector<BufferId, std::byte*> addresses(plan.buffers.size());
+  for (const BufferId b : plan.buffers.ids()) {
     addresses[b] = address(plan, memory, plan.buffers[b]);
   }
-  const auto pointer = [&](int id) -> std::byte* {
-    if (id < 0) return nullptr;
-    const PlanValue& root =
-        plan.values[static_cast<Index>(plan.values[static_cast<Index>(id)].root)];
-    return addresses[static_cast<Index>(root.buffer)];
+  const auto pointer = [&](ValueId id) -> std::byte* {
+    if (!id.defined()) return nullptr;
+    const PlanValue& root = plan.values[plan.values[id].root];
+    return addresses[root.buffer];
   };
   inputs_.clear();
   outputs_.clear();
   runs_.resize(plan.steps.size());
   for (const PlanStep& step : plan.steps) {
-    for (int id : step.inputs) inputs_.push_back(pointer(id));
-    for (int id : step.outputs) outputs_.push_back(pointer(id));
+    for (const ValueId id : step.inputs) inputs_.push_back(pointer(id));
+    for (const ValueId id : step.outputs) outputs_.push_back(pointer(id));
   }
   const void* const* in = inputs_.data();
   void* const* out = outputs_.data();
-  for (Index s = 0; s < plan.steps.size(); ++s) {
+  for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];
-    runs_[s] = {in, out, step.scratch < 0 ? nullptr : addresses[static_cast<Index>(step.scratch)],
-                nullptr, memory.packed.empty() ? nullptr : memory.packed[s]};
+    runs_[s] = {in, out, step.scratch.defined() ? addresses[step.scratch] : nullptr, nullptr,
+                memory.packed.empty() ? nullptr : memory.packed[s]};
     in += step.inputs.size();
     out += step.outputs.size();
   }
 }
 
-void Executor::run_check(const Plan& plan, int s) {
-  const PlanStep& step = plan.steps[static_cast<Index>(s)];
+void Executor::run_check(const Plan& plan, StepId s) {
+  const PlanStep& step = plan.steps[s];
   dtypes_.clear();
-  for (const int id : step.inputs) {
-    dtypes_.push_back(id < 0 ? DType::f32 : plan.values[static_cast<Index>(id)].dtype);
+  for (const ValueId id : step.inputs) {
+    dtypes_.push_back(!id.defined() ? DType::f32 : plan.values[id].dtype);
   }
   try {
-    check_data(step.kernel, dtypes_, runs_[static_cast<Index>(s)].inputs);
+    check_data(step.kernel, dtypes_, runs_[s].inputs);
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }
 }
 
 void Executor::run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot) {
-  KernelRun run = runs_[static_cast<Index>(part.step)];
+  KernelRun run = runs_[part.step];
   run.slot_scratch = slots_->data() + slot_stride_ * static_cast<std::size_t>(slot);
-  const Node* node = plan.steps[static_cast<Index>(part.step)].node;
+  const Node* node = plan.steps[part.step].node;
   try {
     part.phase->body(run, chunk);
   } catch (const Error& e) {
@@ -144,17 +143,17 @@ void Executor::run_chunk(const Plan& plan, const Part& part, std::int64_t chunk,
   }
 }
 
-void Executor::run_steps(const Plan& plan, const int* steps, std::size_t count) {
+void Executor::run_steps(const Plan& plan, const StepId* steps, std::size_t count) {
   Index phases = 0;
   for (Index i = 0; i < count; ++i) {
-    phases = std::max(phases, plan.steps[static_cast<Index>(steps[i])].kernel.phases.size());
+    phases = std::max(phases, plan.steps[steps[i]].kernel.phases.size());
   }
   for (Index p = 0; p < phases; ++p) {
     parts_.clear();
     std::int64_t chunks = 0;
     double cost = 0;
     for (Index i = 0; i < count; ++i) {
-      const PlanStep& step = plan.steps[static_cast<Index>(steps[i])];
+      const PlanStep& step = plan.steps[steps[i]];
       if (p >= step.kernel.phases.size()) continue;
       const Phase& phase = step.kernel.phases[p];
       if (phase.chunks <= 0) continue;
@@ -194,7 +193,7 @@ void Executor::finish(const Plan& plan, const RunMemory& memory,
     const PlanOutput& o = plan.outputs[i];
     if (o.direct) continue;
     copy(memory.outputs[i], address(plan, memory, plan.buffer_of(o.value)),
-         plan.values[static_cast<Index>(o.value)].bytes);
+         plan.values[o.value].bytes);
   }
   for (const PlanUpdate& u : plan.updates) {
     if (u.direct) continue;
@@ -203,9 +202,8 @@ void Executor::finish(const Plan& plan, const RunMemory& memory,
           fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
     }
     writing = true;
-    copy(memory.variables[static_cast<Index>(u.variable)],
-         address(plan, memory, plan.buffer_of(u.value)),
-         plan.values[static_cast<Index>(u.value)].bytes);
+    copy(memory.variables[u.variable], address(plan, memory, plan.buffer_of(u.value)),
+         plan.values[u.value].bytes);
   }
 }
 

@@ -18,11 +18,11 @@ inline constexpr std::size_t kGuardBytes = 64;
 
 /// Memory of one run that is not in the arena.
 struct RunMemory {
-  std::vector<const std::byte*> feeds;   // by input of the program; null where not fed
-  std::vector<std::byte*> variables;     // by variable; written only where there is an update
-  std::vector<std::byte*> outputs;       // by output
-  std::vector<char> output_guarded;      // by output: has kGuardBytes of ours on both sides
-  std::vector<const std::byte*> packed;  // by step, where any has packed weights; else empty
+  IdVector<InputId, const std::byte*> feeds;   // null where not fed
+  IdVector<VariableId, std::byte*> variables;  // written only where there is an update
+  std::vector<std::byte*> outputs;             // by output
+  std::vector<char> output_guarded;            // by output: has kGuardBytes of ours on both sides
+  IdVector<StepId, const std::byte*> packed;   // where any has packed weights; else empty
 };
 
 struct ExecutorOptions {
@@ -46,7 +46,7 @@ class Executor {
 
  private:
   struct Part {  // the chunks of one step in a phase of a wave
-    int step;
+    StepId step;
     std::int64_t first_chunk;
     const Phase* phase;
   };
@@ -54,8 +54,8 @@ class Executor {
   void allocate(const Plan& plan);
   void prepare(const Plan& plan, const RunMemory& memory);
   std::byte* address(const Plan& plan, const RunMemory& memory, const PlanBuffer& buffer) const;
-  void run_check(const Plan& plan, int step);
-  void run_steps(const Plan& plan, const int* steps, std::size_t count);
+  void run_check(const Plan& plan, StepId step);
+  void run_steps(const Plan& plan, const StepId* steps, std::size_t count);
   void run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot);
   void finish(const Plan& plan, const RunMemory& memory, const std::function<bool()>& cancel,
               bool& writing);
@@ -63,9 +63,9 @@ class Executor {
 
   // Poison mode.
   void poison_all(const Plan& plan, const RunMemory& memory);
-  void set_guards(const Plan& plan, int wave);
-  void check_guards(const Plan& plan, const RunMemory& memory, int wave);
-  void poison_dead(const Plan& plan, int wave);
+  void set_guards(const Plan& plan, WaveId wave);
+  void check_guards(const Plan& plan, const RunMemory& memory, WaveId wave);
+  void poison_dead(const Plan& plan, WaveId wave);
 
   const ExecutorOptions options_;
   Workers workers_;
@@ -77,10 +77,10 @@ class Executor {
   // begin.
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  std::vector<KernelRun> runs_;
+  IdVector<StepId, KernelRun> runs_;
   std::vector<Part> parts_;
-  std::vector<DType> dtypes_;                    // of the operands that a check reads
-  std::vector<std::vector<int>> begins_, ends_;  // poison mode: arena buffers by wave
+  std::vector<DType> dtypes_;                              // of the operands that a check reads
+  IdVector<WaveId, std::vector<BufferId>> begins_, ends_;  // poison mode: arena buffers
 };
 
 }  // namespace weft

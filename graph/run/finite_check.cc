@@ -64,7 +64,7 @@ FiniteCheck::Range FiniteCheck::scan(const PlanValue& value, const void* data) {
     using T = typename decltype(tag)::type;
     workers_.for_chunks(chunks, [&](std::int64_t chunk, int) {
       const ChunkRange range = chunk_range(n, chunks, chunk);
-      Range& part = parts[static_cast<Index>(chunk)];
+      Range& part = parts[chunk];
       part.min = std::numeric_limits<double>::infinity();
       part.max = -part.min;
       for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -100,42 +100,42 @@ FiniteCheck::Range FiniteCheck::scan(const PlanValue& value, const void* data) {
   return whole;
 }
 
-void FiniteCheck::before(const Plan& plan, int s, const KernelRun& run) {
-  const PlanStep& step = plan.steps[static_cast<Index>(s)];
+void FiniteCheck::before(const Plan& plan, StepId s, const KernelRun& run) {
+  const PlanStep& step = plan.steps[s];
   for (Index i = 0; i < step.inputs.size(); ++i) {
-    const int root = root_of(plan, step.inputs[i]);
-    if (root < 0 || ranges_[static_cast<Index>(root)].seen) continue;
+    const ValueId root = root_of(plan, step.inputs[i]);
+    if (!root.defined() || ranges_[root].seen) continue;
     const CompiledProgram::Leaf leaf = leaf_of(plan, root);
     if (leaf.kind == CompiledProgram::LeafKind::none) continue;
-    const PlanValue& value = plan.values[static_cast<Index>(root)];
-    const Range& range = ranges_[static_cast<Index>(root)] = scan(value, run.inputs[i]);
+    const PlanValue& value = plan.values[root];
+    const Range& range = ranges_[root] = scan(value, run.inputs[i]);
     // A constant with NaN is what somebody wrote down; what stems from it is not looked at.
     if (range.nan == 0 || leaf.kind == CompiledProgram::LeafKind::constant) continue;
-    const auto index = static_cast<Index>(leaf.index);
     const bool fed = leaf.kind == CompiledProgram::LeafKind::input;
     const CompiledProgram& c = *plan.program;
-    throw DataError(fmt::format("{} '{}' {} {}{}{}", fed ? "input" : "variable",
-                                fed ? c.inputs[index].name : c.variables[index].info.name,
-                                type_text(value), range.text(), where_first(value, range.first),
-                                fed ? "" : ", before this run has written anything"));
+    throw DataError(fmt::format(
+        "{} '{}' {} {}{}{}", fed ? "input" : "variable",
+        fed ? c.inputs[InputId(leaf.index)].name : c.variables[leaf.variable()].info.name,
+        type_text(value), range.text(), where_first(value, range.first),
+        fed ? "" : ", before this run has written anything"));
   }
 }
 
-void FiniteCheck::after(const Plan& plan, int s, const KernelRun& run) {
-  const PlanStep& step = plan.steps[static_cast<Index>(s)];
+void FiniteCheck::after(const Plan& plan, StepId s, const KernelRun& run) {
+  const PlanStep& step = plan.steps[s];
   bool operands_finite = true, operands_nan = false, operands_any = false;
-  for (int id : step.inputs) {
-    if (id < 0) continue;
-    const Range& range = ranges_[static_cast<Index>(root_of(plan, id))];
+  for (const ValueId id : step.inputs) {
+    if (!id.defined()) continue;
+    const Range& range = ranges_[root_of(plan, id)];
     operands_any = true;
     operands_finite = operands_finite && range.finite();
     operands_nan = operands_nan || range.nan > 0;
   }
   for (Index o = 0; o < step.outputs.size(); ++o) {
-    const int id = step.outputs[o];
-    if (id < 0) continue;
-    const PlanValue& value = plan.values[static_cast<Index>(id)];
-    const Range& range = ranges_[static_cast<Index>(id)] = scan(value, run.outputs[o]);
+    const ValueId id = step.outputs[o];
+    if (!id.defined()) continue;
+    const PlanValue& value = plan.values[id];
+    const Range& range = ranges_[id] = scan(value, run.outputs[o]);
     // A node without operands, `full` say, makes what somebody wrote down.
     if (step.node == nullptr || !operands_any || range.finite()) continue;
     const OpRecord& op = step.node->op();
@@ -146,9 +146,9 @@ void FiniteCheck::after(const Plan& plan, int s, const KernelRun& run) {
                     type_text(value), range.text(), where_first(value, range.first),
                     operands_finite ? "the operands are finite" : "no operand holds a NaN");
     for (Index i = 0; i < step.inputs.size(); ++i) {
-      if (step.inputs[i] < 0) continue;
+      if (!step.inputs[i].defined()) continue;
       text += fmt::format("\n  operand {} {}", input_label(op, i),
-                          ranges_[static_cast<Index>(root_of(plan, step.inputs[i]))].text());
+                          ranges_[root_of(plan, step.inputs[i])].text());
     }
     step.node->graph().fail(DataError(text), *step.node);
   }

@@ -20,9 +20,9 @@ class FiniteCheck {
   /// Forgets the values of the run before.
   void begin(const Plan& plan);
   /// Looks at the inputs, variables and constants that `step` reads: a NaN in one is an error.
-  void before(const Plan& plan, int step, const KernelRun& run);
+  void before(const Plan& plan, StepId step, const KernelRun& run);
   /// Looks at what `step` has made.
-  void after(const Plan& plan, int step, const KernelRun& run);
+  void after(const Plan& plan, StepId step, const KernelRun& run);
 
  private:
   struct Range {
@@ -36,7 +36,7 @@ class FiniteCheck {
   Range scan(const PlanValue& value, const void* data);
 
   Workers& workers_;
-  std::vector<Range> ranges_;  // by root
+  IdVector<ValueId, Range> ranges_;  // by root
 };
 
 }  // namespace weft

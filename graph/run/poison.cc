@@ -26,7 +26,7 @@ void Executor::poison_all(const Plan& plan, const RunMemory& memory) {
   std::memset(arena_->data(), kDead, arena_->bytes());
   std::memset(slots_->data(), kDead, slots_->bytes());
   for (Index i = 0; i < plan.outputs.size(); ++i) {
-    const std::size_t bytes = plan.values[static_cast<Index>(plan.outputs[i].value)].bytes;
+    const std::size_t bytes = plan.values[plan.outputs[i].value].bytes;
     if (bytes > 0) std::memset(memory.outputs[i], kDead, bytes);
     if (!memory.output_guarded[i]) continue;
     std::memset(memory.outputs[i] - kGuardBytes, kGuard, kGuardBytes);
@@ -34,24 +34,24 @@ void Executor::poison_all(const Plan& plan, const RunMemory& memory) {
   }
   begins_.assign(plan.waves.size() + 1, {});
   ends_.assign(plan.waves.size() + 1, {});
-  for (Index b = 0; b < plan.buffers.size(); ++b) {
+  for (const BufferId b : plan.buffers.ids()) {
     if (plan.buffers[b].space != Space::arena) continue;
-    begins_[static_cast<Index>(plan.buffers[b].begin)].push_back(static_cast<int>(b));
-    ends_[static_cast<Index>(plan.buffers[b].end)].push_back(static_cast<int>(b));
+    begins_[plan.buffers[b].begin].push_back(b);
+    ends_[plan.buffers[b].end].push_back(b);
   }
 }
 
-void Executor::set_guards(const Plan& plan, int wave) {
-  for (int i : begins_[static_cast<Index>(wave)]) {
-    const PlanBuffer& b = plan.buffers[static_cast<Index>(i)];
+void Executor::set_guards(const Plan& plan, WaveId wave) {
+  for (const BufferId i : begins_[wave]) {
+    const PlanBuffer& b = plan.buffers[i];
     std::memset(arena_->data() + b.offset - kGuardBytes, kGuard, kGuardBytes);
     std::memset(arena_->data() + b.offset + b.bytes, kGuard, kGuardBytes);
   }
 }
 
-void Executor::check_guards(const Plan& plan, const RunMemory& memory, int wave) {
-  for (int s : plan.waves[static_cast<Index>(wave)].steps) {
-    const PlanStep& step = plan.steps[static_cast<Index>(s)];
+void Executor::check_guards(const Plan& plan, const RunMemory& memory, WaveId wave) {
+  for (const StepId s : plan.waves[wave].steps) {
+    const PlanStep& step = plan.steps[s];
     const auto check = [&](const PlanBuffer& b, const std::string& what) {
       const std::byte* data = nullptr;
       if (b.space == Space::arena) data = arena_->data() + b.offset;
@@ -65,19 +65,19 @@ void Executor::check_guards(const Plan& plan, const RunMemory& memory, int wave)
           plan.step_name(s), intact(data - kGuardBytes) ? "after" : "before", what, b.bytes,
           step.node == nullptr ? "" : "\n  " + step.node->graph().where(*step.node)));
     };
-    for (int id : step.outputs) {
-      if (id >= 0) check(plan.buffer_of(id), "an output");
+    for (const ValueId id : step.outputs) {
+      if (id.defined()) check(plan.buffer_of(id), "an output");
     }
-    for (int id : step.inputs) {
-      if (id >= 0) check(plan.buffer_of(id), "an input");
+    for (const ValueId id : step.inputs) {
+      if (id.defined()) check(plan.buffer_of(id), "an input");
     }
-    if (step.scratch >= 0) check(plan.buffers[static_cast<Index>(step.scratch)], "the scratch");
+    if (step.scratch.defined()) check(plan.buffers[step.scratch], "the scratch");
   }
 }
 
-void Executor::poison_dead(const Plan& plan, int wave) {
-  for (int i : ends_[static_cast<Index>(wave)]) {
-    const PlanBuffer& b = plan.buffers[static_cast<Index>(i)];
+void Executor::poison_dead(const Plan& plan, WaveId wave) {
+  for (const BufferId i : ends_[wave]) {
+    const PlanBuffer& b = plan.buffers[i];
     std::memset(arena_->data() + b.offset - kGuardBytes, kDead, b.bytes + 2 * kGuardBytes);
   }
 }

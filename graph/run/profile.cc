@@ -24,14 +24,14 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string where(const Plan& plan, std::size_t step) {
+std::string where(const Plan& plan, StepId step) {
   const Node* node = plan.steps[step].node;
   return node == nullptr ? std::string() : node->graph().where(*node);
 }
 
 }  // namespace
 
-void Profile::record(const std::shared_ptr<const Plan>& plan, int step, Clock::time_point begin,
+void Profile::record(const std::shared_ptr<const Plan>& plan, StepId step, Clock::time_point begin,
                      Clock::time_point end) {
   PlanTimes& times = plans_[plan.get()];
   if (times.plan == nullptr) {
@@ -39,7 +39,7 @@ void Profile::record(const std::shared_ptr<const Plan>& plan, int step, Clock::t
     times.steps.resize(plan->steps.size());
   }
   const double seconds = std::chrono::duration<double>(end - begin).count();
-  StepTimes& t = times.steps[static_cast<std::size_t>(step)];
+  StepTimes& t = times.steps[step];
   ++t.runs;
   t.seconds += seconds;
   if (events_.size() < kMostEvents) events_.push_back({plan.get(), step, begin, seconds * 1e6});
@@ -53,10 +53,10 @@ void Profile::clear() {
 std::vector<Profile::Entry> Profile::collect(bool nodes) const {
   std::map<std::pair<std::string, std::string>, Entry> by_name;
   for (const auto& [key, times] : plans_) {
-    for (std::size_t s = 0; s < times.steps.size(); ++s) {
+    for (const StepId s : times.steps.ids()) {
       if (times.steps[s].runs == 0) continue;
       const PlanStep& step = times.plan->steps[s];
-      const std::string name = nodes                  ? times.plan->step_name(static_cast<int>(s))
+      const std::string name = nodes                  ? times.plan->step_name(s)
                                : step.node == nullptr ? std::string("copy")
                                                       : step.node->op().name;
       const std::string place = nodes ? where(*times.plan, s) : std::string();
@@ -107,13 +107,12 @@ std::string Profile::trace_json() const {
   const Clock::time_point origin = events_.empty() ? Clock::time_point() : events_.front().begin;
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& e = events_[i];
-    const auto s = static_cast<std::size_t>(e.step);
     text += fmt::format(
         "{}\n{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{:.3f},"
         "\"dur\":{:.3f},\"args\":{{\"where\":\"{}\",\"flops\":{:.0f},\"bytes\":{:.0f}}}}}",
         i > 0 ? "," : "", escaped(e.plan->step_name(e.step)), escaped(e.plan->program->name),
         std::chrono::duration<double, std::micro>(e.begin - origin).count(), e.microseconds,
-        escaped(where(*e.plan, s)), e.plan->steps[s].flops, e.plan->steps[s].bytes);
+        escaped(where(*e.plan, e.step)), e.plan->steps[e.step].flops, e.plan->steps[e.step].bytes);
   }
   return text + "\n]}\n";
 }

@@ -37,7 +37,7 @@ class Profile {
 
   using Clock = std::chrono::steady_clock;
   /// Adds one run of one step.
-  void record(const std::shared_ptr<const Plan>& plan, int step, Clock::time_point begin,
+  void record(const std::shared_ptr<const Plan>& plan, StepId step, Clock::time_point begin,
               Clock::time_point end);
 
  private:
@@ -47,11 +47,11 @@ class Profile {
   };
   struct PlanTimes {
     std::shared_ptr<const Plan> plan;
-    std::vector<StepTimes> steps;
+    IdVector<StepId, StepTimes> steps;
   };
   struct Event {
     const Plan* plan;
-    int step;
+    StepId step;
     Clock::time_point begin;
     double microseconds;
   };

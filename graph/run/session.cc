@@ -16,8 +16,6 @@
 namespace weft {
 namespace {
 
-using Index = std::size_t;
-
 // Marks the Session as in use for as long as it lives. All that it computes meanwhile, constants
 // that passes fold included, it computes in the default floating-point environment, whatever its
 // caller's is.
@@ -144,11 +142,11 @@ struct Session::Impl {
 
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
                 const DimValues& dims) {
-    std::vector<std::pair<int, Sizes>> existing;
-    for (Index v = 0; v < c.variables.size(); ++v) {
+    std::vector<std::pair<VariableId, Sizes>> existing;
+    for (const VariableId v : c.variables.ids()) {
       const VariableInfo& info = c.variables[v].info;
       if (info.kind == VariableKind::cache && own.contains(info.name)) {
-        existing.emplace_back(static_cast<int>(v), own.tensor(info.name).sizes());
+        existing.emplace_back(v, own.tensor(info.name).sizes());
       }
     }
     return bind_symbols(c, feeds, dims, existing);
@@ -173,7 +171,7 @@ struct Session::Impl {
 
   /// The copies that the plan's kernels read, alive as long as what is returned.
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
-      const Plan& plan, const std::vector<std::uint64_t>& versions, RunMemory& memory);
+      const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
@@ -186,11 +184,11 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
   const std::size_t margin = options.poison ? kGuardBytes : 0;
   std::size_t bytes = 0;
   for (const PlanOutput& output : plan.outputs) {
-    bytes += plan.values[static_cast<Index>(output.value)].bytes + 2 * margin;
+    bytes += plan.values[output.value].bytes + 2 * margin;
   }
   pool.begin_run(bytes);
   for (const PlanOutput& output : plan.outputs) {
-    const PlanValue& v = plan.values[static_cast<Index>(output.value)];
+    const PlanValue& v = plan.values[output.value];
     const auto given = std::find_if(into.begin(), into.end(),
                                     [&](const auto& entry) { return entry.first == output.name; });
     Tensor tensor;
@@ -260,12 +258,12 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
 }
 
 std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(
-    const Plan& plan, const std::vector<std::uint64_t>& versions, RunMemory& memory) {
+    const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory) {
   std::vector<std::shared_ptr<const Buffer>> packed;
-  for (Index s = 0; s < plan.steps.size(); ++s) {
+  for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];
-    if (step.packed_variable < 0) continue;
-    const auto v = static_cast<Index>(step.packed_variable);
+    if (!step.packed_variable.defined()) continue;
+    const VariableId v = step.packed_variable;
     const VariableInfo& info = plan.program->variables[v].info;
     const PackedInput& wanted = *step.kernel.packed;
     packed.push_back(
@@ -288,7 +286,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   RunMemory memory;
   memory.feeds.assign(c.inputs.size(), nullptr);
   for (const auto& [name, tensor] : feeds) {
-    memory.feeds[static_cast<Index>(c.input_index(name))] = tensor.raw();
+    memory.feeds[c.find_input(name)] = tensor.raw();
   }
   memory.output_guarded = outputs.guarded;
   for (auto& [name, tensor] : outputs.tensors) memory.outputs.push_back(tensor.mutable_raw());
@@ -297,12 +295,11 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   const auto access = [&](const VariableInfo& info) -> StoreAccess& {
     return &home(info) == &own ? mine : shared;
   };
-  std::vector<char> updated(c.variables.size(), 0);
+  IdVector<VariableId, char> updated(c.variables.size());
   const VariableInfo* written = nullptr;  // in the shared store; rather no key
   for (const PlanUpdate& u : plan->updates) {
-    const auto v = static_cast<Index>(u.variable);
-    const VariableInfo& info = c.variables[v].info;
-    updated[v] = 1;
+    const VariableInfo& info = c.variables[u.variable].info;
+    updated[u.variable] = 1;
     if (&access(info) != &shared) continue;
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
@@ -322,7 +319,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   shared.check_whole();
   mine.check_whole();
   std::vector<Tensor> handles;
-  for (Index v = 0; v < c.variables.size(); ++v) {
+  for (const VariableId v : c.variables.ids()) {
     StoreAccess& where = access(c.variables[v].info);
     if (updated[v]) {
       memory.variables.push_back(where.writable(c.variables[v].info.name).mutable_raw());
@@ -331,10 +328,10 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
       memory.variables.push_back(const_cast<std::byte*>(handles.back().raw()));
     }
   }
-  std::vector<std::uint64_t> versions;  // of variables that are read packed
+  IdVector<VariableId, std::uint64_t> versions;  // of those that are read packed
   for (const PlanStep& step : plan->steps) {
-    if (step.packed_variable < 0) continue;
-    const auto v = static_cast<Index>(step.packed_variable);
+    if (!step.packed_variable.defined()) continue;
+    const VariableId v = step.packed_variable;
     versions.resize(c.variables.size());
     versions[v] = access(c.variables[v].info).version(c.variables[v].info.name);
   }
@@ -347,13 +344,13 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   } catch (...) {
     if (writing) {
       for (const PlanUpdate& u : plan->updates) {
-        access(c.variables[static_cast<Index>(u.variable)].info).tear();
+        access(c.variables[u.variable].info).tear();
       }
     }
     throw;
   }
   for (const PlanUpdate& u : plan->updates) {
-    const VariableInfo& info = c.variables[static_cast<Index>(u.variable)].info;
+    const VariableInfo& info = c.variables[u.variable].info;
     access(info).updated(info.name);
   }
 }

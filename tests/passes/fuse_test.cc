@@ -295,9 +295,9 @@ BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   int writers = 0;
   for (const PlanStep& step : plan->steps) {
     int variables = 0;
-    for (const int id : step.outputs) {
-      if (id >= 0 && plan->buffer_of(id).space == Space::variable &&
-          plan->values[static_cast<std::size_t>(id)].sizes == Sizes{100, 100}) {
+    for (const ValueId id : step.outputs) {
+      if (id.defined() && plan->buffer_of(id).space == Space::variable &&
+          plan->values[id].sizes == Sizes{100, 100}) {
         ++variables;
       }
     }

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_large_product_plans_in_little_memory) {
     const AddressLimit limit(std::size_t{1} << 28);
     const auto plan = session.plan(p, {{"a", Sizes{batch, m, k}}, {"b", Sizes{batch, k, n}}});
     check_plan(*plan);
-    return plan->steps[0].kernel.phases.size();
+    return plan->steps.front().kernel.phases.size();
   };
   BOOST_TEST(phases(1, std::int64_t{1} << 34, 512, 512) < 20000u);
   BOOST_TEST(phases(1, 512, std::int64_t{1} << 34, 512) < 20000u);

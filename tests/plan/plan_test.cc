@@ -28,14 +28,13 @@ Plan plan_of(const Program& program, const Bindings& bindings = {}) {
   return *plan;
 }
 
-int step_of(const Plan& plan, const std::string& op, int which = 0) {
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    if (plan.steps[s].node != nullptr && plan.steps[s].node->op().name == op && which-- == 0) {
-      return static_cast<int>(s);
-    }
+StepId step_of(const Plan& plan, const std::string& op, int which = 0) {
+  for (const StepId s : plan.steps.ids()) {
+    const Node* node = plan.steps[s].node;
+    if (node != nullptr && node->op().name == op && which-- == 0) return s;
   }
   BOOST_FAIL("no step " << op);
-  return -1;
+  return {};
 }
 
 // A training step in small: two sums of activations that live long, one update in place, a check.
@@ -70,12 +69,11 @@ BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
   Example e;
   const Plan plan = plan_of(e.program);
   BOOST_REQUIRE_EQUAL(plan.updates.size(), 1u);
-  BOOST_TEST(plan.updates[0].direct);
-  const int reader = step_of(plan, "t_add");
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    const PlanStep& step = plan.steps[s];
-    if (step.outputs[0] >= 0 && plan.buffer_of(step.outputs[0]).space == Space::variable) {
-      BOOST_TEST(step.wave > plan.steps[static_cast<std::size_t>(reader)].wave);
+  BOOST_TEST(plan.updates[UpdateId(0)].direct);
+  const StepId reader = step_of(plan, "t_add");
+  for (const PlanStep& step : plan.steps) {
+    if (step.outputs[0].defined() && plan.buffer_of(step.outputs[0]).space == Space::variable) {
+      BOOST_TEST(step.wave > plan.steps[reader].wave);
       BOOST_TEST(plan.first_write == step.wave);
     }
   }
@@ -92,7 +90,7 @@ BOOST_AUTO_TEST_CASE(two_variables_that_take_one_value_share_no_memory) {
   };
   const Value mean = g.apply("add", {halved(a), halved(b)}).output(0);
   const Plan plan = plan_of(Program("p").update(a, mean).update(b, mean));
-  BOOST_TEST(plan.updates[0].direct != plan.updates[1].direct);
+  BOOST_TEST(plan.updates[UpdateId(0)].direct != plan.updates[UpdateId(1)].direct);
 }
 
 BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
@@ -105,7 +103,7 @@ BOOST_AUTO_TEST_CASE(in_place_only_where_the_operand_dies) {
   int written_over = 0;
   for (const PlanStep& s : plan.steps) written_over += static_cast<int>(s.inplace.size());
   BOOST_TEST(written_over == 1);
-  BOOST_TEST(plan.steps[static_cast<std::size_t>(step_of(plan, "t_add"))].inplace.size() == 1u);
+  BOOST_TEST(plan.steps[step_of(plan, "t_add")].inplace.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(small_independent_steps_share_a_wave) {
@@ -115,7 +113,7 @@ BOOST_AUTO_TEST_CASE(small_independent_steps_share_a_wave) {
   for (int i = 0; i < 4; ++i) p.output("y" + std::to_string(i), scale(x, 1 + i));
   const Plan plan = plan_of(p);
   BOOST_TEST(plan.waves.size() == 1u);
-  BOOST_TEST(plan.waves[0].steps.size() == 4u);
+  BOOST_TEST(plan.waves[WaveId(0)].steps.size() == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
@@ -163,16 +161,16 @@ BOOST_AUTO_TEST_CASE(check_of_a_computed_index_comes_before_updates) {
   const Value computed = g.apply("add", {index, index}).output(0);
   Program p = Program("p").output("p", pick(w, computed)).update(w, scale(w, 2));
   const Plan plan = plan_of(p);
-  BOOST_TEST(plan.updates[0].direct);
-  for (std::size_t w0 = 0; w0 < plan.waves.size(); ++w0) {
-    if (!plan.waves[w0].checks.empty()) BOOST_TEST(static_cast<int>(w0) <= plan.first_write);
+  BOOST_TEST(plan.updates[UpdateId(0)].direct);
+  for (const WaveId wave : plan.waves.ids()) {
+    if (!plan.waves[wave].checks.empty()) BOOST_TEST(wave <= plan.first_write);
   }
 }
 
 BOOST_AUTO_TEST_CASE(verifier_finds_broken_plans) {
-  check_broken([](Plan& p) { std::swap(p.waves[0], p.waves[1]); }, "reads value");
+  check_broken([](Plan& p) { std::swap(p.waves[WaveId(0)], p.waves[WaveId(1)]); }, "reads value");
   check_broken([](Plan& p) { p.waves.back().steps.clear(); }, "runs 0 times");
-  check_broken([](Plan& p) { p.waves.back().steps.push_back(0); }, "runs 2 times");
+  check_broken([](Plan& p) { p.waves.back().steps.push_back(StepId(0)); }, "runs 2 times");
   check_broken(
       [](Plan& p) {
         for (PlanWave& wave : p.waves) wave.checks.clear();
@@ -204,9 +202,8 @@ BOOST_AUTO_TEST_CASE(verifier_finds_broken_plans) {
         for (PlanStep& s : p.steps) s.inplace.clear();
       },
       "writes over its own operand");
-  check_broken([](Plan& p) { p.first_write += 1; }, "is written in wave");
-  check_broken([](Plan& p) { p.steps[static_cast<std::size_t>(step_of(p, "t_sum"))].scratch = -1; },
-               "has no scratch");
+  check_broken([](Plan& p) { ++p.first_write; }, "is written in wave");
+  check_broken([](Plan& p) { p.steps[step_of(p, "t_sum")].scratch = {}; }, "has no scratch");
   check_broken([](Plan& p) { p.outputs[0].value = p.outputs[1].value; },
                "is not in its own memory");
   check_broken([](Plan& p) { p.updates.clear(); },

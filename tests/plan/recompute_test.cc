@@ -25,19 +25,21 @@ RecomputeProblem there_and_back(int n, Cost cost) {
   RecomputeProblem p;
   for (int i = 0; i < n; ++i) {
     RecomputeProblem::Step step;
-    if (i > 0) step.reads = {i - 1};
-    step.writes = {i};
+    if (i > 0) step.reads = {ValueId(i - 1)};
+    step.writes = {ValueId(i)};
     step.cost_ns = cost(i);
     step.repeatable = true;
     p.steps.push_back(step);
   }
   for (int i = 0; i < n; ++i) {
     RecomputeProblem::Step step;
-    step.reads = {n - 1 - i};
-    if (i > 0) step.reads.push_back(n + i - 1);
-    step.writes = {n + i};
-    step.inplace = {{n + i, n + i - 1}};
-    if (i == 0) step.inplace.clear();
+    const ValueId gradient(n + i);
+    step.reads = {ValueId(n - 1 - i)};
+    step.writes = {gradient};
+    if (i > 0) {
+      step.reads.push_back(gradient - 1);
+      step.inplace = {{gradient, gradient - 1}};
+    }
     step.cost_ns = 1000;
     p.steps.push_back(step);
   }
@@ -47,35 +49,35 @@ RecomputeProblem there_and_back(int n, Cost cost) {
   return p;
 }
 
-Recomputed nothing(const RecomputeProblem& p) { return Recomputed(p.steps.size(), -1); }
+Recomputed nothing(const RecomputeProblem& p) { return Recomputed(p.steps.size()); }
 
 int second_runs(const Recomputed& recomputed) {
   return static_cast<int>(
-      std::count_if(recomputed.begin(), recomputed.end(), [](int c) { return c >= 0; }));
+      std::count_if(recomputed.begin(), recomputed.end(), [](StepId c) { return c.defined(); }));
 }
 
 // Every operand of every run is there when it runs.
 void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
-  std::vector<int> producer(p.bytes.size(), -1);
-  for (Index s = 0; s < p.steps.size(); ++s) {
-    for (int b : p.steps[s].writes) producer[static_cast<Index>(b)] = static_cast<int>(s);
+  IdVector<ValueId, StepId> producer(p.bytes.size());
+  for (const StepId s : p.steps.ids()) {
+    for (const ValueId v : p.steps[s].writes) producer[v] = s;
   }
-  std::vector<int> runs(p.steps.size(), 0), again(p.steps.size(), 0);
-  int last = -1;
+  IdVector<StepId, int> runs(p.steps.size()), again(p.steps.size());
+  StepId last;
   for (const StepRun& run : runs_of(p, recomputed)) {
     BOOST_TEST(run.before >= last);
     last = run.before;
-    for (int b : p.steps[static_cast<Index>(run.step)].reads) {
-      const int from = producer[static_cast<Index>(b)];
-      if (from < 0) continue;
+    for (const ValueId v : p.steps[run.step].reads) {
+      const StepId from = producer[v];
+      if (!from.defined()) continue;
       const bool second = reads_again(recomputed, from, run.before);
-      BOOST_TEST((second ? again : runs)[static_cast<Index>(from)] == 1);
+      BOOST_TEST((second ? again : runs)[from] == 1);
     }
-    ++(run.again ? again : runs)[static_cast<Index>(run.step)];
+    ++(run.again ? again : runs)[run.step];
   }
-  for (Index s = 0; s < p.steps.size(); ++s) {
+  for (const StepId s : p.steps.ids()) {
     BOOST_TEST(runs[s] == 1);
-    BOOST_TEST(again[s] == (recomputed[s] >= 0 ? 1 : 0));
+    BOOST_TEST(again[s] == (recomputed[s].defined() ? 1 : 0));
   }
 }
 
@@ -161,17 +163,17 @@ BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
   const auto chosen = choose_recomputed(p, 13 * 1024);
   BOOST_REQUIRE(chosen.has_value());
   BOOST_TEST(second_runs(*chosen) > 0);
-  for (Index s = 0; s < chosen->size(); ++s) {
-    if ((*chosen)[s] >= 0) BOOST_TEST(s % 2 == 0u);
+  for (const StepId s : chosen->ids()) {
+    if ((*chosen)[s].defined()) BOOST_TEST(s.number() % 2 == 0);
   }
 }
 
 BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
   RecomputeProblem p = there_and_back(12, [](int) { return 100.0; });
-  for (Index s = 0; s < 12; ++s) p.steps[s].repeat_before = 14;
+  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].repeat_before = StepId(14);
   // Runs again only for the first steps of the way back, where that saves next to nothing.
   BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
-  for (Index s = 0; s < 12; ++s) p.steps[s].repeat_before = 24;
+  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].repeat_before = StepId(24);
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
 }
 
@@ -274,8 +276,8 @@ BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
                         [](const PlanStep& s) { return s.again; });
   };
   check_broken("where the program says", [&](Plan& p) {
-    PlanValue& v = p.values[static_cast<Index>(first_again(p)->outputs[0])];
-    v.source = v.source > 4 ? v.source - 2 : v.source + 2;
+    PlanValue& v = p.values[first_again(p)->outputs[0]];
+    v.source = v.source > ValueId(4) ? v.source - 2 : v.source + 2;
   });
   check_broken("is in it twice", [&](Plan& p) { first_again(p)->again = false; });
   check_broken("output 's' is another value of the program", [](Plan& p) {

@@ -2,7 +2,6 @@
 #include "weft/graph/plan/schedule.h"
 
 #include <boost/test/unit_test.hpp>
-#include <numeric>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
@@ -11,14 +10,15 @@
 namespace weft {
 namespace {
 
-// Steps 0..n-1 make buffers of 1000 bytes, n..2n-1 reduce one each to 10 bytes, 2n joins all.
+// Steps 0..n-1 make values of 1000 bytes, n..2n-1 reduce one each to 10 bytes, 2n joins all.
 ScheduleProblem wide(int n) {
   ScheduleProblem p;
-  for (int i = 0; i < n; ++i) p.steps.push_back({{}, {i}});
-  for (int i = 0; i < n; ++i) p.steps.push_back({{i}, {n + i}});
+  const ValueId small(n);
+  for (int i = 0; i < n; ++i) p.steps.push_back({{}, {ValueId(i)}});
+  for (int i = 0; i < n; ++i) p.steps.push_back({{ValueId(i)}, {small + i}});
   ScheduleProblem::Step join;
-  for (int i = 0; i < n; ++i) join.reads.push_back(n + i);
-  join.writes = {2 * n};
+  for (int i = 0; i < n; ++i) join.reads.push_back(small + i);
+  join.writes = {small + n};
   p.steps.push_back(join);
   p.bytes.assign(static_cast<std::size_t>(n), 1000);
   p.bytes.resize(static_cast<std::size_t>(2 * n + 1), 10);
@@ -27,41 +27,41 @@ ScheduleProblem wide(int n) {
   return p;
 }
 
-void check_legal(const ScheduleProblem& p, const std::vector<int>& order) {
+std::vector<StepId> given_order(const ScheduleProblem& p) {
+  std::vector<StepId> order;
+  for (const StepId s : p.steps.ids()) order.push_back(s);
+  return order;
+}
+
+void check_legal(const ScheduleProblem& p, const std::vector<StepId>& order) {
   BOOST_REQUIRE_EQUAL(order.size(), p.steps.size());
-  std::vector<int> position(order.size(), -1);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    position[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  IdVector<StepId, int> position(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = static_cast<int>(i);
+  IdVector<ValueId, int> made(p.bytes.size(), -1);
+  for (const StepId s : p.steps.ids()) {
+    for (const ValueId v : p.steps[s].writes) made[v] = position[s];
   }
-  std::vector<int> made(p.bytes.size(), -1);
-  for (std::size_t s = 0; s < p.steps.size(); ++s) {
-    for (int b : p.steps[s].writes) made[static_cast<std::size_t>(b)] = position[s];
+  for (const StepId s : p.steps.ids()) {
+    for (const ValueId v : p.steps[s].reads) BOOST_TEST(made[v] < position[s]);
   }
-  for (std::size_t s = 0; s < p.steps.size(); ++s) {
-    for (int b : p.steps[s].reads) BOOST_TEST(made[static_cast<std::size_t>(b)] < position[s]);
-  }
-  for (const auto& [a, b] : p.edges) {
-    BOOST_TEST(position[static_cast<std::size_t>(a)] < position[static_cast<std::size_t>(b)]);
-  }
+  for (const auto& [a, b] : p.edges) BOOST_TEST(position[a] < position[b]);
 }
 
 BOOST_AUTO_TEST_SUITE(scheduling)
 
 BOOST_AUTO_TEST_CASE(reduces_the_peak) {
   const ScheduleProblem p = wide(10);
-  std::vector<int> given(p.steps.size());
-  std::iota(given.begin(), given.end(), 0);
-  BOOST_TEST(peak_bytes(p, given) == 10010u);
-  const std::vector<int> order = schedule(p);
+  BOOST_TEST(peak_bytes(p, given_order(p)) == 10010u);
+  const std::vector<StepId> order = schedule(p);
   check_legal(p, order);
   BOOST_TEST(peak_bytes(p, order) == 1100u);
 }
 
 BOOST_AUTO_TEST_CASE(respects_edges) {
   ScheduleProblem p = wide(4);
-  p.edges = {{3, 4}, {2, 0}};
+  p.edges = {{StepId(3), StepId(4)}, {StepId(2), StepId(0)}};
   check_legal(p, schedule(p));
-  p.edges = {{8, 0}};
+  p.edges = {{StepId(8), StepId(0)}};
   BOOST_CHECK_EXCEPTION(schedule(p), GraphError, [](const GraphError& e) {
     return std::string(e.what()).find("have a cycle") != std::string::npos;
   });
@@ -70,13 +70,14 @@ BOOST_AUTO_TEST_CASE(respects_edges) {
 BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
   ScheduleProblem p;
   for (int i = 0; i < 50; ++i) {
-    p.steps.push_back({i > 0 ? std::vector<int>{i - 1} : std::vector<int>{}, {i}});
+    ScheduleProblem::Step step;
+    if (i > 0) step.reads = {ValueId(i - 1)};
+    step.writes = {ValueId(i)};
+    p.steps.push_back(step);
   }
   p.bytes.assign(50, 8);
   p.kept.assign(50, 0);
-  std::vector<int> given(50);
-  std::iota(given.begin(), given.end(), 0);
-  BOOST_TEST(schedule(p) == given, boost::test_tools::per_element());
+  BOOST_TEST(schedule(p) == given_order(p), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(offsets_never_overlap) {

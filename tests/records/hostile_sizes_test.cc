@@ -61,8 +61,7 @@ std::string wrong_bytes(const Plan& plan) {
     for (const Phase& phase : step.kernel.phases) {
       if (phase.chunks < 0) return fmt::format("{} chunks", phase.chunks);
     }
-    if (step.scratch >= 0 &&
-        plan.buffers[static_cast<std::size_t>(step.scratch)].bytes < step.kernel.shared_scratch) {
+    if (step.scratch.defined() && plan.buffers[step.scratch].bytes < step.kernel.shared_scratch) {
       return "scratch is smaller than the kernel wants";
     }
   }

@@ -280,7 +280,7 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) c
   if (bytes > kMostBytes) throw StateError("this case is too large to run");
   for (const PlanOutput& output : plan->outputs) {
     if (way.own_outputs) break;
-    const PlanValue& v = plan->values[static_cast<std::size_t>(output.value)];
+    const PlanValue& v = plan->values[output.value];
     run.into.emplace_back(output.name, guarded_empty(v.dtype, v.sizes, way.guard));
   }
   const Results results = session.run(program_, feeds, run);

@@ -1,0 +1,133 @@
+// Typed indices: numbers that know what they number, and vectors that take only their own.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+/// The position of a thing in its list; a default-made Id is none (-1). Ids of different tags are
+/// different types that neither convert to nor compare with one another:
+///   using StepId = Id<struct StepTag>;
+template <class Tag>
+class Id {
+ public:
+  constexpr Id() = default;
+  template <std::integral Number>
+  constexpr explicit Id(Number number) : number_(static_cast<int>(number)) {}
+
+  constexpr bool defined() const { return number_ >= 0; }
+  constexpr int number() const { return number_; }
+  /// For subscripts; the Id must be defined.
+  constexpr std::size_t index() const { return static_cast<std::size_t>(number_); }
+
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+
+  constexpr Id& operator++() {
+    ++number_;
+    return *this;
+  }
+  friend constexpr Id operator+(Id id, int more) { return Id(id.number_ + more); }
+  friend constexpr Id operator-(Id id, int less) { return Id(id.number_ - less); }
+  /// How many steps it is from `b` to `a`.
+  friend constexpr int operator-(Id a, Id b) { return a.number_ - b.number_; }
+  /// The number, for messages.
+  template <class Traits>
+  friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                                      Id id) {
+    return out << id.number_;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+/// The Ids from `begin` up to `end`, without `end`: for loops.
+template <class I>
+class IdRange {
+ public:
+  class Iterator {
+   public:
+    constexpr explicit Iterator(I id) : id_(id) {}
+    constexpr I operator*() const { return id_; }
+    constexpr Iterator& operator++() {
+      ++id_;
+      return *this;
+    }
+    friend constexpr bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    I id_;
+  };
+  constexpr IdRange(I begin, I end) : begin_(begin), end_(end) {}
+  constexpr Iterator begin() const { return Iterator(begin_); }
+  constexpr Iterator end() const { return Iterator(end_); }
+
+ private:
+  I begin_, end_;
+};
+
+/// A vector whose elements are numbered by `I`, an Id. Subscripts are not checked, as those of
+/// std::vector; at() throws std::out_of_range. (No vector of bool: elements are references.)
+template <class I, class T>
+class IdVector {
+  static_assert(!std::is_same_v<T, bool>, "use char");
+
+ public:
+  IdVector() = default;
+  explicit IdVector(std::size_t size, const T& value = T()) : items_(size, value) {}
+  IdVector(std::initializer_list<T> items) : items_(items) {}
+  explicit IdVector(std::vector<T> items) : items_(std::move(items)) {}
+
+  T& operator[](I id) { return items_[id.index()]; }
+  const T& operator[](I id) const { return items_[id.index()]; }
+  T& at(I id) { return items_.at(id.index()); }
+  const T& at(I id) const { return items_.at(id.index()); }
+  T& front() { return items_.front(); }
+  const T& front() const { return items_.front(); }
+  T& back() { return items_.back(); }
+  const T& back() const { return items_.back(); }
+
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  /// The Ids of all elements, in order.
+  IdRange<I> ids() const { return {I(0), end_id()}; }
+  /// The Id that the next element would get.
+  I end_id() const { return I(items_.size()); }
+  bool contains(I id) const { return id.defined() && id < end_id(); }
+
+  /// Appends an element and returns its Id.
+  I push_back(T item) {
+    items_.push_back(std::move(item));
+    return I(items_.size() - 1);
+  }
+  void assign(std::size_t size, const T& value) { items_.assign(size, value); }
+  void resize(std::size_t size) { items_.resize(size); }
+  void resize(std::size_t size, const T& value) { items_.resize(size, value); }
+  void reserve(std::size_t size) { items_.reserve(size); }
+  void clear() { items_.clear(); }
+
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+
+  friend bool operator==(const IdVector&, const IdVector&) = default;
+
+ private:
+  std::vector<T> items_;
+};
+
+}  // namespace weft
+
+template <class Tag>
+struct std::hash<weft::Id<Tag>> {
+  std::size_t operator()(weft::Id<Tag> id) const noexcept { return std::hash<int>{}(id.number()); }
+};

@@ -1,0 +1,21 @@
+// What is numbered in compiled programs and in plans.
+#pragma once
+
+#include "weft/core/index.h"
+
+namespace weft {
+
+// Positions in the lists of a CompiledProgram.
+using NodeId = Id<struct NodeTag>;
+using InputId = Id<struct InputTag>;
+using VariableId = Id<struct VariableTag>;
+/// Also in Plan::values, which begins with the program's values.
+using ValueId = Id<struct ValueTag>;
+
+// Positions in the lists of a Plan.
+using StepId = Id<struct StepTag>;
+using BufferId = Id<struct BufferTag>;
+using WaveId = Id<struct WaveTag>;
+using UpdateId = Id<struct UpdateTag>;
+
+}  // namespace weft
