@@ -91,7 +91,7 @@ std::string list(const std::vector<std::string>& names) {
 v1::Header read_header(const Container& file) {
   const Record* head = find(file, RecordType::header);
   if (head == nullptr || head != &file.records()[0]) {
-    file.fail(48, "the first record is not the header");
+    file.fail(kFirstRecord, "the first record is not the header");
   }
   const auto header = parse_record<v1::Header>(file, *head);
   if (header.format_version() != kFormatVersion) {

@@ -16,7 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-constexpr std::uint64_t kAlignment = 64, kHead = 16, kStart = kAlignment - kHead;
+constexpr std::uint64_t kAlignment = 64, kHead = 16, kStart = kFirstRecord;
+static_assert(kStart == kAlignment - kHead);  // so that payloads are aligned
 constexpr char kMagic[] = {'\x89', 'w', 'e', 'f', 't', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kContainerVersion = 1;
 constexpr std::uint64_t kFooterBytes = 24;

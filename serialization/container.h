@@ -36,6 +36,8 @@ enum class RecordType : std::uint32_t {  // four letters
 /// "DATA", or hexadecimal where it is no word.
 std::string record_type_name(std::uint32_t type);
 
+/// Offset of the first record.
+inline constexpr std::uint64_t kFirstRecord = 48;
 /// Bytes under one checksum.
 inline constexpr std::uint64_t kChecksumRange = std::uint64_t{64} << 20;
 /// No structural record (all but data) may be larger.

@@ -4,9 +4,8 @@
 // config. With norm after (before) each block, the paper's figure reads
 //
 //   h = tokens[ids] (* sqrt(width)) + positions
-//   encoder layer:  h = attention_norm(h + attention(h, h))         h +=
-//   attention(attention_norm(h))
-//                   h = feed_forward_norm(h + feed_forward(h))      ...
+//   encoder layer:  h = attention_norm(h + attention(h, h))      h += attention(attention_norm(h))
+//                   h = feed_forward_norm(h + feed_forward(h))   ...
 //   decoder layer:  h = attention_norm(h + attention(h, h up to here))
 //                   h = cross_attention_norm(h + cross_attention(h, encoder's h))
 //                   h = feed_forward_norm(h + feed_forward(h))
