@@ -71,4 +71,11 @@ Schedule inverse_square_root(double base, double warmup, const WarmupOptions& op
                      [=](Value k) { return base * sqrt(warmup / maximum(k, warmup)); });
 }
 
+Schedule relative_step_size(const RelativeStepOptions& options) {
+  return Schedule([=](Value step) -> Value {
+    const Value t = step + 1.0, falling = 1.0 / sqrt(t);
+    return options.warmup_init ? minimum(t * 1e-6, falling) : minimum(1e-2, falling);
+  });
+}
+
 }  // namespace weft

@@ -42,4 +42,12 @@ Schedule warmup_cosine(double base, double warmup, double total, const WarmupOpt
 /// et al. (2017) have base = (width * warmup)^-0.5 and shift = 1. warmup must be positive.
 Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {});
 
+struct RelativeStepOptions {
+  /// The first steps are t * 1e-6.
+  bool warmup_init = false;
+};
+/// min(1e-2, 1 / sqrt(t)), t = step + 1: steps relative to the size of a parameter, for
+/// adafactor() (Shazeer and Stern 2018).
+Schedule relative_step_size(const RelativeStepOptions& options = {});
+
 }  // namespace weft

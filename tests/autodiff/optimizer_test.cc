@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(accumulation_equals_the_mean_gradient) {
   const Accumulation a = accumulate_gradients(problem.loss * scale, parameters);
   Program accumulate("accumulate"), apply("apply");
   accumulate.update(a.accumulate);
-  apply.update(sgd_step(a.gradients, {{.parameters = parameters}}, {.lr = 0.1})).update(a.clear);
+  apply.update(sgd(a.gradients, parameters, {.lr = 0.1})).update(a.clear);
   Session session(problem.g, {.threads = 1});
   for (int round = 0; round < 2; ++round) {
     for (const double s : {1.0, 3.0}) {
@@ -197,6 +197,13 @@ BOOST_AUTO_TEST_CASE(schedules) {
   BOOST_TEST(at(root, 1) == 0.25, tt::tolerance(1e-14));
   BOOST_TEST(at(root, 3) == 0.5, tt::tolerance(1e-14));
   BOOST_TEST(at(root, 35) == 0.5 * std::sqrt(4.0 / 36), tt::tolerance(1e-14));
+  const Schedule relative = relative_step_size();
+  BOOST_TEST(at(relative, 0) == 1e-2);
+  BOOST_TEST(at(relative, 39999) == 5e-3, tt::tolerance(1e-14));
+  const Schedule slow = relative_step_size({.warmup_init = true});
+  BOOST_TEST(at(slow, 0) == 1e-6);
+  BOOST_TEST(at(slow, 4999) == 5e-3, tt::tolerance(1e-14));
+  BOOST_TEST(at(slow, 39999) == 5e-3, tt::tolerance(1e-14));
   BOOST_CHECK_EXCEPTION(inverse_square_root(1, 0), ArgumentError,
                         message_contains({"a positive warm-up", "warm-up is 0, final 0"}));
   BOOST_CHECK_EXCEPTION(warmup_cosine(1, 10, 10), ArgumentError,

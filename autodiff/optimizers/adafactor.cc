@@ -1,0 +1,98 @@
+#include "weft/autodiff/optimizers/adafactor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+
+namespace weft {
+namespace {
+
+void check(const AdafactorOptions& o) {
+  check_decay_rate("adafactor", "beta1", o.beta1);
+  const auto positive = [](std::string_view name, double value) {
+    if (value > 0) return;
+    throw ArgumentError(fmt::format("adafactor: {} {} must be positive", name, value));
+  };
+  positive("eps1", o.eps1);
+  positive("eps2", o.eps2);
+  positive("clip_threshold", o.clip_threshold);
+  positive("decay_rate", o.decay_rate);
+}
+
+// Root mean square over all elements, f64.
+Value rms(Value x) { return sqrt(cast(mean(square(x)), DType::f64)); }
+
+// Matrices have factors; one without elements has no means to keep.
+bool is_factored(const Shape& shape) {
+  return shape.rank() >= 2 &&
+         std::none_of(shape.begin(), shape.end(), [](const Dim& d) { return d == Dim(0); });
+}
+
+class Rule {
+ public:
+  Rule(StepBuilder& b, const AdafactorOptions& o)
+      : b_(b), o_(o), new_share_(pow(b.t(), -o.decay_rate)), old_share_(1.0 - new_share_) {}
+
+  void step(const StepBuilder::Parameter& parameter) {
+    const Value p = parameter.value();
+    Value u = normalised(parameter);
+    u = u / cast(maximum(rms(u) / o_.clip_threshold, 1.0), p.dtype());
+    Value size = b_.rate(parameter);
+    if (o_.scale_parameter) size = size * maximum(rms(p), o_.eps2);
+    Value change = u * cast(size, p.dtype());
+    if (o_.beta1 > 0) {
+      const Variable m = b_.state(parameter, "m");
+      change = m.value() * o_.beta1 + change * (1 - o_.beta1);
+      b_.update(m, change);
+    }
+    b_.update(parameter.variable, parameter.decayed(size) - change);
+  }
+
+ private:
+  // The gradient over the root of its second moment.
+  Value normalised(const StepBuilder::Parameter& parameter) {
+    const Value g = parameter.gradient, s = square(g) + o_.eps1;
+    Shape shape = parameter.variable.shape();
+    if (!is_factored(shape)) return g * rsqrt(moment(parameter, "v", shape, s));
+    const int last = shape.rank() - 1;
+    Shape rows = shape, columns = shape;
+    rows[last] = 1;
+    columns[last - 1] = 1;
+    const Value r = moment(parameter, "row", rows, mean(s, last, true));
+    const Value c = moment(parameter, "column", columns, mean(s, last - 1, true));
+    // Two roots: the product of two means of squares would leave the range of floats sooner.
+    return g * rsqrt(r / mean(r, last - 1, true)) * rsqrt(c);
+  }
+
+  Value moment(const StepBuilder::Parameter& parameter, std::string_view name, const Shape& shape,
+               Value now) {
+    const Variable old = b_.state(parameter, name, shape);
+    const DType dtype = now.dtype();
+    const Value result = old.value() * cast(old_share_, dtype) + now * cast(new_share_, dtype);
+    b_.update(old, result);
+    return result;
+  }
+
+  StepBuilder& b_;
+  const AdafactorOptions& o_;
+  Value new_share_, old_share_;  // 1 - b2 and b2, f64
+};
+
+}  // namespace
+
+TrainingStep adafactor(const Loss& loss, const ParameterGroups& groups,
+                       const AdafactorOptions& options, SourceLocation loc) {
+  check(options);
+  StepBuilder b("adafactor", loss, groups, options, loc);
+  Rule rule(b, options);
+  for (const StepBuilder::Parameter& parameter : b.parameters()) rule.step(parameter);
+  return b.finish();
+}
+
+}  // namespace weft

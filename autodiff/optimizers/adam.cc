@@ -1,0 +1,50 @@
+#include "weft/autodiff/optimizers/adam.h"
+
+#include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+
+namespace weft {
+namespace {
+
+// The two differ in where the weight decay goes: into the gradient, or (decoupled) into the
+// parameter.
+template <class Options>
+TrainingStep adam_like(std::string_view name, bool decoupled, const Loss& loss,
+                       const ParameterGroups& groups, const Options& o, SourceLocation loc) {
+  check_decay_rate(name, "beta1", o.beta1);
+  check_decay_rate(name, "beta2", o.beta2);
+  StepBuilder b(name, loss, groups, o, loc);
+  // Scalars are computed in double: 1 - beta^t loses everything in float when t is small.
+  const Value correction1 = 1.0 - pow(b.graph().scalar(DType::f64, o.beta1), b.t());
+  const Value correction2 = sqrt(1.0 - pow(b.graph().scalar(DType::f64, o.beta2), b.t()));
+  for (const StepBuilder::Parameter& parameter : b.parameters()) {
+    const DType dtype = parameter.variable.dtype();
+    const Value g = decoupled ? parameter.gradient : parameter.penalised_gradient();
+    const Variable m = b.state(parameter, "m"), v = b.state(parameter, "v");
+    const Value new_m = m.value() * o.beta1 + g * (1 - o.beta1);
+    const Value new_v = v.value() * o.beta2 + square(g) * (1 - o.beta2);
+    const Value rate = b.rate(parameter);
+    const Value kept = decoupled ? parameter.decayed(rate) : parameter.value();
+    const Value denominator = sqrt(new_v) / cast(correction2, dtype) + o.eps;
+    const Value new_p = kept - cast(rate / correction1, dtype) * (new_m / denominator);
+    b.update(m, new_m);
+    b.update(v, new_v);
+    b.update(parameter.variable, new_p);
+  }
+  return b.finish();
+}
+
+}  // namespace
+
+TrainingStep adam(const Loss& loss, const ParameterGroups& groups, const AdamOptions& options,
+                  SourceLocation loc) {
+  return adam_like("adam", false, loss, groups, options, loc);
+}
+
+TrainingStep adamw(const Loss& loss, const ParameterGroups& groups, const AdamWOptions& options,
+                   SourceLocation loc) {
+  return adam_like("adamw", true, loss, groups, options, loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// Adam and AdamW.
+#pragma once
+
+#include "weft/autodiff/optimizers/step.h"
+#include "weft/autodiff/schedule.h"
+
+namespace weft {
+
+struct AdamOptions {
+  Schedule lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;  // L2: added to the gradient
+  Decay decay = Decay::matrices;
+  StepOptions step = {};
+};
+
+struct AdamWOptions {
+  Schedule lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  // of the parameter itself, times the learning rate
+  Decay decay = Decay::matrices;
+  StepOptions step = {};
+};
+
+/// Adam (Kingma and Ba 2015): m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g;
+/// p -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps), t from 1. Weight decay is L2, added to
+/// the gradient.
+TrainingStep adam(const Loss& loss, const ParameterGroups& groups, const AdamOptions& options = {},
+                  SourceLocation loc = SourceLocation::current());
+
+/// AdamW (Loshchilov and Hutter 2019): p *= 1 - lr*wd, then Adam's step without decay.
+TrainingStep adamw(const Loss& loss, const ParameterGroups& groups,
+                   const AdamWOptions& options = {},
+                   SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+#include "weft/autodiff/optimizers/ema.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weft/autodiff/optimizers/state.h"
+#include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kAverage = ".average";
+
+std::string steps_name(std::string_view scope) { return fmt::format("{}.steps", scope); }
+
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+// All variables of one moment, and what they are for.
+struct State {
+  Tensors values;
+  std::map<std::string, VariableKind, std::less<>> kinds;
+
+  explicit State(const VariableStore& store) : values(store.snapshot()) {
+    for (const auto& [name, value] : values) kinds[name] = store.kind(name);
+  }
+};
+
+Tensors averages_in(const State& state, std::string_view scope) {
+  const auto steps = state.values.find(steps_name(scope));
+  if (steps == state.values.end()) {
+    throw StateError(
+        fmt::format("there are no averages of weights of scope '{}': the store has no "
+                    "variable '{}'; the training adds them with Ema",
+                    scope, steps_name(scope)));
+  }
+  const bool begun = steps->second.item<std::int64_t>() > 0;
+  Tensors result;
+  for (const auto& [name, value] : state.values) {
+    if (state.kinds.at(name) != VariableKind::parameter) continue;
+    const auto average = state.values.find(fmt::format("{}.{}{}", scope, name, kAverage));
+    if (average != state.values.end()) result.emplace(name, begun ? average->second : value);
+  }
+  return result;
+}
+
+}  // namespace
+
+Ema::Ema(const std::vector<Variable>& parameters, const EmaOptions& options, SourceLocation loc)
+    : options_(options), parameters_(parameters) {
+  check_decay_rate("Ema", "decay", options.decay);
+  if (parameters.empty()) throw ArgumentError("Ema: there is no parameter");
+  std::unordered_set<Value, ValueHash> seen;
+  for (const Variable& p : parameters) {
+    if (!p.defined()) throw ArgumentError("Ema: a parameter is undefined");
+    parameters[0].graph().check_owned(p.value(), "Ema", loc);
+    if (!seen.insert(p.value()).second) {
+      throw ArgumentError(fmt::format("Ema: parameter '{}' is listed twice", p.name()));
+    }
+  }
+  Graph& graph = parameters[0].graph();
+  Graph::Undo undo(graph);
+  const StateScope scope{.function = "Ema",
+                         .what = "average",
+                         .option = "EmaOptions::scope",
+                         .scope = options.scope,
+                         .loc = loc};
+  steps_ = scope.variable(graph, "steps", {DType::i64, Shape{}});
+  for (const Variable& p : parameters) {
+    averages_.push_back(
+        scope.variable(graph, fmt::format("{}{}", p.name(), kAverage), p.value().type()));
+  }
+  undo.keep();
+}
+
+Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
+  Graph& graph = steps_.graph();
+  graph.check_owned(step.step.value(), "Ema::updates", loc);
+  Graph::Undo undo(graph);
+  const Graph::Frame frame(graph, "Ema::updates", loc);
+  std::unordered_map<Value, Value, ValueHash> after;
+  for (const auto& [variable, value] : step.updates) after[variable.value()] = value;
+
+  Updates result;
+  const auto update = [&](Variable variable, Value value) {
+    result.add(variable, step.taken.defined() ? where(step.taken, value, variable.value()) : value);
+  };
+  const Value steps = steps_.value(), first = equal(steps, 0), t = cast(steps, DType::f64);
+  // In double: 1 - 0.9999 has four digits in float.
+  Value share = graph.scalar(DType::f64, 1 - options_.decay);
+  if (options_.warmup) share = maximum(share, 9.0 / (t + 10.0));
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Value p = parameters_[i].value(), average = averages_[i].value();
+    const auto found = after.find(p);
+    const Value now = found == after.end() ? p : found->second;
+    const Value before = where(first, p, average);
+    // Not decay * a + (1 - decay) * p: this one leaves an average that equals p as it is.
+    update(averages_[i], before + (now - before) * cast(share, p.dtype()));
+  }
+  update(steps_, steps + 1);
+  undo.keep();
+  return result;
+}
+
+bool has_averages(const VariableStore& store, std::string_view scope) {
+  return store.contains(steps_name(scope));
+}
+
+Tensors averaged_parameters(const VariableStore& store, std::string_view scope) {
+  return averages_in(State(store), scope);
+}
+
+std::shared_ptr<VariableStore> averaged_store(const VariableStore& store, std::string_view scope) {
+  const State state(store);
+  const Tensors averages = averages_in(state, scope);
+  auto result = std::make_shared<VariableStore>();
+  for (const auto& [name, value] : state.values) {
+    const VariableKind kind = state.kinds.at(name);
+    if (kind == VariableKind::optimizer || kind == VariableKind::cache) continue;
+    const auto average = averages.find(name);
+    result->insert(name, kind, average == averages.end() ? value : average->second);
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+#include "weft/autodiff/optimizers/lion.h"
+
+#include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+
+namespace weft {
+
+TrainingStep lion(const Loss& loss, const ParameterGroups& groups, const LionOptions& o,
+                  SourceLocation loc) {
+  check_decay_rate("lion", "beta1", o.beta1);
+  check_decay_rate("lion", "beta2", o.beta2);
+  StepBuilder b("lion", loss, groups, o, loc);
+  for (const StepBuilder::Parameter& parameter : b.parameters()) {
+    const Value g = parameter.gradient, rate = b.rate(parameter);
+    const Variable m = b.state(parameter, "m");
+    const Value direction = sign(m.value() * o.beta1 + g * (1 - o.beta1));
+    b.update(m, m.value() * o.beta2 + g * (1 - o.beta2));
+    b.update(parameter.variable, parameter.decayed(rate) - cast(rate, g.dtype()) * direction);
+  }
+  return b.finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+// What all optimizers share: what they step on, for which parameters, and what they build.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+
+/// What an optimizer builds: give `updates` to a Program, fetch the rest if you like.
+struct TrainingStep {
+  Updates updates;
+  Value learning_rate;           // f64 scalar of this step
+  Value gradient_norm;           // f64 scalar: L2 norm of all gradients before clipping
+  std::vector<Value> gradients;  // per parameter, after clipping
+  Variable step;                 // i64 scalar: completed steps
+  /// Boolean scalar: false where this step is skipped. Undefined without skip_nonfinite.
+  Value taken = {};
+  operator const Updates&() const { return updates; }  // NOLINT(google-explicit-constructor)
+};
+
+/// What an optimizer steps on: a loss, which it differentiates, or gradients that are already there
+/// (of accumulate_gradients(), say), one per parameter in the order of the groups.
+class Loss {
+ public:
+  Loss(Value loss) : of_(loss) {}  // NOLINT(google-explicit-constructor)
+  Loss(std::vector<Value> gradients)
+      : of_(std::move(gradients)) {}  // NOLINT(google-explicit-constructor)
+
+  /// The gradients, or null where they are still to be found.
+  const std::vector<Value>* gradients() const { return std::get_if<std::vector<Value>>(&of_); }
+  /// The loss; undefined where there are gradients.
+  Value value() const { return gradients() == nullptr ? std::get<Value>(of_) : Value(); }
+
+ private:
+  std::variant<Value, std::vector<Value>> of_;
+};
+
+/// Parameters that share settings; what is not set is as in the optimizer's options.
+struct ParameterGroup {
+  std::vector<Variable> parameters;
+  double learning_rate_scale = 1;
+  std::optional<double> weight_decay = {};
+};
+
+/// The parameters of an optimizer: a list of groups, or a list of parameters that are one group.
+class ParameterGroups {
+ public:
+  ParameterGroups(std::vector<ParameterGroup> groups)  // NOLINT(google-explicit-constructor)
+      : groups_(std::move(groups)) {}
+  ParameterGroups(const std::vector<Variable>& parameters)  // NOLINT(google-explicit-constructor)
+      : groups_{{.parameters = parameters}} {}
+  // The same for lists written in place: {{.parameters = ...}, ...} and {weight, bias}.
+  ParameterGroups(std::initializer_list<ParameterGroup> groups) : groups_(groups) {}
+  ParameterGroups(std::initializer_list<Variable> parameters)
+      : ParameterGroups(std::vector<Variable>(parameters)) {}
+
+  auto begin() const { return groups_.begin(); }
+  auto end() const { return groups_.end(); }
+
+ private:
+  std::vector<ParameterGroup> groups_;
+};
+
+/// Which parameters weight decay shrinks, where their group does not say.
+enum class Decay {
+  matrices,  // those with two or more axes: not biases and norm gains (the default for models)
+  everything,
+};
+
+struct StepOptions {
+  /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm over all parameters; 0 =
+  /// never.
+  double clip_norm = 0;
+  /// A step whose gradient norm is not finite leaves every parameter and moment as it is.
+  bool skip_nonfinite = false;
+  /// A scalar (the loss, say) that skip_nonfinite looks at, too; may be undefined.
+  Value also_finite = {};
+  /// Prefix of the names of the variables that the optimizer adds: every optimizer of a graph needs
+  /// another one.
+  std::string scope = "optimizer";
+};
+
+/// L2 norm over all elements of all values, as an f64 scalar: sums of squares are combined in
+/// double.
+Value global_norm(const std::vector<Value>& values);
+
+}  // namespace weft

@@ -1,0 +1,159 @@
+#include "weft/autodiff/optimizers/step_builder.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "weft/autodiff/gradient_advice.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+
+namespace weft {
+namespace {
+
+// What to do about an optimizer failing to find gradients: it takes no GradientOptions.
+GradientAdvice advice(const std::string& function) {
+  return {.function = function,
+          .no_rule = fmt::format("cut the path with stop_gradient, or find the gradients with a "
+                                 "rule of your own and hand them to {} in place of the loss",
+                                 function),
+          .unreachable = "leave it out of the parameters"};
+}
+
+}  // namespace
+
+Value global_norm(const std::vector<Value>& values) {
+  if (values.empty()) throw ArgumentError("global_norm: there is no value");
+  Value total;
+  for (const Value& v : values) {
+    const Value part = cast(sum(square(v)), DType::f64);
+    total = total.defined() ? total + part : part;
+  }
+  return sqrt(total);
+}
+
+void check_decay_rate(std::string_view function, std::string_view rate, double value) {
+  if (value >= 0 && value < 1) return;
+  throw ArgumentError(fmt::format("{}: {} {} must be in [0, 1)", function, rate, value));
+}
+
+Value StepBuilder::Parameter::penalised_gradient() const {
+  return weight_decay != 0 ? gradient + value() * weight_decay : gradient;
+}
+
+Value StepBuilder::Parameter::decayed(Value rate) const {
+  if (weight_decay == 0) return value();
+  return value() * cast(1.0 - rate * weight_decay, value().dtype());
+}
+
+StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
+                         double weight_decay, Decay decay, const Schedule& lr,
+                         const StepOptions& options, SourceLocation loc)
+    : scope_{.function = std::string(name),
+             .what = "optimizer",
+             .option = "StepOptions::scope (options.step.scope)",
+             .scope = options.scope,
+             .loc = loc} {
+  list_parameters(groups, weight_decay, decay);
+  undo_.emplace(graph());
+  result_.gradients = gradients_of(loss);
+  check_gradients(result_.gradients);
+  result_.step = scope_.variable(graph(), "step", {DType::i64, Shape{}});
+  result_.learning_rate = lr(cast(result_.step.value(), DType::f64));
+  result_.gradient_norm = global_norm(result_.gradients);
+  if (options.clip_norm > 0) {
+    const Value scale = minimum(options.clip_norm / (result_.gradient_norm + 1e-6), 1.0);
+    for (Value& v : result_.gradients) v = v * cast(scale, v.dtype());
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].gradient = result_.gradients[i];
+  }
+  if (options.skip_nonfinite) {
+    result_.taken = isfinite(result_.gradient_norm);
+    if (options.also_finite.defined())
+      result_.taken = logical_and(result_.taken, isfinite(options.also_finite));
+  }
+  const Value next = result_.step.value() + 1;
+  update(result_.step, next);
+  t_ = cast(next, DType::f64);
+  frame_.emplace(graph(), name, loc);
+}
+
+void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay) {
+  const std::string& name = scope_.function;
+  std::unordered_set<Value, ValueHash> seen;
+  for (const ParameterGroup& g : groups) {
+    for (const Variable& p : g.parameters) {
+      if (!p.defined()) throw ArgumentError(fmt::format("{}: a parameter is undefined", name));
+      const bool shrinks = decay == Decay::everything || p.shape().rank() >= 2;
+      parameters_.push_back(
+          {p, {}, g.learning_rate_scale, g.weight_decay.value_or(shrinks ? weight_decay : 0.0)});
+      graph().check_owned(p.value(), name, scope_.loc);
+      if (!seen.insert(p.value()).second) {
+        throw ArgumentError(fmt::format("{}: parameter '{}' is listed twice", name, p.name()));
+      }
+    }
+  }
+  if (parameters_.empty()) throw ArgumentError(fmt::format("{}: there is no parameter", name));
+}
+
+std::vector<Value> StepBuilder::gradients_of(const Loss& loss) const {
+  if (loss.gradients() != nullptr) return *loss.gradients();
+  std::vector<Value> values;
+  for (const Parameter& p : parameters_) values.push_back(p.value());
+  return gradients_for(advice(scope_.function), loss.value(), values, {}, scope_.loc);
+}
+
+void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
+  const std::string& name = scope_.function;
+  if (gradients.size() != parameters_.size()) {
+    throw ArgumentError(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(),
+                                    parameters_.size()));
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Value gradient = gradients[i], parameter = parameters_[i].value();
+    graph().check_owned(gradient, name, scope_.loc);
+    const auto text = [&] {
+      return fmt::format(
+          "{}: gradient {} is {}, its parameter '{}' is {}: gradients stand in the "
+          "order of the groups' parameters\n  {}",
+          name, i, gradient.type().str(), parameters_[i].variable.name(), parameter.type().str(),
+          graph().describe_place(scope_.loc));
+    };
+    if (gradient.dtype() != parameter.dtype()) throw DTypeError(text());
+    bool same = gradient.rank() == parameter.rank();
+    for (int a = 0; same && a < parameter.rank(); ++a) {
+      same = graph().facts().equal(gradient.size(a), parameter.size(a));
+    }
+    if (!same) throw ShapeError(text());
+  }
+}
+
+Value StepBuilder::rate(const Parameter& parameter) const {
+  const double scale = parameter.learning_rate_scale;
+  return scale == 1 ? result_.learning_rate : result_.learning_rate * scale;
+}
+
+Variable StepBuilder::state(const Parameter& parameter, std::string_view name) const {
+  return state(parameter, name, parameter.variable.shape());
+}
+
+Variable StepBuilder::state(const Parameter& parameter, std::string_view name,
+                            const Shape& shape) const {
+  return scope_.variable(graph(), fmt::format("{}.{}", parameter.variable.name(), name),
+                         {parameter.variable.dtype(), shape});
+}
+
+void StepBuilder::update(Variable variable, Value value) {
+  result_.updates.add(
+      variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
+}
+
+TrainingStep StepBuilder::finish() {
+  undo_->keep();
+  return std::move(result_);
+}
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+// What every optimizer does around its rule: gradients, step counter, learning rate, clipping,
+// skipping. For optimizers of your own, too.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/autodiff/optimizers/state.h"
+#include "weft/autodiff/optimizers/step.h"
+#include "weft/autodiff/schedule.h"
+
+namespace weft {
+
+/// Builds one training step: make it, give every parameter and every moment its update, finish().
+/// What throws before that leaves the graph as it was.
+class StepBuilder {
+ public:
+  struct Parameter {
+    Variable variable;
+    Value gradient;  // after clipping
+    double learning_rate_scale;
+    double weight_decay;
+
+    Value value() const { return variable.value(); }
+    /// The gradient with the L2 penalty's: g + weight_decay * p.
+    Value penalised_gradient() const;
+    /// p * (1 - rate * weight_decay): decay that is decoupled from the gradient (Loshchilov and
+    /// Hutter 2019). `rate` is an f64 scalar.
+    Value decayed(Value rate) const;
+  };
+
+  /// `options` is an optimizer's: lr, weight_decay, decay and step are read. Throws ArgumentError
+  /// (no parameter, or one that is listed twice; another number of gradients), GradientError,
+  /// DTypeError and ShapeError (a gradient that does not fit its parameter), GraphError where the
+  /// scope is taken.
+  template <class Options>
+  StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
+              const Options& options, SourceLocation loc)
+      : StepBuilder(name, loss, groups, options.weight_decay, options.decay, options.lr,
+                    options.step, loc) {}
+
+  Graph& graph() const { return parameters_[0].variable.graph(); }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Number of this step, from 1: an f64 scalar. Steps that were skipped do not count.
+  Value t() const { return t_; }
+  /// Learning rate of a parameter: an f64 scalar.
+  Value rate(const Parameter& parameter) const;
+  /// State of a parameter: a new variable that starts at zero, of the parameter's type or with
+  /// another shape.
+  Variable state(const Parameter& parameter, std::string_view name) const;
+  Variable state(const Parameter& parameter, std::string_view name, const Shape& shape) const;
+  /// What becomes of a variable in this step, unless it is skipped.
+  void update(Variable variable, Value value);
+  TrainingStep finish();
+
+ private:
+  StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
+              double weight_decay, Decay decay, const Schedule& lr, const StepOptions& options,
+              SourceLocation loc);
+  void list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay);
+  std::vector<Value> gradients_of(const Loss& loss) const;
+  void check_gradients(const std::vector<Value>& gradients) const;
+
+  StateScope scope_;
+  std::vector<Parameter> parameters_;
+  TrainingStep result_;
+  Value t_;
+  std::optional<Graph::Undo> undo_;  // what was built, until it is finished
+  std::optional<Graph::Frame> frame_;
+};
+
+/// Throws ArgumentError unless 0 <= value < 1: the decay rate `rate` of a moving average.
+void check_decay_rate(std::string_view function, std::string_view rate, double value);
+
+}  // namespace weft

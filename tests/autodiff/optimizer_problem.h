@@ -1,0 +1,63 @@
+// A problem for optimizers, and scalar models of what they do with it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/graph/run/session.h"
+
+namespace weft::testing {
+
+/// A parameter of the problem, with the state of a scalar model.
+struct ScalarParameter {
+  std::string name;
+  Sizes sizes;
+  std::vector<double> p;
+  std::map<std::string, std::vector<double>> state = {};
+  double learning_rate_scale = 1;
+  double weight_decay = 0;
+
+  bool is_matrix() const { return sizes.size() >= 2; }
+  /// State that starts at zero.
+  std::vector<double>& zeros(const std::string& which, std::size_t size) {
+    return state.try_emplace(which, size, 0.0).first->second;
+  }
+};
+
+/// Parameters with 0, 1, 2 and 3 axes; tests/fixtures/optimizers/README.md has the formulas.
+std::vector<ScalarParameter> start_of_problem();
+/// t of one parameter (by its place in start_of_problem()) at a step.
+std::vector<double> targets(std::size_t parameter, int step);
+/// c (p - t).
+std::vector<double> gradient_of(const std::vector<ScalarParameter>& all, std::size_t parameter,
+                                int step);
+
+/// The same as a graph.
+struct Problem {
+  explicit Problem(DType dtype);
+
+  DType dtype;
+  Graph g;
+  std::vector<Variable> parameters;
+  Value loss;  // times the input "scale", which ends a step that should be skipped with infinity
+  /// Has the start values.
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+
+  NamedTensors feeds(int step, double scale = 1) const;
+};
+
+/// What an optimizer does to one parameter in step t (from 1) with learning rate `rate`, which has
+/// the parameter's scale in it.
+using ScalarRule = std::function<void(ScalarParameter& parameter, const std::vector<double>& g,
+                                      double rate, double t)>;
+ScalarRule scalar_sgd(const SgdOptions& options);
+ScalarRule scalar_adam(const AdamOptions& options);
+ScalarRule scalar_adamw(const AdamWOptions& options);
+ScalarRule scalar_adafactor(const AdafactorOptions& options);
+ScalarRule scalar_lion(const LionOptions& options);
+
+}  // namespace weft::testing
