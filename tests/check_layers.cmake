@@ -15,12 +15,48 @@ foreach(layer ${order})
       if(NOT from IN_LIST allowed)
         string(APPEND wrong "\n  ${file}: ${include}")
       endif()
-      if(file MATCHES "^models/layers/" AND include MATCHES "weft/models/(families|train|generate|hf|program)/" OR
-         file MATCHES "^models/families/" AND include MATCHES "weft/models/(train|generate|hf|program)/" OR
-         file MATCHES "^models/(train|generate|hf)/" AND include MATCHES "weft/models/program/")
-        string(APPEND wrong "\n  ${file}: ${include}")
+    endforeach()
+  endforeach()
+endforeach()
+# The floors inside models/, from the ground up; folders on one floor do not know each other. A folder
+# that is on none is on that of the folder that it lies in.
+function(floor_of path floor folder)  # the floor's number, and the folder that stands on it
+  set(best "")
+  set(number 0)
+  foreach(folders IN LISTS ARGN)
+    math(EXPR number "${number} + 1")
+    string(REPLACE "|" ";" folders "${folders}")
+    foreach(candidate IN LISTS folders)
+      string(FIND "${path}" "models/${candidate}/" at)
+      string(LENGTH "${candidate}" length)
+      string(LENGTH "${best}" known)
+      if(at EQUAL 0 AND length GREATER known)
+        set(best "${candidate}")
+        set(found ${number})
       endif()
     endforeach()
+  endforeach()
+  if(best STREQUAL "")
+    message(FATAL_ERROR "${path} is in no folder that tests/check_layers.cmake knows")
+  endif()
+  set(${floor} ${found} PARENT_SCOPE)
+  set(${folder} "${best}" PARENT_SCOPE)
+endfunction()
+set(floors
+  "fields" "tokenizers|layers" "families" "data" "plots" "metrics" "generate" "hf" "train" "trained"
+  "tasks/common"
+  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
+  "tasks" "zoo|program")
+file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/models/*.h ${SOURCE}/models/*.cc)
+foreach(file ${files})
+  floor_of(${file} floor folder ${floors})
+  file(STRINGS ${SOURCE}/${file} includes REGEX "^#include \"weft/models/")
+  foreach(include ${includes})
+    string(REGEX REPLACE "^#include \"weft/(models/[^\"]*)\".*" "\\1" from "${include}")
+    floor_of(${from} below other ${floors})
+    if(below GREATER floor OR (below EQUAL floor AND NOT other STREQUAL folder))
+      string(APPEND wrong "\n  ${file}: ${include}")
+    endif()
   endforeach()
 endforeach()
 

@@ -7,27 +7,15 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
-#include "weft/models/json_fields.h"
 
 namespace weft {
 namespace {
 
+constexpr std::string_view kObjectives[] = {"span-corruption", "ul2", "denoising", "gap-sentences"};
+
 constexpr const char* kMask = "<mask>";
 constexpr const char *kRegular = "[R]", *kSequential = "[S]", *kExtreme = "[X]";
 constexpr std::int64_t kUsualSentinels = 100;  // T5's
-
-const auto kFields = [](auto& o, auto&& visit) {
-  visit("objective", o.objective);
-  visit("passage", o.passage);
-  visit("mean_span", o.mean_span);
-  visit("density", o.density);
-  visit("permute_sentences", o.permute_sentences);
-  visit("rotate", o.rotate);
-  visit("infill_rate", o.infill_rate);
-  visit("mask_rate", o.mask_rate);
-  visit("delete_rate", o.delete_rate);
-  visit("gap_ratio", o.gap_ratio);
-};
 
 std::string sentinel(std::int64_t i) { return fmt::format("<extra_id_{}>", i); }
 
@@ -55,10 +43,7 @@ TokenIds joined(const std::vector<TokenIds>& sentences) {
 
 }  // namespace
 
-void parse_field(std::string_view name, DenoisingObjective& objective) {
-  objective =
-      json_fields::parse_choice<DenoisingObjective>(kDenoisingObjectives, name, "objective");
-}
+ChoiceNames choice_names(DenoisingObjective) { return {"objective", kObjectives}; }
 
 void DenoisingOptions::check() const {
   const auto require = [](bool holds, const char* field, auto value, const char* allowed) {
@@ -77,16 +62,31 @@ void DenoisingOptions::check() const {
     throw ArgumentError("denoising without any noise: all rates are 0, nothing is moved");
 }
 
-std::string DenoisingOptions::to_json() const {
-  return json_fields::write_object(*this, kFields).dump();
+const FieldList<DenoisingOptions>& DenoisingOptions::fields() {
+  static const auto list =
+      FieldList<DenoisingOptions>("the denoising options")
+          .add("objective", &DenoisingOptions::objective, "what is learned")
+          .add("passage", &DenoisingOptions::passage,
+               "most tokens of the text that something is hidden in")
+          .add("mean_span", &DenoisingOptions::mean_span, "mean length of hidden spans in tokens")
+          .add("density", &DenoisingOptions::density, "share of the tokens that is hidden")
+          .add("permute_sentences", &DenoisingOptions::permute_sentences,
+               "put the sentences into another order")
+          .add("rotate", &DenoisingOptions::rotate, "begin the text at any of its tokens")
+          .add("infill_rate", &DenoisingOptions::infill_rate,
+               "share of the tokens that is hidden in spans")
+          .add("mask_rate", &DenoisingOptions::mask_rate,
+               "share of the tokens that is masked one by one")
+          .add("delete_rate", &DenoisingOptions::delete_rate,
+               "share of the tokens that is left out")
+          .add("gap_ratio", &DenoisingOptions::gap_ratio, "share of the sentences that is hidden");
+  return list;
 }
 
+std::string DenoisingOptions::to_json() const { return fields().to_json(*this); }
+
 DenoisingOptions DenoisingOptions::from_json(std::string_view text) {
-  DenoisingOptions options;
-  json_fields::read_object(json_fields::parse_object(text, "the denoising options"), options,
-                           kFields, "the denoising options");
-  options.check();
-  return options;
+  return fields().from_json(text);
 }
 
 std::vector<std::string> fields_of(DenoisingObjective objective) {
@@ -122,7 +122,7 @@ Denoiser::Denoiser(const DenoisingOptions& options, const SentencePieceTokenizer
     const std::int32_t id = tokenizer.find(symbol);
     if (id < 0) {
       throw ArgumentError(fmt::format("{} needs the symbol {}, which the tokenizer does not have",
-                                      field_name(options.objective), symbol));
+                                      choice_name(options.objective), symbol));
     }
     return id;
   };

@@ -2,13 +2,13 @@
 // and the ids that it puts into texts.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/models/data/denoising.h"
+#include "weft/models/fields/field_list.h"
 #include "weft/models/tokenizers/sentence_piece.h"
 
 namespace weft {
@@ -19,13 +19,8 @@ enum class DenoisingObjective : std::uint8_t {
   denoising,        // write the text again without noise (BART)
   gap_sentences,    // write the sentences that say most of the others (PEGASUS)
 };
-inline constexpr std::array<std::string_view, 4> kDenoisingObjectives = {
-    "span-corruption", "ul2", "denoising", "gap-sentences"};
-inline std::string_view field_name(DenoisingObjective objective) {
-  return kDenoisingObjectives[static_cast<std::size_t>(objective)];
-}
-/// Throws ArgumentError that lists the objectives.
-void parse_field(std::string_view name, DenoisingObjective& objective);
+/// "span-corruption", "ul2", "denoising", "gap-sentences".
+ChoiceNames choice_names(DenoisingObjective);
 
 struct DenoisingOptions {
   DenoisingObjective objective = DenoisingObjective::span_corruption;
@@ -43,6 +38,8 @@ struct DenoisingOptions {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<DenoisingOptions>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static DenoisingOptions from_json(std::string_view json);

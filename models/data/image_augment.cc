@@ -9,19 +9,9 @@
 #include "weft/core/random.h"
 #include "weft/models/data/image_transform.h"
 #include "weft/models/data/shuffle.h"
-#include "weft/models/json_fields.h"
 
 namespace weft {
 namespace {
-
-const auto kFields = [](auto& a, auto&& visit) {
-  visit("padding", a.padding);
-  visit("shift", a.shift);
-  visit("rotation", a.rotation);
-  visit("zoom", a.zoom);
-  visit("min_area", a.min_area);
-  visit("flip", a.flip);
-};
 
 /// Random numbers of one image, in the order in which they are asked for.
 class Draws {
@@ -80,16 +70,25 @@ void ImageAugmentation::check() const {
   require(min_area > 0 && min_area <= 1, "min_area", min_area, "in (0, 1]");
 }
 
-std::string ImageAugmentation::to_json() const {
-  return json_fields::write_object(*this, kFields).dump();
+const FieldList<ImageAugmentation>& ImageAugmentation::fields() {
+  static const auto list =
+      FieldList<ImageAugmentation>("the augmentation of images")
+          .add("padding", &ImageAugmentation::padding,
+               "a random crop of the image with so many black pixels around it")
+          .add("shift", &ImageAugmentation::shift, "moved by up to so many pixels each way")
+          .add("rotation", &ImageAugmentation::rotation, "turned by up to so many degrees each way")
+          .add("zoom", &ImageAugmentation::zoom,
+               "larger or smaller by up to this share: 0.1 = 0.9 to 1.1 times")
+          .add("min_area", &ImageAugmentation::min_area,
+               "below 1: a random part of at least this share of the area is resized to the whole")
+          .add("flip", &ImageAugmentation::flip, "half of the images are mirrored");
+  return list;
 }
 
+std::string ImageAugmentation::to_json() const { return fields().to_json(*this); }
+
 ImageAugmentation ImageAugmentation::from_json(std::string_view text) {
-  ImageAugmentation how;
-  json_fields::read_object(json_fields::parse_object(text, "the augmentation of images"), how,
-                           kFields, "the augmentation of images");
-  how.check();
-  return how;
+  return fields().from_json(text);
 }
 
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,

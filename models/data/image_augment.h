@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/models/data/image_set.h"
+#include "weft/models/fields/field_list.h"
 
 namespace weft {
 
@@ -22,6 +23,8 @@ struct ImageAugmentation {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<ImageAugmentation>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static ImageAugmentation from_json(std::string_view json);

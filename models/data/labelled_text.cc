@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -11,10 +10,11 @@
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
 #include "weft/models/data/text.h"
-#include "weft/models/json_fields.h"
 
 namespace weft {
 namespace {
+
+constexpr std::string_view kSides[] = {"auto", "first", "last"};
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r";
@@ -40,10 +40,7 @@ std::pair<std::string, std::string> sides(std::string_view line, std::size_t tab
 
 }  // namespace
 
-LabelSide parse_label_side(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> kNames = {"auto", "first", "last"};
-  return json_fields::parse_choice<LabelSide>(kNames, name, "side of the label");
-}
+ChoiceNames choice_names(LabelSide) { return {"side of the label", kSides}; }
 
 LabelledText LabelledText::subset(std::span<const std::int64_t> indices) const {
   LabelledText result{{}, {}, names};

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/fields/choice.h"
+
 namespace weft {
 
 struct LabelledText {
@@ -21,8 +23,8 @@ struct LabelledText {
 
 /// On which side of a line's tab the label stands.
 enum class LabelSide : std::uint8_t { automatic, first, last };
-/// "auto", "first", "last"; throws ArgumentError that lists them.
-LabelSide parse_label_side(std::string_view name);
+/// "auto", "first", "last".
+ChoiceNames choice_names(LabelSide);
 
 /// Reads files of lines "label <tab> text" or "text <tab> label", all of the same form. Lines end
 /// in a line feed only (other line breaks of Unicode are part of the text); a carriage return in

@@ -7,15 +7,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
-#include "weft/models/json_fields.h"
 
 namespace weft {
 namespace {
-
-const auto kFields = [](auto& m, auto&& visit) {
-  visit("mask_ratio", m.mask_ratio);
-  visit("mask_unit", m.mask_unit);
-};
 
 /// Of a grid of this many units.
 std::int64_t hidden_units(const PatchMasking& masking, std::int64_t units) {
@@ -33,17 +27,18 @@ void PatchMasking::check() const {
     throw ArgumentError(fmt::format("mask_unit must be at least 1, not {}", mask_unit));
 }
 
-std::string PatchMasking::to_json() const {
-  return json_fields::write_object(*this, kFields).dump();
+const FieldList<PatchMasking>& PatchMasking::fields() {
+  static const auto list =
+      FieldList<PatchMasking>("the masking of images")
+          .add("mask_ratio", &PatchMasking::mask_ratio, "share of the patches that is hidden")
+          .add("mask_unit", &PatchMasking::mask_unit,
+               "patches are hidden together, in squares of so many by so many");
+  return list;
 }
 
-PatchMasking PatchMasking::from_json(std::string_view text) {
-  PatchMasking masking;
-  json_fields::read_object(json_fields::parse_object(text, "the masking of images"), masking,
-                           kFields, "the masking of images");
-  masking.check();
-  return masking;
-}
+std::string PatchMasking::to_json() const { return fields().to_json(*this); }
+
+PatchMasking PatchMasking::from_json(std::string_view text) { return fields().from_json(text); }
 
 std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std::int64_t columns) {
   masking.check();

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/fields/field_list.h"
+
 namespace weft {
 
 /// How much of an image is hidden, and in which pieces.
@@ -15,6 +17,8 @@ struct PatchMasking {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<PatchMasking>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static PatchMasking from_json(std::string_view json);

@@ -6,103 +6,50 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/size_limits.h"
-#include "weft/models/json_fields.h"
+#include "weft/models/fields/check.h"
 
 namespace weft {
 namespace {
-
-using json_fields::json;
 
 constexpr std::array<std::string_view, 4> kPositions = {"absolute", "relative_key",
                                                         "relative_key_query", "disentangled"};
 constexpr std::array<std::string_view, 3> kProjections = {"none", "after_norm", "before_norm"};
 
-/// Every field: the one list that writing and reading share.
-const auto kFields = [](auto& c, auto&& visit) {
-  visit("vocab", c.vocab);
-  visit("context", c.context);
-  visit("token_types", c.token_types);
-  visit("padding_id", c.padding_id);
-  visit("layers", c.layers);
-  visit("heads", c.heads);
-  visit("head_size", c.head_size);
-  visit("width", c.width);
-  visit("inner", c.inner);
-  visit("embedding_width", c.embedding_width);
-  visit("embedding_projection", c.embedding_projection);
-  visit("activation", c.activation);
-  visit("layer_norm_eps", c.layer_norm_eps);
-  visit("positions", c.positions);
-  visit("positions_skip_padding", c.positions_skip_padding);
-  visit("trainable_positions", c.trainable_positions);
-  visit("layer_groups", c.layer_groups);
-  visit("group_layers", c.group_layers);
-  visit("content_to_position", c.content_to_position);
-  visit("position_to_content", c.position_to_content);
-  visit("relative_attention", c.relative_attention);
-  visit("absolute_positions", c.absolute_positions);
-  visit("fused_attention", c.fused_attention);
-  visit("shared_projections", c.shared_projections);
-  visit("max_relative", c.max_relative);
-  visit("position_buckets", c.position_buckets);
-  visit("relative_norm", c.relative_norm);
-  visit("conv_kernel", c.conv_kernel);
-  visit("conv_groups", c.conv_groups);
-  visit("conv_activation", c.conv_activation);
-  visit("hidden_dropout", c.hidden_dropout);
-  visit("attention_dropout", c.attention_dropout);
-  visit("initializer_range", c.initializer_range);
-};
-
 }  // namespace
 
-std::string_view encoder_positions_name(EncoderPositions positions) {
-  return kPositions[static_cast<std::size_t>(positions)];
-}
-EncoderPositions parse_encoder_positions(std::string_view name) {
-  return json_fields::parse_choice<EncoderPositions>(kPositions, name, "positions");
-}
-std::string_view embedding_projection_name(EmbeddingProjection projection) {
-  return kProjections[static_cast<std::size_t>(projection)];
-}
-EmbeddingProjection parse_embedding_projection(std::string_view name) {
-  return json_fields::parse_choice<EmbeddingProjection>(kProjections, name, "embedding_projection");
-}
+ChoiceNames choice_names(EncoderPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(EmbeddingProjection) { return {"embedding_projection", kProjections}; }
 
 void EncoderConfig::check() const {
-  const auto at_least = [](std::string_view name, std::int64_t value, std::int64_t low) {
-    if (value < low)
-      throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
-  };
-  at_least("vocab", vocab, 1);
-  at_least("context", context, 1);
-  at_least("token_types", token_types, 0);
-  at_least("padding_id", padding_id, -1);
-  at_least("layers", layers, 1);
-  at_least("heads", heads, 1);
-  at_least("head_size", head_size, 0);
-  at_least("width", width, 1);
-  at_least("inner", inner, 1);
-  at_least("embedding_width", embedding_width, 0);
-  at_least("layer_groups", layer_groups, 0);
-  at_least("group_layers", group_layers, 1);
-  at_least("conv_kernel", conv_kernel, 0);
-  at_least("conv_groups", conv_groups, 1);
-  at_least("position_buckets", position_buckets, 0);
-  size_limits::check({{"vocab", vocab, size_limits::kVocab},
-                      {"context", context, size_limits::kPositions},
-                      {"token_types", token_types, size_limits::kVocab},
-                      {"layers", layers, size_limits::kLayers},
-                      {"heads", heads, size_limits::kHeads},
-                      {"head_size", head_size, size_limits::kWidth},
-                      {"width", width, size_limits::kWidth},
-                      {"inner", inner, size_limits::kInner},
-                      {"embedding_width", embedding_width, size_limits::kWidth},
-                      {"group_layers", group_layers, size_limits::kLayers},
-                      {"conv_kernel", conv_kernel, size_limits::kPositions},
-                      {"conv_groups", conv_groups, size_limits::kWidth},
-                      {"max_relative", max_relative, size_limits::kPositions},
-                      {"position_buckets", position_buckets, size_limits::kPositions}});
+  check::at_least("vocab", vocab, 1);
+  check::at_least("context", context, 1);
+  check::at_least("token_types", token_types, 0);
+  check::at_least("padding_id", padding_id, -1);
+  check::at_least("layers", layers, 1);
+  check::at_least("heads", heads, 1);
+  check::at_least("head_size", head_size, 0);
+  check::at_least("width", width, 1);
+  check::at_least("inner", inner, 1);
+  check::at_least("embedding_width", embedding_width, 0);
+  check::at_least("layer_groups", layer_groups, 0);
+  check::at_least("group_layers", group_layers, 1);
+  check::at_least("conv_kernel", conv_kernel, 0);
+  check::at_least("conv_groups", conv_groups, 1);
+  check::at_least("position_buckets", position_buckets, 0);
+  check::at_most({{"vocab", vocab, size_limits::kVocab},
+                  {"context", context, size_limits::kPositions},
+                  {"token_types", token_types, size_limits::kVocab},
+                  {"layers", layers, size_limits::kLayers},
+                  {"heads", heads, size_limits::kHeads},
+                  {"head_size", head_size, size_limits::kWidth},
+                  {"width", width, size_limits::kWidth},
+                  {"inner", inner, size_limits::kInner},
+                  {"embedding_width", embedding_width, size_limits::kWidth},
+                  {"group_layers", group_layers, size_limits::kLayers},
+                  {"conv_kernel", conv_kernel, size_limits::kPositions},
+                  {"conv_groups", conv_groups, size_limits::kWidth},
+                  {"max_relative", max_relative, size_limits::kPositions},
+                  {"position_buckets", position_buckets, size_limits::kPositions}});
   if (head_size == 0 && width % heads != 0) {
     throw ArgumentError(fmt::format(
         "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
@@ -124,7 +71,7 @@ void EncoderConfig::check() const {
   if (layer_groups == 0 && group_layers != 1)
     throw ArgumentError(fmt::format("group_layers is {}, but layer_groups is 0", group_layers));
   if (positions == EncoderPositions::disentangled && relative_attention) {
-    at_least("max_relative", max_relative, 1);
+    check::at_least("max_relative", max_relative, 1);
     // The logarithm of the buckets runs from half the buckets to max_relative.
     if (position_buckets > 0 && (position_buckets < 2 || max_relative - 1 <= position_buckets / 2))
       throw ArgumentError(
@@ -135,34 +82,75 @@ void EncoderConfig::check() const {
   if (conv_kernel > 0 && conv_kernel % 2 == 0)
     throw ArgumentError(fmt::format(
         "conv_kernel must be odd, so that a sequence keeps its length, not {}", conv_kernel));
-  const auto rate = [](std::string_view name, double value) {
-    if (!(value >= 0 && value < 1))
-      throw ArgumentError(fmt::format("{} must be in [0, 1), not {}", name, value));
-  };
-  rate("hidden_dropout", hidden_dropout);
-  rate("attention_dropout", attention_dropout);
-  if (!(layer_norm_eps > 0))
-    throw ArgumentError(fmt::format("layer_norm_eps must be positive, not {}", layer_norm_eps));
-  if (!(initializer_range >= 0))
-    throw ArgumentError(
-        fmt::format("initializer_range must not be negative, not {}", initializer_range));
+  check::rate("hidden_dropout", hidden_dropout);
+  check::rate("attention_dropout", attention_dropout);
+  check::positive("layer_norm_eps", layer_norm_eps);
+  check::not_negative("initializer_range", initializer_range);
 }
 
-std::string EncoderConfig::to_json() const {
-  auto out = json_fields::write_object(*this, kFields);
-  out["family"] = "encoder";
-  return out.dump();
+const FieldList<EncoderConfig>& EncoderConfig::fields() {
+  static const auto list =
+      FieldList<EncoderConfig>("the model config", "encoder")
+          .add("vocab", &EncoderConfig::vocab, "ids")
+          .add("context", &EncoderConfig::context, "positions: the longest text in tokens")
+          .add("token_types", &EncoderConfig::token_types,
+               "token types (segments); 0 = no embedding of them")
+          .add("padding_id", &EncoderConfig::padding_id,
+               "id whose embedding is not learned; -1 = none")
+          .add("layers", &EncoderConfig::layers, "blocks")
+          .add("heads", &EncoderConfig::heads,
+               "attention heads; must divide width, where head-size is 0")
+          .add("head_size", &EncoderConfig::head_size, "features per head; 0 = width / heads")
+          .add("width", &EncoderConfig::width, "of hidden states")
+          .add("inner", &EncoderConfig::inner, "width of the feed-forward block")
+          .add("embedding_width", &EncoderConfig::embedding_width,
+               "width of the embeddings; 0 = width")
+          .add("embedding_projection", &EncoderConfig::embedding_projection,
+               "where embeddings of another width become as wide as the layers")
+          .add("activation", &EncoderConfig::activation, "of the feed-forward block")
+          .add("layer_norm_eps", &EncoderConfig::layer_norm_eps, "epsilon of the norms")
+          .add("positions", &EncoderConfig::positions,
+               "how a token's place is known; disentangled is DeBERTa's")
+          .add("positions_skip_padding", &EncoderConfig::positions_skip_padding,
+               "positions count tokens that are not padding, from padding-id + 1 on (RoBERTa)")
+          .add("trainable_positions", &EncoderConfig::trainable_positions,
+               "learned positions are trained; without, they are fixed sines and cosines")
+          .add("layer_groups", &EncoderConfig::layer_groups,
+               "groups of layers with weights in common (ALBERT); 0 = every layer has its own")
+          .add("group_layers", &EncoderConfig::group_layers, "layers in a group that is repeated")
+          .add("content_to_position", &EncoderConfig::content_to_position,
+               "disentangled: content attends to positions")
+          .add("position_to_content", &EncoderConfig::position_to_content,
+               "disentangled: positions attend to content")
+          .add("relative_attention", &EncoderConfig::relative_attention,
+               "disentangled: attention knows distances")
+          .add("absolute_positions", &EncoderConfig::absolute_positions,
+               "disentangled: embeddings hold positions, too")
+          .add("fused_attention", &EncoderConfig::fused_attention,
+               "disentangled: one matrix for queries, keys and values")
+          .add("shared_projections", &EncoderConfig::shared_projections,
+               "disentangled: positions use the matrices of content")
+          .add("max_relative", &EncoderConfig::max_relative,
+               "disentangled: largest distance that is told apart")
+          .add("position_buckets", &EncoderConfig::position_buckets,
+               "disentangled: distances are put into so many buckets; 0 = none")
+          .add("relative_norm", &EncoderConfig::relative_norm,
+               "disentangled: a norm of the position embeddings")
+          .add("conv_kernel", &EncoderConfig::conv_kernel,
+               "width of the convolution beside the first layer; 0 = none")
+          .add("conv_groups", &EncoderConfig::conv_groups, "groups of that convolution")
+          .add("conv_activation", &EncoderConfig::conv_activation, "activation of that convolution")
+          .add("hidden_dropout", &EncoderConfig::hidden_dropout,
+               "dropout of embeddings and of what blocks add")
+          .add("attention_dropout", &EncoderConfig::attention_dropout,
+               "dropout of the attention probabilities")
+          .add("initializer_range", &EncoderConfig::initializer_range,
+               "standard deviation of matrices at the start");
+  return list;
 }
 
-EncoderConfig EncoderConfig::from_json(std::string_view text) {
-  const json parsed = json_fields::parse_object(text, "the model config");
-  if (const json family = parsed.value("family", json()); family != "encoder")
-    throw FormatError(
-        fmt::format("the model config is of family {}, not \"encoder\"", json_excerpt(family)));
-  EncoderConfig config;
-  json_fields::read_object(parsed, config, kFields, "the model config", "family");
-  config.check();
-  return config;
-}
+std::string EncoderConfig::to_json() const { return fields().to_json(*this); }
+
+EncoderConfig EncoderConfig::from_json(std::string_view text) { return fields().from_json(text); }
 
 }  // namespace weft

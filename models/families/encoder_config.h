@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
 namespace weft {
@@ -17,9 +18,7 @@ enum class EncoderPositions : std::uint8_t {
   disentangled,        // content and distance apart (DeBERTa)
 };
 /// "absolute", "relative_key", "relative_key_query", "disentangled".
-std::string_view encoder_positions_name(EncoderPositions positions);
-/// Throws ArgumentError that lists the legal names.
-EncoderPositions parse_encoder_positions(std::string_view name);
+ChoiceNames choice_names(EncoderPositions);
 
 /// Where embeddings of another width become as wide as the layers.
 enum class EmbeddingProjection : std::uint8_t {
@@ -27,18 +26,8 @@ enum class EmbeddingProjection : std::uint8_t {
   after_norm,   // with bias, after the embeddings' norm (ALBERT, ELECTRA)
   before_norm,  // without bias, before it (DeBERTa)
 };
-std::string_view embedding_projection_name(EmbeddingProjection projection);
-EmbeddingProjection parse_embedding_projection(std::string_view name);
-
-// For JSON.
-inline std::string_view field_name(EncoderPositions p) { return encoder_positions_name(p); }
-inline std::string_view field_name(EmbeddingProjection p) { return embedding_projection_name(p); }
-inline void parse_field(std::string_view name, EncoderPositions& p) {
-  p = parse_encoder_positions(name);
-}
-inline void parse_field(std::string_view name, EmbeddingProjection& p) {
-  p = parse_embedding_projection(name);
-}
+/// "none", "after_norm", "before_norm".
+ChoiceNames choice_names(EmbeddingProjection);
 
 /// Sizes and choices of an encoder. The defaults are BERT-base (Devlin et al. 2019).
 struct EncoderConfig {
@@ -98,6 +87,8 @@ struct EncoderConfig {
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
 
+  /// Every field, with its help.
+  static const FieldList<EncoderConfig>& fields();
   /// {"vocab": ..., ..., "family": "encoder"}. Every field is written.
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

@@ -6,75 +6,20 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/size_limits.h"
-#include "weft/models/json_fields.h"
+#include "weft/models/fields/check.h"
 
 namespace weft {
 namespace {
-
-using json_fields::json;
 
 constexpr std::array<std::string_view, 3> kPositions = {"sinusoidal", "learned", "relative_bias"};
 constexpr std::array<std::string_view, 2> kNorms = {"post_norm", "pre_norm"};
 constexpr std::array<std::string_view, 2> kStarts = {"start_id", "last_label"};
 
-/// Every field: the one list that writing and reading share.
-const auto kFields = [](auto& c, auto&& visit) {
-  visit("vocab", c.vocab);
-  visit("decoder_vocab", c.decoder_vocab);
-  visit("width", c.width);
-  visit("encoder_layers", c.encoder_layers);
-  visit("decoder_layers", c.decoder_layers);
-  visit("encoder_heads", c.encoder_heads);
-  visit("decoder_heads", c.decoder_heads);
-  visit("encoder_inner", c.encoder_inner);
-  visit("decoder_inner", c.decoder_inner);
-  visit("head_size", c.head_size);
-  visit("activation", c.activation);
-  visit("gated", c.gated);
-  visit("bias", c.bias);
-  visit("scale_scores", c.scale_scores);
-  visit("rms_norm", c.rms_norm);
-  visit("layer_norm_eps", c.layer_norm_eps);
-  visit("norm", c.norm);
-  visit("embedding_norm", c.embedding_norm);
-  visit("scale_embedding", c.scale_embedding);
-  visit("positions", c.positions);
-  visit("context", c.context);
-  visit("position_offset", c.position_offset);
-  visit("relative_buckets", c.relative_buckets);
-  visit("relative_max_distance", c.relative_max_distance);
-  visit("tied_head", c.tied_head);
-  visit("scale_tied_head", c.scale_tied_head);
-  visit("head_bias", c.head_bias);
-  visit("start_id", c.start_id);
-  visit("padding_id", c.padding_id);
-  visit("frozen_padding", c.frozen_padding);
-  visit("decoder_start", c.decoder_start);
-  visit("dropout", c.dropout);
-  visit("attention_dropout", c.attention_dropout);
-  visit("activation_dropout", c.activation_dropout);
-  visit("final_dropout", c.final_dropout);
-  visit("encoder_layer_dropout", c.encoder_layer_dropout);
-  visit("decoder_layer_dropout", c.decoder_layer_dropout);
-  visit("label_smoothing", c.label_smoothing);
-  visit("initializer_range", c.initializer_range);
-  visit("initializer_factor", c.initializer_factor);
-};
-
 }  // namespace
 
-std::string_view field_name(Seq2SeqPositions p) { return kPositions[static_cast<std::size_t>(p)]; }
-std::string_view field_name(Seq2SeqNorm norm) { return kNorms[static_cast<std::size_t>(norm)]; }
-std::string_view field_name(DecoderStart s) { return kStarts[static_cast<std::size_t>(s)]; }
-void parse_field(std::string_view name, Seq2SeqPositions& positions) {
-  positions = json_fields::parse_choice<Seq2SeqPositions>(kPositions, name, "positions");
-}
-void parse_field(std::string_view name, Seq2SeqNorm& norm) {
-  norm = json_fields::parse_choice<Seq2SeqNorm>(kNorms, name, "norm");
-}
-void parse_field(std::string_view name, DecoderStart& start) {
-  start = json_fields::parse_choice<DecoderStart>(kStarts, name, "decoder_start");
-}
+ChoiceNames choice_names(Seq2SeqPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(Seq2SeqNorm) { return {"norm", kNorms}; }
+ChoiceNames choice_names(DecoderStart) { return {"decoder_start", kStarts}; }
 
 EncoderDecoderConfig EncoderDecoderConfig::t5() {
   EncoderDecoderConfig c;
@@ -112,38 +57,34 @@ EncoderDecoderConfig EncoderDecoderConfig::bart() {
 }
 
 void EncoderDecoderConfig::check() const {
-  const auto at_least = [](std::string_view name, std::int64_t value, std::int64_t low) {
-    if (value < low)
-      throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, low, value));
-  };
-  at_least("vocab", vocab, 1);
-  at_least("decoder_vocab", decoder_vocab, 0);
-  at_least("width", width, 1);
-  at_least("encoder_layers", encoder_layers, 1);
-  at_least("decoder_layers", decoder_layers, 1);
-  at_least("encoder_heads", encoder_heads, 1);
-  at_least("decoder_heads", decoder_heads, 1);
-  at_least("encoder_inner", encoder_inner, 1);
-  at_least("decoder_inner", decoder_inner, 1);
-  at_least("head_size", head_size, 0);
-  at_least("context", context, 1);
-  at_least("position_offset", position_offset, 0);
-  at_least("start_id", start_id, -1);
-  at_least("padding_id", padding_id, -1);
-  size_limits::check({{"vocab", vocab, size_limits::kVocab},
-                      {"decoder_vocab", decoder_vocab, size_limits::kVocab},
-                      {"width", width, size_limits::kWidth},
-                      {"encoder_layers", encoder_layers, size_limits::kLayers},
-                      {"decoder_layers", decoder_layers, size_limits::kLayers},
-                      {"encoder_heads", encoder_heads, size_limits::kHeads},
-                      {"decoder_heads", decoder_heads, size_limits::kHeads},
-                      {"encoder_inner", encoder_inner, size_limits::kInner},
-                      {"decoder_inner", decoder_inner, size_limits::kInner},
-                      {"head_size", head_size, size_limits::kWidth},
-                      {"context", context, size_limits::kPositions},
-                      {"position_offset", position_offset, size_limits::kPositions},
-                      {"relative_buckets", relative_buckets, size_limits::kPositions},
-                      {"relative_max_distance", relative_max_distance, size_limits::kPositions}});
+  check::at_least("vocab", vocab, 1);
+  check::at_least("decoder_vocab", decoder_vocab, 0);
+  check::at_least("width", width, 1);
+  check::at_least("encoder_layers", encoder_layers, 1);
+  check::at_least("decoder_layers", decoder_layers, 1);
+  check::at_least("encoder_heads", encoder_heads, 1);
+  check::at_least("decoder_heads", decoder_heads, 1);
+  check::at_least("encoder_inner", encoder_inner, 1);
+  check::at_least("decoder_inner", decoder_inner, 1);
+  check::at_least("head_size", head_size, 0);
+  check::at_least("context", context, 1);
+  check::at_least("position_offset", position_offset, 0);
+  check::at_least("start_id", start_id, -1);
+  check::at_least("padding_id", padding_id, -1);
+  check::at_most({{"vocab", vocab, size_limits::kVocab},
+                  {"decoder_vocab", decoder_vocab, size_limits::kVocab},
+                  {"width", width, size_limits::kWidth},
+                  {"encoder_layers", encoder_layers, size_limits::kLayers},
+                  {"decoder_layers", decoder_layers, size_limits::kLayers},
+                  {"encoder_heads", encoder_heads, size_limits::kHeads},
+                  {"decoder_heads", decoder_heads, size_limits::kHeads},
+                  {"encoder_inner", encoder_inner, size_limits::kInner},
+                  {"decoder_inner", decoder_inner, size_limits::kInner},
+                  {"head_size", head_size, size_limits::kWidth},
+                  {"context", context, size_limits::kPositions},
+                  {"position_offset", position_offset, size_limits::kPositions},
+                  {"relative_buckets", relative_buckets, size_limits::kPositions},
+                  {"relative_max_distance", relative_max_distance, size_limits::kPositions}});
   for (const std::int64_t heads : {encoder_heads, decoder_heads}) {
     if (head_size == 0 && width % heads != 0)
       throw ArgumentError(fmt::format(
@@ -157,42 +98,96 @@ void EncoderDecoderConfig::check() const {
           fmt::format("{} {} is outside the vocabulary of {}", name, id, target_vocab()));
   }
   if (frozen_padding && padding_id < 0) throw ArgumentError("frozen_padding needs a padding_id");
-  const auto rate = [](std::string_view name, double value) {
-    if (!(value >= 0 && value < 1))
-      throw ArgumentError(fmt::format("{} must be in [0, 1), not {}", name, value));
-  };
-  rate("dropout", dropout);
-  rate("attention_dropout", attention_dropout);
-  rate("activation_dropout", activation_dropout);
-  rate("final_dropout", final_dropout);
-  rate("encoder_layer_dropout", encoder_layer_dropout);
-  rate("decoder_layer_dropout", decoder_layer_dropout);
-  rate("label_smoothing", label_smoothing);
-  if (!(layer_norm_eps > 0))
-    throw ArgumentError(fmt::format("layer_norm_eps must be positive, not {}", layer_norm_eps));
-  if (!(initializer_range >= 0))
-    throw ArgumentError(
-        fmt::format("initializer_range must not be negative, not {}", initializer_range));
+  check::rate("dropout", dropout);
+  check::rate("attention_dropout", attention_dropout);
+  check::rate("activation_dropout", activation_dropout);
+  check::rate("final_dropout", final_dropout);
+  check::rate("encoder_layer_dropout", encoder_layer_dropout);
+  check::rate("decoder_layer_dropout", decoder_layer_dropout);
+  check::rate("label_smoothing", label_smoothing);
+  check::positive("layer_norm_eps", layer_norm_eps);
+  check::not_negative("initializer_range", initializer_range);
   if (!(initializer_factor > 0))
     throw ArgumentError(
         fmt::format("initializer_factor must be positive, not {}", initializer_factor));
 }
 
-std::string EncoderDecoderConfig::to_json() const {
-  auto out = json_fields::write_object(*this, kFields);
-  out["family"] = "encoder_decoder";
-  return out.dump();
+const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
+  static const auto list =
+      FieldList<EncoderDecoderConfig>("the model config", "encoder_decoder")
+          .add("vocab", &EncoderDecoderConfig::vocab, "ids")
+          .add("decoder_vocab", &EncoderDecoderConfig::decoder_vocab,
+               "ids of the decoder; 0 = vocab")
+          .add("width", &EncoderDecoderConfig::width, "of embeddings and hidden states")
+          .add("encoder_layers", &EncoderDecoderConfig::encoder_layers, "blocks of the encoder")
+          .add("decoder_layers", &EncoderDecoderConfig::decoder_layers, "blocks of the decoder")
+          .add("encoder_heads", &EncoderDecoderConfig::encoder_heads,
+               "attention heads of the encoder")
+          .add("decoder_heads", &EncoderDecoderConfig::decoder_heads,
+               "attention heads of the decoder")
+          .add("encoder_inner", &EncoderDecoderConfig::encoder_inner,
+               "width of the encoder's feed-forward blocks")
+          .add("decoder_inner", &EncoderDecoderConfig::decoder_inner,
+               "width of the decoder's feed-forward blocks")
+          .add("head_size", &EncoderDecoderConfig::head_size,
+               "features per head; 0 = width / heads")
+          .add("activation", &EncoderDecoderConfig::activation, "of the feed-forward blocks")
+          .add("gated", &EncoderDecoderConfig::gated, "gate in the feed-forward blocks (T5 1.1)")
+          .add("bias", &EncoderDecoderConfig::bias, "biases in linear layers")
+          .add("scale_scores", &EncoderDecoderConfig::scale_scores,
+               "divide scores by sqrt(head size)")
+          .add("rms_norm", &EncoderDecoderConfig::rms_norm, "RMSNorm in place of LayerNorm")
+          .add("layer_norm_eps", &EncoderDecoderConfig::layer_norm_eps, "epsilon of the norms")
+          .add("norm", &EncoderDecoderConfig::norm, "where the norms of a block are")
+          .add("embedding_norm", &EncoderDecoderConfig::embedding_norm, "a norm of the embeddings")
+          .add("scale_embedding", &EncoderDecoderConfig::scale_embedding,
+               "multiply embeddings by sqrt(width)")
+          .add("positions", &EncoderDecoderConfig::positions,
+               "how a token's place is known; relative_bias is T5's")
+          .add("context", &EncoderDecoderConfig::context,
+               "rows of learned positions: the longest text in tokens")
+          .add("position_offset", &EncoderDecoderConfig::position_offset,
+               "learned positions count from here on")
+          .add("relative_buckets", &EncoderDecoderConfig::relative_buckets,
+               "relative_bias: distances are put into so many buckets")
+          .add("relative_max_distance", &EncoderDecoderConfig::relative_max_distance,
+               "relative_bias: distances from here on share a bucket")
+          .add("tied_head", &EncoderDecoderConfig::tied_head,
+               "the output projection is the decoder's token embedding")
+          .add("scale_tied_head", &EncoderDecoderConfig::scale_tied_head,
+               "divide the input of a tied head by sqrt(width) (T5)")
+          .add("head_bias", &EncoderDecoderConfig::head_bias, "a bias of the output projection")
+          .add("start_id", &EncoderDecoderConfig::start_id, "id that the decoder begins with")
+          .add("padding_id", &EncoderDecoderConfig::padding_id, "id of padding; -1 = none")
+          .add("frozen_padding", &EncoderDecoderConfig::frozen_padding,
+               "the embedding of padding is not learned")
+          .add("decoder_start", &EncoderDecoderConfig::decoder_start,
+               "what the decoder begins with")
+          .add("dropout", &EncoderDecoderConfig::dropout,
+               "dropout of embeddings and of what blocks add")
+          .add("attention_dropout", &EncoderDecoderConfig::attention_dropout,
+               "dropout of the attention probabilities")
+          .add("activation_dropout", &EncoderDecoderConfig::activation_dropout,
+               "dropout inside the feed-forward blocks")
+          .add("final_dropout", &EncoderDecoderConfig::final_dropout,
+               "dropout of the last hidden states")
+          .add("encoder_layer_dropout", &EncoderDecoderConfig::encoder_layer_dropout,
+               "rate at which whole layers of the encoder are left out in training")
+          .add("decoder_layer_dropout", &EncoderDecoderConfig::decoder_layer_dropout,
+               "rate at which whole layers of the decoder are left out in training")
+          .add("label_smoothing", &EncoderDecoderConfig::label_smoothing,
+               "share of the loss that asks for all tokens alike")
+          .add("initializer_range", &EncoderDecoderConfig::initializer_range,
+               "standard deviation of matrices at the start; 0 = as T5 makes them")
+          .add("initializer_factor", &EncoderDecoderConfig::initializer_factor,
+               "factor on T5's standard deviations");
+  return list;
 }
 
+std::string EncoderDecoderConfig::to_json() const { return fields().to_json(*this); }
+
 EncoderDecoderConfig EncoderDecoderConfig::from_json(std::string_view text) {
-  const json parsed = json_fields::parse_object(text, "the model config");
-  if (const json family = parsed.value("family", json()); family != "encoder_decoder")
-    throw FormatError(fmt::format("the model config is of family {}, not \"encoder_decoder\"",
-                                  json_excerpt(family)));
-  EncoderDecoderConfig config;
-  json_fields::read_object(parsed, config, kFields, "the model config", "family");
-  config.check();
-  return config;
+  return fields().from_json(text);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
 namespace weft {
@@ -25,12 +26,9 @@ enum class DecoderStart : std::uint8_t {
   last_label,  // the last label that is not padding: a language code (mBART)
 };
 // Names for JSON: those above. Reading throws ArgumentError that lists the legal ones.
-std::string_view field_name(Seq2SeqPositions positions);
-std::string_view field_name(Seq2SeqNorm norm);
-std::string_view field_name(DecoderStart start);
-void parse_field(std::string_view name, Seq2SeqPositions& positions);
-void parse_field(std::string_view name, Seq2SeqNorm& norm);
-void parse_field(std::string_view name, DecoderStart& start);
+ChoiceNames choice_names(Seq2SeqPositions);
+ChoiceNames choice_names(Seq2SeqNorm);
+ChoiceNames choice_names(DecoderStart);
 
 /// Sizes and choices of an encoder-decoder. The defaults are the base model of Vaswani et al.
 /// (2017).
@@ -91,6 +89,8 @@ struct EncoderDecoderConfig {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<EncoderDecoderConfig>& fields();
   /// {"vocab": ..., ..., "family": "encoder_decoder"}. Every field is written.
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

@@ -4,63 +4,22 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/size_limits.h"
-#include "weft/models/json_fields.h"
+#include "weft/models/fields/check.h"
 
 namespace weft {
 namespace {
-
-using json_fields::json;
 
 constexpr std::string_view kPositions[] = {"learned", "sinusoidal", "rotary", "linear_bias",
                                            "none"};
 constexpr std::string_view kNorms[] = {"layer_norm", "rms_norm"};
 constexpr std::string_view kResiduals[] = {"pre_norm", "post_norm", "parallel"};
 
-/// Every field: the one list that writing and reading share.
-const auto kFields = [](auto& c, auto&& visit) {
-  visit("vocab", c.vocab);
-  visit("layers", c.layers);
-  visit("heads", c.heads);
-  visit("kv_heads", c.kv_heads, json_fields::Added{});
-  visit("head_dim", c.head_dim, json_fields::Added{});
-  visit("width", c.width);
-  visit("context", c.context);
-  visit("inner", c.inner);
-  visit("activation", c.activation);
-  visit("gated", c.gated, json_fields::Added{});
-  visit("bias", c.bias);
-  visit("attention_bias", c.attention_bias, json_fields::Added{});
-  visit("mlp_bias", c.mlp_bias, json_fields::Added{});
-  visit("tied_head", c.tied_head);
-  visit("norm", c.norm, json_fields::Added{});
-  visit("layer_norm_eps", c.layer_norm_eps);
-  visit("residual", c.residual, json_fields::Added{});
-  visit("positions", c.positions, json_fields::Added{});
-  visit("rotary_base", c.rotary_base, json_fields::Added{});
-  visit("rotary_share", c.rotary_share, json_fields::Added{});
-  visit("rotary_scaling", c.rotary_scaling, json_fields::Added{});
-  visit("rotary_factor", c.rotary_factor, json_fields::Added{});
-  visit("rotary_low_factor", c.rotary_low_factor, json_fields::Added{});
-  visit("rotary_high_factor", c.rotary_high_factor, json_fields::Added{});
-  visit("rotary_context", c.rotary_context, json_fields::Added{});
-  visit("projection", c.projection, json_fields::Added{});
-  visit("transposed", c.transposed, json_fields::Added{});
-  visit("window", c.window, json_fields::Added{});
-  visit("scale_attention", c.scale_attention);
-  visit("scale_attention_by_inverse_layer", c.scale_attention_by_inverse_layer);
-  visit("padding_id", c.padding_id, json_fields::Added{});
-  visit("embedding_dropout", c.embedding_dropout);
-  visit("attention_dropout", c.attention_dropout);
-  visit("residual_dropout", c.residual_dropout);
-  visit("initializer_range", c.initializer_range);
-};
-
 void check_rotary_scaling(const GptConfig& c) {
   if (c.rotary_scaling == RotaryScalingKind::none) return;
-  const std::string_view kind = field_name(c.rotary_scaling);
+  const std::string_view kind = choice_name(c.rotary_scaling);
   if (c.positions != GptPositions::rotary) {
     throw ArgumentError(fmt::format("rotary_scaling {} needs rotary positions, not {}", kind,
-                                    field_name(c.positions)));
+                                    choice_name(c.positions)));
   }
   if (!(c.rotary_factor >= 1))
     throw ArgumentError(fmt::format("rotary_factor must be at least 1, not {}", c.rotary_factor));
@@ -80,18 +39,9 @@ void check_rotary_scaling(const GptConfig& c) {
 
 }  // namespace
 
-std::string_view field_name(GptPositions p) { return kPositions[static_cast<std::size_t>(p)]; }
-std::string_view field_name(GptNorm n) { return kNorms[static_cast<std::size_t>(n)]; }
-std::string_view field_name(GptResidual r) { return kResiduals[static_cast<std::size_t>(r)]; }
-void parse_field(std::string_view name, GptPositions& p) {
-  p = json_fields::parse_choice<GptPositions>(kPositions, name, "positions");
-}
-void parse_field(std::string_view name, GptNorm& n) {
-  n = json_fields::parse_choice<GptNorm>(kNorms, name, "norm");
-}
-void parse_field(std::string_view name, GptResidual& r) {
-  r = json_fields::parse_choice<GptResidual>(kResiduals, name, "residual");
-}
+ChoiceNames choice_names(GptPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(GptNorm) { return {"norm", kNorms}; }
+ChoiceNames choice_names(GptResidual) { return {"residual", kResiduals}; }
 
 GptConfig GptConfig::llama() {
   GptConfig config;
@@ -124,23 +74,20 @@ std::int64_t GptConfig::parameter_count() const {
 }
 
 void GptConfig::check() const {
-  const auto positive = [](std::string_view name, std::int64_t value) {
-    if (value < 1) throw ArgumentError(fmt::format("{} must be at least 1, not {}", name, value));
-  };
-  positive("vocab", vocab);
-  positive("layers", layers);
-  positive("heads", heads);
-  positive("width", width);
-  positive("context", context);
-  size_limits::check({{"vocab", vocab, size_limits::kVocab},
-                      {"layers", layers, size_limits::kLayers},
-                      {"heads", heads, size_limits::kHeads},
-                      {"kv_heads", kv_heads, size_limits::kHeads},
-                      {"head_dim", head_dim, size_limits::kWidth},
-                      {"width", width, size_limits::kWidth},
-                      {"inner", inner, size_limits::kInner},
-                      {"context", context, size_limits::kPositions},
-                      {"rotary_context", rotary_context, size_limits::kPositions}});
+  check::at_least("vocab", vocab, 1);
+  check::at_least("layers", layers, 1);
+  check::at_least("heads", heads, 1);
+  check::at_least("width", width, 1);
+  check::at_least("context", context, 1);
+  check::at_most({{"vocab", vocab, size_limits::kVocab},
+                  {"layers", layers, size_limits::kLayers},
+                  {"heads", heads, size_limits::kHeads},
+                  {"kv_heads", kv_heads, size_limits::kHeads},
+                  {"head_dim", head_dim, size_limits::kWidth},
+                  {"width", width, size_limits::kWidth},
+                  {"inner", inner, size_limits::kInner},
+                  {"context", context, size_limits::kPositions},
+                  {"rotary_context", rotary_context, size_limits::kPositions}});
   if (inner < 0)
     throw ArgumentError(fmt::format("inner must be 0 (4 * width) or more, not {}", inner));
   if (head_dim < 0)
@@ -174,35 +121,73 @@ void GptConfig::check() const {
   if (padding_id < -1 || padding_id >= vocab)
     throw ArgumentError(
         fmt::format("padding_id {} is outside the vocabulary of {}", padding_id, vocab));
-  const auto rate = [](std::string_view name, double value) {
-    if (!(value >= 0 && value < 1))
-      throw ArgumentError(fmt::format("{} must be in [0, 1), not {}", name, value));
-  };
-  rate("embedding_dropout", embedding_dropout);
-  rate("attention_dropout", attention_dropout);
-  rate("residual_dropout", residual_dropout);
-  if (!(layer_norm_eps > 0))
-    throw ArgumentError(fmt::format("layer_norm_eps must be positive, not {}", layer_norm_eps));
-  if (!(initializer_range >= 0))
-    throw ArgumentError(
-        fmt::format("initializer_range must not be negative, not {}", initializer_range));
+  check::rate("embedding_dropout", embedding_dropout);
+  check::rate("attention_dropout", attention_dropout);
+  check::rate("residual_dropout", residual_dropout);
+  check::positive("layer_norm_eps", layer_norm_eps);
+  check::not_negative("initializer_range", initializer_range);
 }
 
-std::string GptConfig::to_json() const {
-  auto out = json_fields::write_object(*this, kFields);
-  out["family"] = "gpt";
-  return out.dump();
+const FieldList<GptConfig>& GptConfig::fields() {
+  static const auto list =
+      FieldList<GptConfig>("the model config", "gpt")
+          .add("vocab", &GptConfig::vocab, "ids")
+          .add("layers", &GptConfig::layers, "blocks")
+          .add("heads", &GptConfig::heads,
+               "attention heads; must divide width, where head-dim is 0")
+          .added("kv_heads", &GptConfig::kv_heads,
+                 "heads of keys and values, a divisor of heads; 0 = heads")
+          .added("head_dim", &GptConfig::head_dim, "features per head; 0 = width / heads")
+          .add("width", &GptConfig::width, "of embeddings and hidden states")
+          .add("context", &GptConfig::context, "tokens that the model sees at once")
+          .add("inner", &GptConfig::inner, "width of the feed-forward block; 0 = 4 * width")
+          .add("activation", &GptConfig::activation, "of the feed-forward block")
+          .added("gated", &GptConfig::gated, "gate in the feed-forward block (SwiGLU with silu)")
+          .add("bias", &GptConfig::bias, "biases in linear layers and norms")
+          .added("attention_bias", &GptConfig::attention_bias,
+                 "biases in attention, without --bias")
+          .added("mlp_bias", &GptConfig::mlp_bias,
+                 "biases in the feed-forward block, without --bias")
+          .add("tied_head", &GptConfig::tied_head, "the output projection is the token embedding")
+          .added("norm", &GptConfig::norm, "which norm")
+          .add("layer_norm_eps", &GptConfig::layer_norm_eps, "epsilon of the norms")
+          .added("residual", &GptConfig::residual, "where the norms of a block are")
+          .added("positions", &GptConfig::positions,
+                 "how a token's place is known; linear_bias is ALiBi")
+          .added("rotary_base", &GptConfig::rotary_base,
+                 "base of the frequencies of rotary positions")
+          .added("rotary_share", &GptConfig::rotary_share, "share of a head's features that rotate")
+          .added("rotary_scaling", &GptConfig::rotary_scaling,
+                 "of rotary frequencies, for longer texts")
+          .added("rotary_factor", &GptConfig::rotary_factor,
+                 "by which scaling divides frequencies, or stretches texts")
+          .added("rotary_low_factor", &GptConfig::rotary_low_factor,
+                 "llama3: waves longer than rotary-context / this are stretched")
+          .added("rotary_high_factor", &GptConfig::rotary_high_factor,
+                 "llama3: waves shorter than rotary-context / this are kept")
+          .added("rotary_context", &GptConfig::rotary_context,
+                 "dynamic, llama3: tokens that the model was trained on")
+          .added("projection", &GptConfig::projection, "of queries, keys, values")
+          .added("transposed", &GptConfig::transposed, "matrices of blocks are [in, out]")
+          .added("window", &GptConfig::window,
+                 "a token sees itself and window - 1 tokens before it; 0 = all")
+          .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
+          .add("scale_attention_by_inverse_layer", &GptConfig::scale_attention_by_inverse_layer,
+               "divide scores of layer i by i + 1, too")
+          .added("padding_id", &GptConfig::padding_id,
+                 "id whose embedding is not learned; -1 = none")
+          .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout of the embeddings")
+          .add("attention_dropout", &GptConfig::attention_dropout,
+               "dropout of the attention probabilities")
+          .add("residual_dropout", &GptConfig::residual_dropout,
+               "dropout of what attention and feed-forward add")
+          .add("initializer_range", &GptConfig::initializer_range,
+               "standard deviation of matrices at the start");
+  return list;
 }
 
-GptConfig GptConfig::from_json(std::string_view text) {
-  const json parsed = json_fields::parse_object(text, "the model config");
-  if (const json family = parsed.value("family", json()); family != "gpt")
-    throw FormatError(
-        fmt::format("the model config is of family {}, not \"gpt\"", json_excerpt(family)));
-  GptConfig config;
-  json_fields::read_object(parsed, config, kFields, "the model config", "family");
-  config.check();
-  return config;
-}
+std::string GptConfig::to_json() const { return fields().to_json(*this); }
+
+GptConfig GptConfig::from_json(std::string_view text) { return fields().from_json(text); }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 #include "weft/models/layers/attention.h"
 
@@ -26,15 +27,10 @@ enum class GptResidual : std::uint8_t {
   parallel,   // h += attention(norm(h)) + feed_forward(norm'(h)); a norm at the end (GPT-NeoX)
 };
 /// "learned", "sinusoidal", "rotary", "linear_bias", "none"; "layer_norm", "rms_norm"; "pre_norm",
-/// "post_norm", "parallel". Reading throws ArgumentError that lists the legal names.
-std::string_view field_name(GptPositions positions);
-std::string_view field_name(GptNorm norm);
-std::string_view field_name(GptResidual residual);
-void parse_field(std::string_view name, GptPositions& positions);
-void parse_field(std::string_view name, GptNorm& norm);
-void parse_field(std::string_view name, GptResidual& residual);
-inline std::string_view field_name(QkvProjection p) { return qkv_projection_name(p); }
-inline void parse_field(std::string_view name, QkvProjection& p) { p = parse_qkv_projection(name); }
+/// "post_norm", "parallel".
+ChoiceNames choice_names(GptPositions);
+ChoiceNames choice_names(GptNorm);
+ChoiceNames choice_names(GptResidual);
 
 /// Sizes and choices of a decoder. The defaults are GPT-2's own (Radford et al. 2019).
 struct GptConfig {
@@ -98,6 +94,8 @@ struct GptConfig {
     return {rotary_scaling, rotary_factor, rotary_low_factor, rotary_high_factor, rotary_context};
   }
 
+  /// Every field, with its help.
+  static const FieldList<GptConfig>& fields();
   /// {"vocab": ..., ..., "family": "gpt"}: what checkpoints store. Every field is written.
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

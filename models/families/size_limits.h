@@ -3,13 +3,7 @@
 // minutes before anything else could be said. Products of these sizes fit 64 bits.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <initializer_list>
-#include <string_view>
-
-#include "weft/core/error.h"
 
 namespace weft::size_limits {
 
@@ -20,20 +14,5 @@ inline constexpr std::int64_t kInner = 1 << 24;      // of feed-forward blocks
 inline constexpr std::int64_t kVocab = 1 << 28;      // ids
 inline constexpr std::int64_t kPositions = 1 << 24;  // tokens of a row
 inline constexpr std::int64_t kPixels = 1 << 16;     // of a side of an image, and its channels
-
-struct Limit {
-  std::string_view name;
-  std::int64_t value, most;
-};
-
-/// Throws ArgumentError that names the first value that is too large, and what is allowed.
-inline void check(std::initializer_list<Limit> limits) {
-  for (const Limit& limit : limits) {
-    if (limit.value > limit.most) {
-      throw ArgumentError(
-          fmt::format("{} must be at most {}, not {}", limit.name, limit.most, limit.value));
-    }
-  }
-}
 
 }  // namespace weft::size_limits

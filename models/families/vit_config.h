@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
 namespace weft {
@@ -19,11 +20,9 @@ enum class VitPooling : std::uint8_t {
   class_token,  // a token of its own in front
   mean,         // the mean of the patches; there is no class token
 };
-// Names for JSON: those above. Reading throws ArgumentError that lists the legal ones.
-std::string_view field_name(VitPositions positions);
-std::string_view field_name(VitPooling pooling);
-void parse_field(std::string_view name, VitPositions& positions);
-void parse_field(std::string_view name, VitPooling& pooling);
+// Their names are those above.
+ChoiceNames choice_names(VitPositions);
+ChoiceNames choice_names(VitPooling);
 
 /// Sizes and choices of a vision transformer. The defaults are ViT-B/16 (Dosovitskiy et al. 2021).
 struct VitConfig {
@@ -54,6 +53,8 @@ struct VitConfig {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<VitConfig>& fields();
   /// {"image_height": ..., ..., "family": "vit"}. Every field is written.
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().

@@ -3,6 +3,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/encoder_task.h"
 
 namespace weft::hf {
@@ -53,8 +54,8 @@ Model build_albert(Request& request) {
                    {"embeddings.norm", "embeddings.LayerNorm"},
                    {"embeddings.projection", "encoder.embedding_hidden_mapping_in"}};
   // Each before their product.
-  size_limits::check({{"layer_groups", c.layer_groups, size_limits::kLayers},
-                      {"group_layers", c.group_layers, size_limits::kLayers}});
+  check::at_most({{"layer_groups", c.layer_groups, size_limits::kLayers},
+                  {"group_layers", c.group_layers, size_limits::kLayers}});
   add_layers(style.encoder, c.distinct_layers(),
              [&](std::int64_t i) {
                return fmt::format("encoder.albert_layer_groups.{}.albert_layers.{}",

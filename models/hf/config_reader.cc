@@ -73,7 +73,7 @@ constexpr const char* kHarmless[] = {
 
 ConfigReader::ConfigReader(std::string_view text, std::string file)
     : file_(std::move(file)),
-      object_(json_fields::parse_object(text, file_)),
+      object_(parse_json_object(text, file_)),
       known_(std::begin(kHarmless), std::end(kHarmless)) {
   // What the library can switch on for any model, and what is not there.
   fixed("is_decoder", false, "an encoder that is used as a decoder is not supported");
@@ -110,11 +110,11 @@ ConfigReader& ConfigReader::size(const char* key, std::int64_t& height, std::int
       throw FormatError(
           fmt::format("'{}' must be a size or [height, width], not {}", key, json_excerpt(*found)));
     }
-    json_fields::read(found->at(0), key, height);
-    json_fields::read(found->at(1), key, width);
+    read_json(found->at(0), key, height);
+    read_json(found->at(1), key, width);
     return *this;
   }
-  json_fields::read(*found, key, height);
+  read_json(*found, key, height);
   width = height;
   return *this;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/json_fields.h"
+#include "weft/models/fields/read_json.h"
 
 namespace weft::hf {
 
@@ -28,7 +28,7 @@ class ConfigReader {
   /// or null. FormatError for another type.
   template <class T>
   ConfigReader& field(const char* key, T& value) {
-    if (const json* found = find(key)) json_fields::read(*found, key, value);
+    if (const json* found = find(key)) read_json(*found, key, value);
     return *this;
   }
   /// The same for an id, where null means -1: none.

@@ -5,6 +5,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -84,7 +85,7 @@ class Classifier {
 
 void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
                const std::string& prefix, const ModuleNames& parts) {
-  size_limits::check({{stack + " layers", layers, size_limits::kLayers}});
+  check::at_most({{stack + " layers", layers, size_limits::kLayers}});
   for (std::int64_t i = 0; i < layers; ++i) {
     for (const auto& [ours, theirs] : parts)
       names.emplace_back(fmt::format("{}.layers.{}.{}", stack, i, ours),

@@ -5,6 +5,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -183,7 +184,7 @@ class Task {
 
 void add_layers(ModuleNames& names, std::int64_t layers,
                 const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts) {
-  size_limits::check({{"layers", layers, size_limits::kLayers}});
+  check::at_most({{"layers", layers, size_limits::kLayers}});
   for (std::int64_t i = 0; i < layers; ++i) {
     const std::string theirs_of_layer = prefix(i);
     for (const auto& [ours, theirs] : parts)

@@ -21,8 +21,7 @@ namespace fs = std::filesystem;
 constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
 
 TensorMap read_shards(const fs::path& folder, const fs::path& index) {
-  const json parsed =
-      json_fields::parse_object(read_whole_file(index.string(), kJsonFile), index.string());
+  const json parsed = parse_json_object(read_whole_file(index.string(), kJsonFile), index.string());
   const auto map = parsed.find("weight_map");
   if (map == parsed.end() || !map->is_object())
     throw FormatError(fmt::format("{} has no weight_map", index.string()));

@@ -16,7 +16,7 @@ std::int64_t id_of(const char* key, const json& value) {
   if (!value.is_number_integer())
     throw FormatError(fmt::format("'{}' must hold ids, not {}", key, json_excerpt(value)));
   std::int64_t id = 0;
-  json_fields::read(value, key, id);
+  read_json(value, key, id);
   return id;
 }
 

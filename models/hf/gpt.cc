@@ -40,7 +40,7 @@ void read_rotary(ConfigReader& config, GptConfig& c, bool partial) {
     rotary.field(name, value);
   };
   if (type == "linear" || type == "dynamic" || type == "llama3") {
-    parse_field(type, c.rotary_scaling);
+    c.rotary_scaling = parse_choice<RotaryScalingKind>(type);
     number("factor", c.rotary_factor);
     if (type == "dynamic") c.rotary_context = c.context;
     if (type == "llama3") {
@@ -92,7 +92,7 @@ GptConfig read_gpt1(ConfigReader& config) {
   if (activation == "gelu") {
     c.activation = Activation::gelu_tanh;
   } else if (activation == "relu" || activation == "silu" || activation == "swish") {
-    c.activation = parse_activation(activation);
+    c.activation = parse_choice<Activation>(activation);
   } else {
     throw ArgumentError(fmt::format(
         "config.json: afn is \"{}\": this model has gelu, relu, silu and swish", activation));

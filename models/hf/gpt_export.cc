@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 std::string_view library_name(Activation activation) {
   if (activation == Activation::gelu_tanh) return "gelu_new";
   if (activation == Activation::gelu_erf) return "gelu";
-  return activation_name(activation);
+  return choice_name(activation);
 }
 
 ordered_json header(const char* type, const char* architecture, const GptConfig& c) {
@@ -38,8 +38,8 @@ void put_sizes(ordered_json& out, const GptConfig& c) {
 
 void put_scaling(ordered_json& out, const GptConfig& c) {
   if (c.rotary_scaling == RotaryScalingKind::none) return;
-  ordered_json scaling = {{"type", field_name(c.rotary_scaling)},
-                          {"rope_type", field_name(c.rotary_scaling)},
+  ordered_json scaling = {{"type", choice_name(c.rotary_scaling)},
+                          {"rope_type", choice_name(c.rotary_scaling)},
                           {"factor", c.rotary_factor}};
   if (c.rotary_scaling == RotaryScalingKind::llama3) {
     scaling["low_freq_factor"] = c.rotary_low_factor;
@@ -62,7 +62,7 @@ ordered_json gpt_json(const GptConfig& c) {
   out["attn_pdrop"] = c.attention_dropout;
   out["resid_pdrop"] = c.residual_dropout;
   if (first) {
-    out["afn"] = c.activation == Activation::gelu_tanh ? "gelu" : activation_name(c.activation);
+    out["afn"] = c.activation == Activation::gelu_tanh ? "gelu" : choice_name(c.activation);
   } else {
     out["n_inner"] = c.inner_width();
     out["activation_function"] = library_name(c.activation);

@@ -21,7 +21,8 @@ void read_feed_forward(ConfigReader& config, EncoderDecoderConfig& c, std::strin
   }
   const std::string activation = c.gated ? projection.substr(dash + 1) : projection;
   // The published models mean GELU's approximation by this name.
-  c.activation = projection == "gated-gelu" ? Activation::gelu_tanh : parse_activation(activation);
+  c.activation =
+      projection == "gated-gelu" ? Activation::gelu_tanh : parse_choice<Activation>(activation);
   config.field("dense_act_fn", c.activation).field("is_gated_act", c.gated);
 }
 

@@ -1,48 +1,34 @@
 #include "weft/models/layers/activation.h"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include "weft/core/error.h"
 #include "weft/graph/functions/math.h"
 
 namespace weft {
 
-std::string_view activation_name(Activation activation) {
-  switch (activation) {
-    case Activation::gelu_tanh: return "gelu_tanh";
-    case Activation::gelu_erf: return "gelu_erf";
-    case Activation::relu: return "relu";
-    case Activation::silu: return "silu";
-    case Activation::quick_gelu: return "quick_gelu";
-    case Activation::gelu_10: return "gelu_10";
-    case Activation::relu6: return "relu6";
-    case Activation::mish: return "mish";
-    case Activation::sigmoid: return "sigmoid";
-    case Activation::linear: return "linear";
-    case Activation::tanh: break;
-  }
-  return "tanh";
-}
+namespace {
 
-Activation parse_activation(std::string_view name) {
-  if (name == "gelu_tanh" || name == "gelu_new" || name == "gelu_pytorch_tanh" ||
-      name == "gelu_fast") {
-    return Activation::gelu_tanh;
+constexpr std::string_view kNames[] = {"gelu_tanh", "gelu_erf",   "relu",    "silu",
+                                       "tanh",      "quick_gelu", "gelu_10", "relu6",
+                                       "mish",      "sigmoid",    "linear"};
+
+/// What Hugging Face's library calls some of them.
+constexpr std::pair<std::string_view, Activation> kOtherNames[] = {
+    {"gelu_new", Activation::gelu_tanh},          {"gelu_fast", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh}, {"gelu", Activation::gelu_erf},
+    {"gelu_python", Activation::gelu_erf},        {"swish", Activation::silu},
+};
+
+}  // namespace
+
+ChoiceNames choice_names(Activation) { return {"activation", kNames}; }
+
+template <>
+Activation parse_choice<Activation>(std::string_view name) {
+  for (const auto& [other, activation] : kOtherNames) {
+    if (name == other) return activation;
   }
-  if (name == "gelu_erf" || name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
-  if (name == "relu") return Activation::relu;
-  if (name == "silu" || name == "swish") return Activation::silu;
-  for (const Activation a :
-       {Activation::tanh, Activation::quick_gelu, Activation::gelu_10, Activation::relu6,
-        Activation::mish, Activation::sigmoid, Activation::linear}) {
-    if (name == activation_name(a)) return a;
-  }
-  throw ArgumentError(fmt::format(
-      "unknown activation '{}': legal are gelu_tanh (also gelu_new, gelu_fast, gelu_pytorch_tanh), "
-      "gelu_erf (also gelu, gelu_python), relu, silu (also swish), tanh, quick_gelu, gelu_10, "
-      "relu6, "
-      "mish, sigmoid, linear",
-      name));
+  return static_cast<Activation>(find_choice(choice_names(Activation{}), name));
 }
 
 Value activate(Activation activation, Value x, SourceLocation loc) {

@@ -6,6 +6,7 @@
 
 #include "weft/core/source_location.h"
 #include "weft/graph/ir/value.h"
+#include "weft/models/fields/choice.h"
 
 namespace weft {
 
@@ -23,11 +24,11 @@ enum class Activation : std::uint8_t {
   linear,  // none
 };
 
-/// "gelu_tanh", "gelu_erf", "relu", ...
-std::string_view activation_name(Activation activation);
-/// Takes activation_name's names and Hugging Face's ("gelu_new", "gelu", "swish", ...). Throws
-/// ArgumentError that lists the legal names.
-Activation parse_activation(std::string_view name);
+/// The names above.
+ChoiceNames choice_names(Activation);
+/// Takes Hugging Face's names, too ("gelu_new", "gelu", "swish", ...).
+template <>
+Activation parse_choice<Activation>(std::string_view name);
 
 /// Applies it elementwise.
 Value activate(Activation activation, Value x, SourceLocation loc = SourceLocation::current());

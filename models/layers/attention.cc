@@ -85,17 +85,7 @@ Heads project(const SelfAttention& layer, Value x) {
 
 }  // namespace
 
-std::string_view qkv_projection_name(QkvProjection projection) {
-  return kProjections[static_cast<std::size_t>(projection)];
-}
-
-QkvProjection parse_qkv_projection(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kProjections); ++i) {
-    if (kProjections[i] == name) return static_cast<QkvProjection>(i);
-  }
-  throw ArgumentError(
-      fmt::format("unknown projection '{}': legal are {}", name, fmt::join(kProjections, ", ")));
-}
+ChoiceNames choice_names(QkvProjection) { return {"projection", kProjections}; }
 
 std::vector<double> linear_bias_slopes(std::int64_t heads) {
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "weft/graph/ir/program.h"
+#include "weft/models/fields/choice.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/positions.h"
 
@@ -15,9 +16,7 @@ enum class QkvProjection : std::uint8_t {
   separate,       // a matrix each (LLaMA)
 };
 /// "fused", "fused_by_head", "separate".
-std::string_view qkv_projection_name(QkvProjection projection);
-/// Throws ArgumentError that lists the legal names.
-QkvProjection parse_qkv_projection(std::string_view name);
+ChoiceNames choice_names(QkvProjection);
 
 /// How keys that causality or the window forbid are kept out where there is also a padding mask.
 /// Published models differ, and it shows in rows that have no key of their own: whose tokens are

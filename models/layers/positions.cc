@@ -9,7 +9,6 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/json_fields.h"
 
 namespace weft {
 namespace {
@@ -26,13 +25,7 @@ double smoothed(double frequency, const RotaryScaling& scaling) {
 
 }  // namespace
 
-std::string_view field_name(RotaryScalingKind kind) {
-  return kScalings[static_cast<std::size_t>(kind)];
-}
-
-void parse_field(std::string_view name, RotaryScalingKind& kind) {
-  kind = json_fields::parse_choice<RotaryScalingKind>(kScalings, name, "rotary scaling");
-}
+ChoiceNames choice_names(RotaryScalingKind) { return {"rotary scaling", kScalings}; }
 
 Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype, SourceLocation loc) {
   Graph& graph = positions.graph();

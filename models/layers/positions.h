@@ -7,6 +7,7 @@
 
 #include "weft/core/source_location.h"
 #include "weft/graph/ir/value.h"
+#include "weft/models/fields/choice.h"
 
 namespace weft {
 
@@ -25,9 +26,7 @@ enum class RotaryScalingKind : std::uint8_t {
   llama3,   // those of long waves divided by factor, of short ones kept (LLaMA 3.1)
 };
 /// "none", "linear", "dynamic", "llama3".
-std::string_view field_name(RotaryScalingKind kind);
-/// Throws ArgumentError that lists the legal names.
-void parse_field(std::string_view name, RotaryScalingKind& kind);
+ChoiceNames choice_names(RotaryScalingKind);
 
 struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;

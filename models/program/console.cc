@@ -135,7 +135,9 @@ void ConsoleProgress::on_evaluation(std::int64_t step, const Evaluation& found, 
       metrics, whole ? " (whole split)" : "", colours_ ? "\x1b[0m" : "");
   if (sample_ && sampled_ != step) {
     sampled_ = step;
-    say("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", sample_(), colours_ ? "\x1b[0m" : "");
+    const std::string line = sample_();
+    if (!line.empty())
+      say("{}  | {}{}\n", colours_ ? "\x1b[2m" : "", line, colours_ ? "\x1b[0m" : "");
   }
   flush_stdout();
 }

@@ -46,7 +46,7 @@ bool colourful();
 /// Prints progress: a bar that redraws itself on a terminal, else a plain line now and then.
 class ConsoleProgress : public TrainObserver {
  public:
-  /// `sample` gives a line of generated text to show after an evaluation; may be empty.
+  /// `sample` gives a line to show after an evaluation, or ""; may be empty.
   explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;

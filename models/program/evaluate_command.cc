@@ -4,74 +4,41 @@
 #include <cmath>
 #include <memory>
 
-#include "weft/core/error.h"
-#include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
-#include "weft/models/program/figures.h"
-#include "weft/models/program/held_out.h"
 #include "weft/models/program/options.h"
-#include "weft/models/program/trained_model.h"
-#include "weft/models/train/masked_image_task.h"
+#include "weft/models/program/task_options.h"
+#include "weft/models/program/train_arguments.h"
+#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
 
 struct EvaluateArguments {
   std::string file;
-  HeldOutData data;
+  OptionValues values;
+  int threads = 0;
 };
 
-void print(const TextClassifier& model, const HeldOutData& data) {
-  const LabelledText test = held_out_texts(model, data);
-  Session session(*model.graph, model.store, {.threads = data.threads});
-  const ConfusionMatrix matrix = confusion(session, model, test);
-  say("{}test      accuracy {:.4f} of {} texts\n", matrix.table(), matrix.accuracy(),
-      matrix.total());
-}
-
-void print(const ImageClassifier& model, const HeldOutData& data) {
-  const ImageData images = held_out_images(model.image_size(), model.settings, data);
-  Session session(*model.graph, model.store, {.threads = data.threads});
-  const ImageEvaluation found = evaluate_images(session, model, images.test);
-  finite_figure(found.loss, "the loss");
-  say("{}test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n", found.report.table(), found.loss,
-      found.report.accuracy(), found.report.correct(), found.report.total(), images.about);
-}
-
-void print(const MaskedImageModel& model, const HeldOutData& data) {
-  const ImageData images = held_out_images(model.image_size(), model.settings, data);
-  Session session(*model.graph, model.store, {.threads = data.threads});
-  say("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
-      finite_figure(masked_image_loss(session, model, images.test), "the loss"),
-      images.test.count(), images.about);
-}
-
-template <class Model>
-void print(const Model& model, const HeldOutData& data) {
-  const Evaluation found = held_out_evaluation(model, data);
-  std::string line =
-      fmt::format("validation loss {:.5f}", finite_figure(found.loss, "the validation loss"));
-  if constexpr (kHasPerplexity<Model>) {
-    line +=
-        fmt::format(", perplexity {:.4f}", finite_figure(std::exp(found.loss), "the perplexity"));
-  } else {
-    for (const Metric& metric : found.metrics)
-      line += fmt::format(", {} {:.4f}", metric.name, finite_figure(metric.value, metric.name));
-  }
-  say("{}\n", line);
-}
-
 int run(const EvaluateArguments& args) {
-  if (!args.data.given()) {
-    throw UsageError(
-        "--text (language models and pre-training), --data (classifiers, models of images) or "
-        "--pairs (translators) is required");
-  }
-  return with_trained_model(args.file, [&](const auto& model) {
-    check_data(model, args.data, args.file);
-    print(model, args.data);
+  require_data(args.values);
+  const Task& task = task_of_file(args.file);
+  check_data_options(task, args.values, args.file);
+  auto model = task.empty_model();
+  read_model(args.file, *model);
+  const std::unique_ptr<TaskRun> run =
+      rethrow_as_usage([&] { return task.open(std::move(model), args.values); });
+  const TrainedModel& measured = run->model();
+  SessionOptions options{.threads = args.threads};
+  if (task.info().plan_cache > 0) options.plan_cache = task.info().plan_cache;
+  Session session(*measured.graph, measured.store, options);
+  if (!task.info().perplexity) {
+    say("{}", run->measure_report(session, measured));
     return 0;
-  });
+  }
+  const double loss = finite_figure(run->measure(session, measured).loss, "the validation loss");
+  say("validation loss {:.5f}, perplexity {:.4f}\n", loss,
+      finite_figure(std::exp(loss), "the perplexity"));
+  return 0;
 }
 
 }  // namespace
@@ -80,10 +47,10 @@ void add_evaluate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "evaluate", "Measure a trained model on the part of its data that its training held out");
   const auto args = std::make_shared<EvaluateArguments>();
-  OptionList(*command)
-      .input("file", args->file, "a .weft file that weft train or quantize wrote")
-      ->required();
-  add_held_out_options(*command, args->data);
+  OptionList options(*command);
+  options.input("file", args->file, "a .weft file that weft train or quantize wrote")->required();
+  add_data_options(*command, args->values);
+  options.threads(args->threads);
   command->callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

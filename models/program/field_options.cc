@@ -1,78 +1,31 @@
 #include "weft/models/program/field_options.h"
 
-#include <algorithm>
-#include <map>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "weft/core/error.h"
 #include "weft/models/program/options.h"
 
 namespace weft::program {
 namespace {
 
-/// What --help says about fields whose names do not say it all.
-const std::map<std::string, std::string>& descriptions() {
-  static const std::map<std::string, std::string> table = {
-      {"layers", "blocks"},
-      {"heads", "attention heads; must divide width"},
-      {"width", "of embeddings and hidden states"},
-      {"context", "tokens the model sees at once"},
-      {"inner", "width of the feed-forward block; 0 means 4 * width"},
-      {"activation", "gelu_tanh, gelu_erf, relu, silu, tanh, ..."},
-      {"kv_heads", "heads of keys and values; 0 means heads"},
-      {"head_dim", "features per head; 0 means width / heads"},
-      {"gated", "gate in the feed-forward block (SwiGLU with silu)"},
-      {"bias", "biases in linear layers and norms"},
-      {"attention_bias", "biases in attention, without --bias"},
-      {"mlp_bias", "biases in the feed-forward block, without --bias"},
-      {"norm", "layer_norm or rms_norm"},
-      {"residual", "pre_norm, post_norm or parallel"},
-      {"positions", "learned, sinusoidal, rotary, linear_bias (ALiBi) or none"},
-      {"rotary_base", "base of the frequencies of rotary positions"},
-      {"rotary_share", "share of a head's features that turn"},
-      {"rotary_scaling", "of rotary frequencies: none, linear, dynamic or llama3"},
-      {"rotary_factor", "by which scaling divides frequencies, or stretches texts"},
-      {"rotary_low_factor", "llama3: waves longer than rotary-context / this are stretched"},
-      {"rotary_high_factor", "llama3: waves shorter than rotary-context / this are kept"},
-      {"rotary_context", "dynamic, llama3: tokens that the model was trained on"},
-      {"projection", "of queries, keys, values: fused, fused_by_head or separate"},
-      {"transposed", "matrices of blocks are [in, out]"},
-      {"window", "a token sees itself and window - 1 before it; 0 = all"},
-      {"padding_id", "id whose embedding is not learnt; -1 = none"},
-      {"tied_head", "the output projection is the token embedding"},
-      {"scale_attention", "divide scores by sqrt(head size)"},
-      {"scale_attention_by_inverse_layer", "divide scores of layer i by i + 1, too"},
-      {"initializer_range", "standard deviation of matrices at the start"},
-      {"whole_words", "hide all pieces of a word together"},
-      {"generator_share", "rtd: width of the generator, as a share of the encoder's"},
-      {"replaced_weight", "rtd: weight of finding replaced tokens beside the generator's loss"},
-      {"passage", "most tokens of the text that something is hidden in"},
-      {"mean_span", "span-corruption, denoising: mean length of hidden spans in tokens"},
-      {"density", "span-corruption: share of the tokens that is hidden"},
-      {"permute_sentences", "denoising: put the sentences into another order"},
-      {"rotate", "denoising: begin the text at any of its tokens"},
-      {"infill_rate", "denoising: share of the tokens that is hidden in spans"},
-      {"mask_rate", "denoising: share of the tokens that is masked one by one"},
-      {"delete_rate", "denoising: share of the tokens that is left out"},
-      {"gap_ratio", "gap-sentences: share of the sentences that is hidden"},
-      {"mask_ratio", "share of the patches that is hidden"},
-      {"mask_unit", "patches are hidden together, in squares of so many by so many"},
-      {"steps", "training steps in all"},
-      {"batch", "windows per step"},
-      {"lr", "learning rate after warm-up"},
-      {"min_lr", "learning rate at the last step (cosine decay)"},
-      {"warmup", "steps of linear warm-up"},
-      {"weight_decay", "of parameters with two or more axes"},
-      {"clip", "largest global gradient norm; 0 = any"},
-      {"validation_fraction", "part of the text, at its end, that is not trained on"},
-      {"seed", "of start values, windows and dropout: the same seed gives the same bits"},
-      {"precision", "of matrix products: highest, high or medium"},
-      {"eval_every", "steps between evaluations; 0 = only at the end"},
-      {"eval_batches", "batches per evaluation; 0 = the whole validation part"},
-      {"save_every", "steps between checkpoints; 0 = only at the end"},
-      {"skip_nonfinite",
-       "most steps in a row that may be skipped because loss or gradient norm is not finite; 0 = "
-       "such a step ends the run"},
-  };
-  return table;
+/// Checks a text given for a field of this type; the option's type in the help.
+struct FieldType {
+  std::string name;
+  void (*check)(const std::string& option, const std::string& text);
+};
+
+FieldType type_of(const FieldRef& type) {
+  if (std::holds_alternative<std::int64_t*>(type))
+    return {kIntegerType, [](const std::string& o, const std::string& v) { parse_integer(o, v); }};
+  if (std::holds_alternative<std::uint64_t*>(type))
+    return {std::string(kIntegerType) + "[0, 2^64)",
+            [](const std::string& o, const std::string& v) { parse_unsigned(o, v); }};
+  if (std::holds_alternative<double*>(type))
+    return {kNumberType, [](const std::string& o, const std::string& v) { parse_real(o, v); }};
+  return {kTextType, [](const std::string&, const std::string&) {}};
 }
 
 }  // namespace
@@ -83,37 +36,39 @@ std::string option_name(const std::string& field) {
   return name;
 }
 
-void add_field_options(CLI::App& app, const std::string& group, const std::string& defaults,
-                       const std::set<std::string>& skip, FieldValues& given) {
-  const FieldValues fields = FieldValues::parse(defaults);
+void add_field_options(CLI::App& app, const std::string& group, const FieldListBase& fields,
+                       const std::set<std::string>& skip, FieldTexts& given,
+                       const FieldHelp& help) {
   OptionList options(app);
-  for (const auto& [key, value] : fields.items()) {
-    const std::string field = key;
-    if (skip.contains(field)) continue;
-    const std::string name = option_name(field);
-    const auto text = descriptions().find(field);
-    const std::string about = text == descriptions().end() ? "" : text->second;
+  for (const Field& field : fields.fields()) {
+    if (skip.contains(field.name)) continue;
+    const std::string name = option_name(field.name);
+    const auto more = help.find(field.name);
+    const std::string about = more == help.end() ? field.help : more->second;
+    const auto keep = [&given, key = field.name](const std::string& text) { given[key] = text; };
     CLI::Option* option = nullptr;
-    if (value.is_boolean()) {
+    if (std::holds_alternative<bool*>(field.type)) {
       option = options.switches(
-          name, [&given, field](bool on) { given[field] = on; }, about);
-    } else if (value.is_number_integer()) {
-      // Fields of 64 bits with and without a sign look alike here; with_fields() knows their range.
-      option = options.add(name, kIntegerType, OptionList::Times::once, about,
-                           [&given, field, name](const std::string& v) {
-                             if (v.find_first_not_of("0123456789") == std::string::npos) {
-                               given[field] = parse_unsigned(name, v);
-                             } else {
-                               given[field] = parse_integer(name, v);
-                             }
-                           });
-    } else if (value.is_number()) {
+          name, [keep](bool on) { keep(on ? "true" : "false"); }, about);
+    } else if (const auto* choice = std::get_if<ChoiceRef>(&field.type)) {
       option = options.add(
-          name, kNumberType, OptionList::Times::once, about,
-          [&given, field, name](const std::string& v) { given[field] = parse_real(name, v); });
+          name, fmt::format("{}{{{}}}", kChoiceType, fmt::join(choice->names.names, "|")),
+          OptionList::Times::once, about,
+          [keep, name, parse = choice->parse](const std::string& text) {
+            try {
+              parse(text, nullptr);
+            } catch (const ArgumentError& e) {
+              throw ArgumentError(fmt::format("{}: {}", name, e.what()));
+            }
+            keep(text);
+          });
     } else {
-      option = options.add(name, kTextType, OptionList::Times::once, about,
-                           [&given, field](const std::string& v) { given[field] = v; });
+      const FieldType type = type_of(field.type);
+      option = options.add(name, type.name, OptionList::Times::once, about,
+                           [keep, name, check = type.check](const std::string& text) {
+                             check(name, text);
+                             keep(text);
+                           });
     }
     option->group(group);
   }

@@ -17,7 +17,7 @@
 #include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/memory_guard.h"
-#include "weft/models/train/checkpoint.h"
+#include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft::program {
 namespace {
@@ -115,7 +115,7 @@ int generate_text(const GenerateArguments& args) {
   for (const std::string& prompt : args.prompts) {
     if (prompt.empty()) throw UsageError("--prompt is empty: a first character is needed");
   }
-  const LanguageModel model = load_language_model(args.file);
+  const LanguageModel model = load_model<LanguageModel>(args.file);
   const CharacterTokenizer& tokenizer = model.tokenizer;
   const std::vector<TokenIds> prompts = text_prompts(args, tokenizer);
   for (const std::string& text : args.stop) {
@@ -129,7 +129,7 @@ int generate_text(const GenerateArguments& args) {
   Session session(*model.graph, model.store, {.threads = args.threads});
   // The window slides beyond the context, whatever the positions are.
   check_caches(*model.graph, prompts, options, model.config.context);
-  Generator generator(session, model.programs.decode, model.config);
+  Generator generator(session, model.program("decode"), model.config);
   const bool alone = prompts.size() == 1 && rows_per_prompt(options) == 1;
   if (alone && !args.ids) {  // a single text is shown while it is written
     say("{}", text_of(prompts.front()));

@@ -11,7 +11,7 @@
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
-#include "weft/models/train/lora_file.h"
+#include "weft/models/trained/lora_file.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft::program {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "weft/models/numbers.h"
+#include "weft/models/fields/numbers.h"
 
 namespace weft::program {
 
@@ -92,6 +92,10 @@ class OptionList {
   CLI::Option* add(const std::string& name, const std::string& type, Times times,
                    const std::string& help, std::function<void(const std::string&)> use);
 
+  /// What the help says of these: "INTEGER[1, 64]".
+  static std::string integer_type(const Range& range);
+  static std::string number_type(const RealRange& range);
+
   /// "--name" as messages say it: "file" is the argument in its place.
   static std::string label(const std::string& name);
 
@@ -106,9 +110,6 @@ class OptionList {
   };
   template <class T>
   using Plain = typename PlainOf<T>::Type;
-
-  static std::string integer_type(const Range& range);
-  static std::string number_type(const RealRange& range);
 
   CLI::App& command_;
 };

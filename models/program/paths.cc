@@ -13,7 +13,7 @@
 #include "weft/core/error.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
-#include "weft/models/train/lora_file.h"
+#include "weft/models/trained/lora_file.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -79,6 +79,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::plot: return is_our_plot(bytes);
     case FileKind::tensors: return is_safetensors(bytes) && !holds_adapters(path);
     case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
+    case FileKind::log: return bytes.starts_with("{\"event\":");
   }
   return false;
 }
@@ -89,6 +90,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::plot: return "a plot that weft drew";
     case FileKind::tensors: return "a safetensors file of plain tensors";
     case FileKind::adapters: return "a file of adapters";
+    case FileKind::log: return "a log of a training";
   }
   return "";
 }
@@ -116,9 +118,11 @@ void check_place(const std::string& what, const std::string& path) {
 /// A name says what is in a file: a model is not called as its own plot, nor as data.
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 4> kEndings = {".weft", ".svg", ".safetensors", ".json"};
+  constexpr std::array<std::string_view, 5> kEndings = {".weft", ".svg", ".safetensors", ".json",
+                                                        ".jsonl"};
   const std::string_view own = kind == FileKind::model  ? ".weft"
                                : kind == FileKind::plot ? ".svg"
+                               : kind == FileKind::log  ? ".jsonl"
                                                         : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
     throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,

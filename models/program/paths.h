@@ -16,6 +16,7 @@ enum class FileKind {
   plot,      // .svg, as Weft draws them
   tensors,   // .safetensors
   adapters,  // .safetensors, as save_lora writes them
+  log,       // .jsonl, as LogFile writes it
 };
 
 /// A file that may be written: only CommandPaths makes one.

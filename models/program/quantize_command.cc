@@ -9,11 +9,11 @@
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
-#include "weft/models/program/figures.h"
-#include "weft/models/program/held_out.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
-#include "weft/models/program/trained_model.h"
+#include "weft/models/program/task_options.h"
+#include "weft/models/program/train_arguments.h"
+#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
@@ -23,40 +23,9 @@ struct QuantizeArguments {
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false, force = false;
-  HeldOutData data;
+  OptionValues values;  // the data of the training
+  int threads = 0;
 };
-
-// The programs of every kind of model that remain; training is gone.
-std::vector<Program*> inference(LanguageModel& m) {
-  std::vector<Program*> programs = {&m.programs.evaluate, &m.programs.decode};
-  if (m.programs.score.graph() != nullptr) programs.push_back(&m.programs.score);
-  return programs;
-}
-std::vector<Program*> inference(PretrainingModel& m) { return {&m.programs.evaluate}; }
-std::vector<Program*> inference(TextClassifier& m) { return {&m.programs.classify}; }
-std::vector<Program*> inference(ImageClassifier& m) {
-  return {&m.programs.evaluate, &m.programs.classify};
-}
-std::vector<Program*> inference(MaskedImageModel& m) {
-  return {&m.programs.evaluate, &m.programs.reconstruct};
-}
-std::vector<Program*> inference(Translator& m) {
-  return {&m.programs.evaluate, &m.programs.decode.prompt, &m.programs.decode.step,
-          &m.programs.decode.reorder};
-}
-
-void save_model(const std::string& path, const LanguageModel& m) { save_language_model(path, m); }
-void save_model(const std::string& path, const PretrainingModel& m) {
-  save_pretraining_model(path, m);
-}
-void save_model(const std::string& path, const TextClassifier& m) { save_text_classifier(path, m); }
-void save_model(const std::string& path, const ImageClassifier& m) {
-  save_image_classifier(path, m);
-}
-void save_model(const std::string& path, const MaskedImageModel& m) {
-  save_masked_image_model(path, m);
-}
-void save_model(const std::string& path, const Translator& m) { save_translator(path, m); }
 
 void print_sizes(const VariableStore& before, const VariableStore& after,
                  const QuantizedModel& made, const QuantizeArguments& args) {
@@ -98,28 +67,42 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
   say("\n");
 }
 
-template <class Model>
-int convert(const Model& before, const QuantizeArguments& args, const OutputFile& out) {
-  check_data(before, args.data, args.file);
+/// The same model with converted weights, without its training.
+std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const QuantizeArguments& args,
+                                        QuantizedModel& made) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
-  Model after = before;
-  const std::vector<Program*> parts = inference(after);
+  std::vector<std::string> names;
   std::vector<Program> programs;
-  for (const Program* program : parts) programs.push_back(*program);
-  const QuantizedModel made = quantize(programs, *before.store, options);
+  for (const auto& [name, program] : before.programs) {
+    if (name == "train" || name == "accumulate") continue;
+    names.push_back(name);
+    programs.push_back(program);
+  }
+  made = quantize(programs, *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
     throw UsageError(fmt::format("--caches bf16: {} keeps no keys and values", args.file));
-  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = made.programs[i];
-  after.programs.train = Program("train");
-  after.graph = made.graph;
-  after.store = made.store;
-  save_model(out.path(), after);
-  print_sizes(*before.store, *after.store, made, args);
-  if (args.data.given())
-    print_change(held_out_evaluation(before, args.data), held_out_evaluation(after, args.data),
-                 kHasPerplexity<Model>);
-  return 0;
+  auto after = before.clone();
+  after->programs.clear();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    after->programs.emplace(names[i], made.programs[i]);
+  after->graph = made.graph;
+  after->store = made.store;
+  return after;
+}
+
+/// What both models are on the data that training held out.
+void compare(const Task& task, const TrainedModel& before, const TrainedModel& after,
+             const QuantizeArguments& args) {
+  const std::unique_ptr<TaskRun> run =
+      rethrow_as_usage([&] { return task.open(before.clone(), args.values); });
+  SessionOptions options{.threads = args.threads};
+  if (task.info().plan_cache > 0) options.plan_cache = task.info().plan_cache;
+  const auto measured = [&](const TrainedModel& model) {
+    Session session(*model.graph, model.store, options);
+    return run->measure(session, model);
+  };
+  print_change(measured(before), measured(after), task.info().perplexity);
 }
 
 /// What can be trained is worth more than what is made of it: only --force replaces it.
@@ -142,8 +125,16 @@ void keep_trainable(const QuantizeArguments& args) {
 int run(const QuantizeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
   keep_trainable(args);
-  return with_trained_model(args.file,
-                            [&](const auto& model) { return convert(model, args, out); });
+  const Task& task = task_of_file(args.file);
+  if (args.values.given()) check_data_options(task, args.values, args.file);
+  auto before = task.empty_model();
+  read_model(args.file, *before);
+  QuantizedModel made;
+  const auto after = converted(*before, args, made);
+  save_model(out.path(), *after);
+  print_sizes(*before->store, *after->store, made, args);
+  if (args.values.given()) compare(task, *before, *after, args);
+  return 0;
 }
 
 }  // namespace
@@ -168,7 +159,8 @@ void add_quantize_command(CLI::App& app, Action& action) {
       "how generating keeps keys and values (default: f32)");
   options.texts("--only", args->only, OptionList::Times::list,
                 "convert only matrices of these names (*, ?)");
-  add_held_out_options(*command, args->data);
+  add_data_options(*command, args->values);
+  options.threads(args->threads);
   command->callback([args, command, &action] {
     action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
   });

@@ -10,11 +10,11 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
-#include "weft/models/program/figures.h"
 #include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/options.h"
-#include "weft/models/train/checkpoint.h"
+#include "weft/models/tasks/common/task.h"
+#include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft::program {
 namespace {
@@ -104,8 +104,8 @@ int score_folder(const ScoreArguments& args) {
 int score_text(const ScoreArguments& args) {
   if (!args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
-  const LanguageModel model = load_language_model(args.file);
-  if (model.programs.score.graph() == nullptr)
+  const LanguageModel model = load_model<LanguageModel>(args.file);
+  if (model.program("score").graph() == nullptr)
     throw FormatError(fmt::format(
         "{} was written before there was scoring: weft train --resume writes it anew", args.file));
   const auto encode = [&](std::vector<TokenIds>& ids, const std::vector<std::string>& texts) {
@@ -121,7 +121,7 @@ int score_text(const ScoreArguments& args) {
   const Pairs pairs = make_pairs(std::move(given), true);
   Session session(*model.graph, model.store, {.threads = args.threads});
   print(pairs,
-        score(session, model.programs.score, model.config, pairs.prompts, pairs.continuations),
+        score(session, model.program("score"), model.config, pairs.prompts, pairs.continuations),
         [&](std::int64_t id) {
           const auto character = static_cast<std::int32_t>(id);
           const std::string text = model.tokenizer.decode({&character, 1});

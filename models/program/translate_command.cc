@@ -11,7 +11,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
-#include "weft/models/train/translator.h"
+#include "weft/models/tasks/seq2seq/translator.h"
 
 namespace weft::program {
 namespace {
@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 int run(const TranslateArguments& args) {
   if (args.texts.empty() == args.input.empty())
     throw UsageError("give texts to translate, or --input FILE with one a line (- is stdin)");
-  const Translator model = load_translator(args.file);
+  const Translator model = load_model<Translator>(args.file);
   std::vector<std::string> texts = args.texts;
   if (args.input == "-") {
     texts = lines_of(std::string(std::istreambuf_iterator<char>(std::cin), {}));

@@ -13,6 +13,7 @@ namespace weft {
 /// One id per code point that occurs in the training text, ids in order of code point. Immutable.
 class CharacterTokenizer {
  public:
+  CharacterTokenizer() = default;  // of no text: an empty vocabulary
   /// The vocabulary of `text` (UTF-8). Throws FormatError with the byte offset where the text is
   /// not valid UTF-8, ArgumentError where it is empty.
   static CharacterTokenizer from_text(std::string_view text);

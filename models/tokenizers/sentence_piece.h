@@ -29,6 +29,7 @@ struct SentencePieceOptions {
 /// those at the ends of a text as none.
 class SentencePieceTokenizer {
  public:
+  SentencePieceTokenizer() = default;  // without any pieces
   /// Learns pieces from `texts` (UTF-8): a function of texts and options. No piece has a blank
   /// inside, or letters beside digits or punctuation, or more than 16 characters. Throws
   /// ArgumentError for options out of range and a vocabulary that is too small for the characters

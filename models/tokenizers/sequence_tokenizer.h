@@ -17,6 +17,7 @@ namespace weft {
 /// over characters or pieces. Immutable.
 class SequenceTokenizer {
  public:
+  SequenceTokenizer() = default;  // of no characters
   /// Ids 0 and 1 are padding and end, the tokenizer's own ids follow.
   explicit SequenceTokenizer(CharacterTokenizer characters);
   /// Ids are the tokenizer's own. Throws ArgumentError where it has no id for padding or end.

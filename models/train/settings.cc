@@ -7,37 +7,20 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/models/families/size_limits.h"
-#include "weft/models/json_fields.h"
-#include "weft/models/train/svg_plot.h"
+#include "weft/models/fields/check.h"
+#include "weft/models/fields/read_json.h"
+#include "weft/models/plots/svg_plot.h"
 
 namespace weft {
 namespace {
 
-const auto kFields = [](auto& s, auto&& visit) {
-  visit("steps", s.steps);
-  visit("batch", s.batch);
-  visit("lr", s.lr);
-  visit("min_lr", s.min_lr);
-  visit("schedule", s.schedule, json_fields::Added{});
-  visit("warmup", s.warmup);
-  visit("beta1", s.beta1);
-  visit("beta2", s.beta2);
-  visit("weight_decay", s.weight_decay);
-  visit("clip", s.clip);
-  visit("validation_fraction", s.validation_fraction);
-  visit("seed", s.seed);
-  visit("precision", s.precision, json_fields::Added{});
-  visit("eval_every", s.eval_every);
-  visit("eval_batches", s.eval_batches);
-  visit("save_every", s.save_every);
-  visit("patience", s.patience, json_fields::Added{});
-  visit("skip_nonfinite", s.skip_nonfinite, json_fields::Added{});
-};
+constexpr std::string_view kPrecisions[] = {"highest", "high", "medium"};
+constexpr std::string_view kOptimizers[] = {"adamw", "adam", "sgd", "adafactor", "lion"};
+constexpr std::string_view kLearningRates[] = {"cosine", "linear", "inverse_sqrt", "constant"};
 
 using Points = TrainHistory::Points;
 
-Points read_points(const json_fields::json& parsed, const std::string& key) {
+Points read_points(const nlohmann::json& parsed, const std::string& key) {
   const auto it = parsed.find(key);
   if (it == parsed.end() || !it->is_array())
     throw FormatError(fmt::format("the training history lacks the list '{}'", key));
@@ -57,7 +40,7 @@ Points read_points(const json_fields::json& parsed, const std::string& key) {
   return points;
 }
 
-std::vector<std::int64_t> read_batches(const json_fields::json& parsed, std::size_t evaluations) {
+std::vector<std::int64_t> read_batches(const nlohmann::json& parsed, std::size_t evaluations) {
   const auto it = parsed.find("validation_batches");  // the first versions' files have none
   if (it == parsed.end()) return {};
   const bool fits =
@@ -73,57 +56,102 @@ std::vector<std::int64_t> read_batches(const json_fields::json& parsed, std::siz
 
 }  // namespace
 
-void parse_field(std::string_view name, LearningRate& r) {
-  r = json_fields::parse_choice<LearningRate>(kLearningRates, name, "schedule");
+ChoiceNames choice_names(Precision) { return {"precision", kPrecisions}; }
+
+template <>
+std::string_view choice_name<Precision>(Precision precision) {
+  return precision_name(precision);
 }
 
+template <>
+Precision parse_choice<Precision>(std::string_view name) {
+  return parse_precision(name);  // they do not count from 0
+}
+
+ChoiceNames choice_names(Optimizer) { return {"optimizer", kOptimizers}; }
+ChoiceNames choice_names(LearningRate) { return {"schedule", kLearningRates}; }
+
 void TrainSettings::check() const {
-  const auto at_least = [](std::string_view name, std::int64_t value, std::int64_t least) {
-    if (value < least)
-      throw ArgumentError(fmt::format("{} must be at least {}, not {}", name, least, value));
-  };
-  at_least("steps", steps, 1);
-  at_least("batch", batch, 1);
+  check::at_least("steps", steps, 1);
+  check::at_least("batch", batch, 1);
   // Far beyond any run: what is more is a slip, and sums of steps fit 64 bits.
   constexpr std::int64_t kMostSteps = 1'000'000'000, kMostRows = std::int64_t{1} << 24;
-  size_limits::check({{"steps", steps, kMostSteps}, {"batch", batch, kMostRows}});
-  at_least("warmup", warmup, 0);
-  at_least("eval_every", eval_every, 0);
-  at_least("eval_batches", eval_batches, 0);
-  at_least("save_every", save_every, 0);
-  at_least("patience", patience, 0);
-  at_least("skip_nonfinite", skip_nonfinite, 0);
+  check::at_most({{"steps", steps, kMostSteps}, {"batch", batch, kMostRows}});
+  check::at_least("warmup", warmup, 0);
+  check::at_least("eval_every", eval_every, 0);
+  check::at_least("eval_batches", eval_batches, 0);
+  check::at_least("save_every", save_every, 0);
+  check::at_least("patience", patience, 0);
+  check::at_least("accumulate", accumulate, 1);
+  check::at_most({{"accumulate", accumulate, 1'000'000}});
+  check::in_range("ema", ema, 0, 0.9999999);
+  check::at_least("skip_nonfinite", skip_nonfinite, 0);
   if (patience > 0 && eval_every == 0)
     throw ArgumentError("patience counts periodic evaluations: eval_every must be at least 1");
   if (warmup >= steps && warmup > 0)
     throw ArgumentError(fmt::format("warmup must be less than steps ({}), not {}", steps, warmup));
   if (schedule == LearningRate::inverse_sqrt && warmup == 0)
     throw ArgumentError("warmup must be at least 1 where the schedule is inverse_sqrt");
-  const auto in_range = [](std::string_view name, double value, double low, double high) {
-    if (!(value >= low && value <= high))
-      throw ArgumentError(fmt::format("{} must be in [{}, {}], not {}", name, low, high, value));
-  };
-  in_range("lr", lr, 0, 1000);
-  in_range("min_lr", min_lr, 0, lr);
-  in_range("beta1", beta1, 0, 0.9999999);
-  in_range("beta2", beta2, 0, 0.9999999);
-  in_range("weight_decay", weight_decay, 0, 1000);
-  in_range("validation_fraction", validation_fraction, 0, 0.9);
+  check::in_range("lr", lr, 0, 1000);
+  check::in_range("min_lr", min_lr, 0, lr);
+  check::in_range("beta1", beta1, 0, 0.9999999);
+  check::in_range("beta2", beta2, 0, 0.9999999);
+  check::in_range("weight_decay", weight_decay, 0, 1000);
+  check::in_range("validation_fraction", validation_fraction, 0, 0.9);
   if (!(clip >= 0 && std::isfinite(clip)))
     throw ArgumentError(fmt::format("clip must be 0 (never) or more, and finite, not {}", clip));
 }
 
-std::string TrainSettings::to_json() const {
-  return json_fields::write_object(*this, kFields).dump();
+const FieldList<TrainSettings>& TrainSettings::fields() {
+  static const auto list =
+      FieldList<TrainSettings>("the training settings")
+          .add("steps", &TrainSettings::steps, "training steps in all")
+          .add("batch", &TrainSettings::batch, "examples per step")
+          .add("lr", &TrainSettings::lr, "learning rate after warm-up")
+          .add("min_lr", &TrainSettings::min_lr,
+               "learning rate at the last step, where the schedule is cosine or linear")
+          .added("schedule", &TrainSettings::schedule,
+                 "how the learning rate goes on after warm-up")
+          .add("warmup", &TrainSettings::warmup, "steps of linear warm-up")
+          .added("optimizer", &TrainSettings::optimizer,
+                 "what makes a step of gradients; adafactor\'s learning rate is relative to the "
+                 "size of a "
+                 "parameter, lion\'s is a third to a tenth of adamw\'s")
+          .add("beta1", &TrainSettings::beta1,
+               "adamw, adam, lion: decay of the mean of gradients; sgd: momentum")
+          .add("beta2", &TrainSettings::beta2,
+               "adamw, adam: decay of the mean of squared gradients; lion: of the momentum")
+          .add("weight_decay", &TrainSettings::weight_decay, "of parameters with two or more axes")
+          .add("clip", &TrainSettings::clip, "largest global gradient norm; 0 = any")
+          .add("validation_fraction", &TrainSettings::validation_fraction,
+               "share of the data that is held out to validate on")
+          .added("accumulate", &TrainSettings::accumulate,
+                 "average the gradients of so many batches for one step: large batches in little "
+                 "memory")
+          .added("ema", &TrainSettings::ema,
+                 "decay of moving averages of the weights, which are evaluated and saved beside "
+                 "the model; "
+                 "0 = none")
+          .add("seed", &TrainSettings::seed,
+               "of start values, batches and dropout: the same seed gives the same bits")
+          .added("precision", &TrainSettings::precision, "of matrix products")
+          .add("eval_every", &TrainSettings::eval_every,
+               "steps between evaluations; 0 = only at the end")
+          .add("eval_batches", &TrainSettings::eval_batches,
+               "batches per periodic evaluation; 0 = all held-out data")
+          .add("save_every", &TrainSettings::save_every,
+               "steps between checkpoints; 0 = only at the end")
+          .added("patience", &TrainSettings::patience,
+                 "end after so many periodic evaluations in a row without a better loss; 0 = never")
+          .added("skip_nonfinite", &TrainSettings::skip_nonfinite,
+                 "most steps in a row that may be skipped because loss or gradient norm is not "
+                 "finite; 0 = such a step ends the run");
+  return list;
 }
 
-TrainSettings TrainSettings::from_json(std::string_view text) {
-  const auto parsed = json_fields::parse_object(text, "the training settings");
-  TrainSettings settings;
-  json_fields::read_object(parsed, settings, kFields, "the training settings");
-  settings.check();
-  return settings;
-}
+std::string TrainSettings::to_json() const { return fields().to_json(*this); }
+
+TrainSettings TrainSettings::from_json(std::string_view text) { return fields().from_json(text); }
 
 void TrainHistory::add(std::int64_t step, const Evaluation& found, std::int64_t batches) {
   validation_batches.resize(validation.size(), kUnknownBatches);
@@ -156,21 +184,21 @@ BestEvaluation TrainHistory::best(std::int64_t batches) const {
 }
 
 std::string TrainHistory::to_json() const {
-  return json_fields::json{{"train", train},
-                           {"validation", validation},
-                           {"metrics", metrics},
-                           {"validation_batches", validation_batches},
-                           {"data", data}}
+  return nlohmann::json{{"train", train},
+                        {"validation", validation},
+                        {"metrics", metrics},
+                        {"validation_batches", validation_batches},
+                        {"data", data}}
       .dump();
 }
 
 TrainHistory TrainHistory::from_json(std::string_view text) {
-  const auto parsed = json_fields::parse_object(text, "the training history");
+  const auto parsed = parse_json_object(text, "the training history");
   TrainHistory history{.train = read_points(parsed, "train"),
                        .validation = read_points(parsed, "validation")};
   history.validation_batches = read_batches(parsed, history.validation.size());
   if (const auto found = parsed.find("data"); found != parsed.end())
-    json_fields::read(*found, "data", history.data);
+    read_json(*found, "data", history.data);
   const auto metrics = parsed.find("metrics");  // the first version's files have none
   if (metrics == parsed.end()) return history;
   if (!metrics->is_object())

@@ -2,7 +2,6 @@
 // what such a run measures.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -11,26 +10,28 @@
 #include <utility>
 #include <vector>
 
+#include "weft/models/fields/field_list.h"
 #include "weft/ops/precision.h"
 
 namespace weft {
 
-// For JSON.
-inline std::string_view field_name(Precision p) { return precision_name(p); }
-inline void parse_field(std::string_view name, Precision& p) { p = parse_precision(name); }
+/// "highest", "high", "medium".
+ChoiceNames choice_names(Precision);
+template <>
+std::string_view choice_name<Precision>(Precision precision);
+template <>
+Precision parse_choice<Precision>(std::string_view name);
 
 /// How the learning rate goes on after the warm-up: down to min_lr at the last step along a cosine
 /// or a line, or as lr * sqrt(warmup / step) (Vaswani et al. 2017), or not at all.
 enum class LearningRate { cosine, linear, inverse_sqrt, constant };
-inline constexpr std::array<std::string_view, 4> kLearningRates = {"cosine", "linear",
-                                                                   "inverse_sqrt", "constant"};
-inline std::string_view field_name(LearningRate r) {
-  return kLearningRates[static_cast<std::size_t>(r)];
-}
-/// Throws ArgumentError that lists the schedules.
-void parse_field(std::string_view name, LearningRate& r);
+ChoiceNames choice_names(LearningRate);
 
-/// How a model is trained: AdamW with warm-up and a schedule.
+/// What makes a step of gradients (autodiff/optimizers has the formulas and papers).
+enum class Optimizer { adamw, adam, sgd, adafactor, lion };
+ChoiceNames choice_names(Optimizer);
+
+/// How a model is trained: an optimizer with warm-up and a schedule.
 struct TrainSettings {
   std::int64_t steps = 2000;
   std::int64_t batch = 12;  // windows of text (each of the model's context), sentences or images
@@ -38,11 +39,19 @@ struct TrainSettings {
   double min_lr = 1e-4;  // at the last step, where the schedule is cosine or linear
   LearningRate schedule = LearningRate::cosine;
   std::int64_t warmup = 100;  // steps of linear warm-up
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double weight_decay = 0.1;         // of parameters with two or more axes
+  Optimizer optimizer = Optimizer::adamw;
+  double beta1 = 0.9;   // adamw, adam, lion; sgd: momentum
+  double beta2 = 0.99;  // adamw, adam, lion
+  /// Of parameters with two or more axes. adamw, lion and adafactor shrink the parameter itself,
+  /// adam and sgd add it to the gradient.
+  double weight_decay = 0.1;
   double clip = 1.0;                 // of the global gradient norm; 0 = never
   double validation_fraction = 0.1;  // of the data, where it has no held-out part of its own
+  /// Gradients of so many batches are averaged for one step.
+  std::int64_t accumulate = 1;
+  /// Decay of moving averages of the weights (Polyak and Juditsky 1992), which are then what is
+  /// evaluated; 0 = none are kept.
+  double ema = 0;
   std::uint64_t seed = 1337;
   Precision precision = Precision::highest;  // of matrix products
   std::int64_t eval_every = 250;             // steps between evaluations; 0 = only at the end
@@ -63,6 +72,8 @@ struct TrainSettings {
 
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
+  /// Every field, with its help.
+  static const FieldList<TrainSettings>& fields();
   std::string to_json() const;
   /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
   static TrainSettings from_json(std::string_view json);

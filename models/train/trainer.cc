@@ -45,6 +45,11 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
   options_.settings.check();
   if (task_.train == nullptr || !task_.batch)
     throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
+  if ((options_.settings.accumulate > 1) != (task_.accumulate != nullptr)) {
+    throw ArgumentError(
+        "a TrainTask has a program `accumulate` where settings.accumulate is above 1, and only "
+        "there");
+  }
   if (options_.settings.skip_nonfinite > 0 && !skips_nonfinite(*task_.train)) {
     throw ArgumentError(
         "skip_nonfinite: the program's training step was made without it, and what a step does is "
@@ -116,11 +121,19 @@ void Trainer::check_variables(std::int64_t step) const {
 
 bool Trainer::take_step() {
   const TrainSettings& settings = options_.settings;
-  const TrainBatch batch = task_.batch(step_ + skipped_);
+  std::vector<TrainBatch> batches;
+  const std::int64_t first = (step_ + skipped_) * settings.accumulate;
+  for (std::int64_t i = 0; i < settings.accumulate; ++i) batches.push_back(task_.batch(first + i));
   clock_.begin();
   Results results({});
+  std::int64_t items = 0;
   try {
-    results = session_.run(*task_.train, batch.inputs);
+    for (const TrainBatch& batch : batches) {
+      items += batch.items;
+      if (task_.accumulate != nullptr) session_.run(*task_.accumulate, batch.inputs);
+    }
+    results = session_.run(*task_.train,
+                           task_.accumulate == nullptr ? batches.front().inputs : NamedTensors{});
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
@@ -157,7 +170,7 @@ bool Trainer::take_step() {
          .loss = loss,
          .learning_rate = results["learning_rate"].item<double>(),
          .gradient_norm = gradient_norm,
-         .items_per_second = static_cast<double>(batch.items) / seconds,
+         .items_per_second = static_cast<double>(items) / seconds,
          .unit = task_.unit,
          .seconds_left = static_cast<double>(settings.steps - step_) * seconds});
   }

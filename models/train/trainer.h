@@ -22,14 +22,17 @@ struct TrainBatch {
 struct TrainTask {
   /// A training step as add_training_step makes it; must outlive the Trainer.
   const Program* train = nullptr;
-  /// Inputs of a step, counted from 0 (steps that were skipped count here). Must be a function of
-  /// `step` alone, so that a resumed run sees what an uninterrupted one does.
+  /// Inputs of a batch, counted from 0 (of steps that were skipped, too). Must be a function of its
+  /// number alone, so that a resumed run sees what an uninterrupted one does.
   std::function<TrainBatch(std::int64_t step)> batch;
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
   std::function<Evaluation(bool whole)> evaluate = {};
   /// What `items` are.
   std::string unit = "tokens";
+  /// Where settings.accumulate is above 1: what is run for every batch; `train` then takes no
+  /// inputs (add_accumulated_step).
+  const Program* accumulate = nullptr;
 };
 
 /// One step, just done.

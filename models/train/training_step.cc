@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 
 namespace weft {
@@ -20,6 +21,65 @@ void count_skipped(Program& train, Value taken, SourceLocation loc) {
       .update(in_a_row, where(taken, graph.scalar(DType::i64, 0, loc), in_a_row.value() + 1), loc);
 }
 
+/// One step of the optimizer that the settings name.
+TrainingStep optimizer_step(const Loss& loss, const ParameterGroups& groups, const TrainSettings& s,
+                            const StepOptions& step, SourceLocation loc) {
+  const Schedule lr = learning_rate(s);
+  switch (s.optimizer) {
+    case Optimizer::adamw:
+      return adamw(loss, groups,
+                   {.lr = lr,
+                    .beta1 = s.beta1,
+                    .beta2 = s.beta2,
+                    .weight_decay = s.weight_decay,
+                    .step = step},
+                   loc);
+    case Optimizer::adam:
+      return adam(loss, groups,
+                  {.lr = lr,
+                   .beta1 = s.beta1,
+                   .beta2 = s.beta2,
+                   .weight_decay = s.weight_decay,
+                   .step = step},
+                  loc);
+    case Optimizer::sgd:
+      return sgd(loss, groups,
+                 {.lr = lr, .momentum = s.beta1, .weight_decay = s.weight_decay, .step = step},
+                 loc);
+    case Optimizer::adafactor:
+      return adafactor(loss, groups, {.lr = lr, .weight_decay = s.weight_decay, .step = step}, loc);
+    case Optimizer::lion: break;
+  }
+  return lion(
+      loss, groups,
+      {.lr = lr, .beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay, .step = step},
+      loc);
+}
+
+/// What `train` does once the gradients are there, or can be found: `shown` is the loss that it
+/// says.
+void add_step(Program& train, Value shown, const Loss& loss, const ParameterGroups& groups,
+              const TrainSettings& settings, SourceLocation loc) {
+  train.precision(settings.precision);
+  StepOptions options{.clip_norm = settings.clip};
+  if (settings.skip_nonfinite > 0) {
+    options.skip_nonfinite = true;
+    options.also_finite = shown;
+  }
+  const TrainingStep step = optimizer_step(loss, groups, settings, options, loc);
+  train.output("loss", shown, loc)
+      .output("learning_rate", step.learning_rate, loc)
+      .output("gradient_norm", step.gradient_norm, loc)
+      .update(step.updates, loc);
+  if (step.taken.defined()) count_skipped(train, step.taken, loc);
+  if (settings.ema == 0) return;
+  std::vector<Variable> parameters;
+  for (const ParameterGroup& group : groups)
+    parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
+  const Ema ema(parameters, {.decay = settings.ema, .warmup = true}, loc);
+  train.update(ema.updates(step, loc), loc);
+}
+
 }  // namespace
 
 Schedule learning_rate(const TrainSettings& s) {
@@ -36,27 +96,32 @@ Schedule learning_rate(const TrainSettings& s) {
   return constant_schedule(s.lr, warmup, {.shift = 1});
 }
 
-void add_training_step(Program& train, Value loss, const std::vector<ParameterGroup>& groups,
+void add_training_step(Program& train, Value loss, const ParameterGroups& groups,
                        const TrainSettings& settings, SourceLocation loc) {
   settings.check();
-  train.precision(settings.precision);
-  StepOptions options{.clip_norm = settings.clip};
-  if (settings.skip_nonfinite > 0) {
-    options.skip_nonfinite = true;
-    options.also_finite = loss;
-  }
-  const TrainingStep step = adamw(loss, groups,
-                                  {.lr = learning_rate(settings),
-                                   .beta1 = settings.beta1,
-                                   .beta2 = settings.beta2,
-                                   .weight_decay = settings.weight_decay,
-                                   .step = options},
-                                  loc);
-  train.output("loss", loss, loc)
-      .output("learning_rate", step.learning_rate, loc)
-      .output("gradient_norm", step.gradient_norm, loc)
-      .update(step.updates, loc);
-  if (step.taken.defined()) count_skipped(train, step.taken, loc);
+  if (settings.accumulate > 1)
+    throw ArgumentError("accumulate: gradients are added up in a program of their own");
+  add_step(train, loss, loss, groups, settings, loc);
+}
+
+void add_accumulated_step(Program& accumulate, Program& train, Value loss,
+                          const ParameterGroups& groups, const TrainSettings& settings,
+                          SourceLocation loc) {
+  settings.check();
+  Graph& graph = loss.graph();
+  std::vector<Variable> parameters;
+  for (const ParameterGroup& group : groups)
+    parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
+  const Accumulation sums = accumulate_gradients(loss, parameters, "accumulated", loc);
+  const Variable total = graph.variable("accumulated_loss", {loss.dtype(), Shape{}},
+                                        {.kind = VariableKind::optimizer, .trainable = false}, loc);
+  accumulate.precision(settings.precision)
+      .output("loss", loss, loc)
+      .update(sums.accumulate, loc)
+      .update(total, total.value() + loss, loc);
+  const Value mean = total.value() / static_cast<double>(settings.accumulate);
+  add_step(train, mean, sums.gradients, groups, settings, loc);
+  train.update(sums.clear, loc).update(total, graph.scalar(loss.dtype(), 0, loc), loc);
 }
 
 bool skips_nonfinite(const Program& train) {
@@ -68,7 +133,7 @@ bool skips_nonfinite(const Program& train) {
 
 void add_training_step(Program& train, Value loss, const TrainSettings& settings,
                        SourceLocation loc) {
-  add_training_step(train, loss, {{.parameters = loss.graph().parameters()}}, settings, loc);
+  add_training_step(train, loss, loss.graph().parameters(), settings, loc);
 }
 
 }  // namespace weft

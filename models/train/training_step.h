@@ -18,16 +18,24 @@ inline constexpr const char* kSkippedInARowVariable = "optimizer.skipped_in_a_ro
 /// The learning rate over the steps, as `settings` say.
 Schedule learning_rate(const TrainSettings& settings);
 
-/// Makes `train` a whole training step: forward, backward, clipping, schedule, AdamW. Outputs
-/// "loss" (f32), "learning_rate" and "gradient_norm" (f64 scalars). Where the settings say so,
-/// steps whose loss or gradient norm is not finite are skipped and counted. Throws ArgumentError
-/// where the settings make no sense.
-void add_training_step(Program& train, Value loss, const std::vector<ParameterGroup>& groups,
+/// Makes `train` a whole training step: forward, backward, clipping, schedule, optimizer, averages.
+/// Outputs "loss" (f32), "learning_rate" and "gradient_norm" (f64 scalars). Where the settings say
+/// so, steps whose loss or gradient norm is not finite are skipped and counted. Throws
+/// ArgumentError where the settings make no sense, and where they accumulate: that takes two
+/// programs.
+void add_training_step(Program& train, Value loss, const ParameterGroups& groups,
                        const TrainSettings& settings,
                        SourceLocation loc = SourceLocation::current());
 /// The same for all trainable parameters of the graph.
 void add_training_step(Program& train, Value loss, const TrainSettings& settings,
                        SourceLocation loc = SourceLocation::current());
+
+/// The same in two programs, for settings.accumulate batches per step: `accumulate` is run for each
+/// batch, then `train`, which takes no inputs and steps on the mean of their gradients. Its loss is
+/// the mean of theirs.
+void add_accumulated_step(Program& accumulate, Program& train, Value loss,
+                          const ParameterGroups& groups, const TrainSettings& settings,
+                          SourceLocation loc = SourceLocation::current());
 
 /// Whether a program of add_training_step skips steps that are not finite.
 bool skips_nonfinite(const Program& train);

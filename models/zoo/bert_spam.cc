@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "weft/models/train/encoder_presets.h"
-#include "weft/models/train/fine_tune.h"
-#include "weft/models/train/pretraining_task.h"
-#include "weft/models/train/text_classifier.h"
-#include "weft/models/train/tfidf.h"
+#include "weft/models/tasks/masked_tokens/presets.h"
+#include "weft/models/tasks/masked_tokens/pretraining_task.h"
+#include "weft/models/tasks/text_classification/presets.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/models/tasks/text_classification/tfidf.h"
+#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/weights.h"
 
 using namespace weft;
 
@@ -55,7 +57,7 @@ TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   TensorMap weights;
   for (const std::string& name : encoder.store->names())
     weights[name] = encoder.store->tensor(name);
-  start_from(*model.store, *model.graph, weights, "the encoder");
+  load_weights(*model.store, *model.graph, weights, "the encoder");
   Session session(*model.graph, model.store, {.seed = settings.seed});
   train(session, text_classifier_task(session, model, data.train, nullptr), settings);
   return model;
@@ -115,8 +117,8 @@ int run(const std::string& data, const std::filesystem::path& out) {
   compare("Sentiment", fine_tuned(encoder, sentiment), sentiment);
 
   const std::string file = out / "bert_spam.weft";
-  save_text_classifier(file, model);
-  const TextClassifier loaded = load_text_classifier(file);
+  save_model(file, model);
+  const TextClassifier loaded = load_model<TextClassifier>(file);
   const std::vector<std::string> own = {
       "You have WON a free holiday! Call 0900 123456 now to claim.",
       "Shall we have lunch on Tuesday, same place?"};

@@ -7,8 +7,8 @@
 
 #include "weft/core/error.h"
 #include "weft/models/generate/generator.h"
-#include "weft/models/train/evaluate.h"
-#include "weft/models/train/gpt_presets.h"
+#include "weft/models/tasks/next_token/presets.h"
+#include "weft/models/tasks/next_token/text_task.h"
 
 using namespace weft;
 
@@ -40,17 +40,16 @@ void run(const std::string& path, std::int64_t steps) {
 
   // 3. Training, with looks at the held-out part; the last one is at all of it.
   Progress progress;
-  Trainer trainer(session,
-                  text_task(session, model.programs, data, model.config.context, model.settings),
+  Trainer trainer(session, text_task(session, model, data, model.config.context),
                   {.settings = model.settings, .observer = &progress});
   trainer.run();
 
   // 4. One file holds the model; who loads it needs none of the code above.
   model.history = trainer.history();
-  save_language_model("shakespeare.weft", model);
-  const LanguageModel loaded = load_language_model("shakespeare.weft");
+  save_model("shakespeare.weft", model);
+  const LanguageModel loaded = load_model<LanguageModel>("shakespeare.weft");
   Session fresh(*loaded.graph, loaded.store);
-  Generator generator(fresh, loaded.programs.decode, loaded.config);
+  Generator generator(fresh, loaded.program("decode"), loaded.config);
   const std::vector<std::int32_t> start = loaded.tokenizer.encode("\nROMEO:\n");
   const GenerationOptions options{
       .max_new = 300, .sampling = SamplingOptions{.temperature = 0.8, .seed = 7}, .slide = true};

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "weft/models/data/reversal.h"
-#include "weft/models/train/translator_presets.h"
-#include "weft/models/train/translator_task.h"
+#include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/translator_task.h"
 
 using namespace weft;
 
@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
 
   // 5. One file holds the model; who loads it needs none of the code above.
   model.history = trainer.history();
-  save_translator("reverse.weft", model);
-  const Translator loaded = load_translator("reverse.weft");
+  save_model("reverse.weft", model);
+  const Translator loaded = load_model<Translator>("reverse.weft");
   Session fresh(*loaded.graph, loaded.store);
   const std::vector<std::string> words = {"transformer", "weft", "abcdefghijklmnopqrst"};
   const std::vector<std::string> answers = translate(fresh, loaded, words);

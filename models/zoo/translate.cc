@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "weft/models/train/translator_presets.h"
-#include "weft/models/train/translator_task.h"
+#include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/translator_task.h"
 
 using namespace weft;
 
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   trainer.run();
 
   // 4. The test part, once.
-  const double loss = mean_loss(session, model.programs.evaluate,
+  const double loss = mean_loss(session, model.program("evaluate"),
                                 make_pair_batches(data.test, model.tokenizer, model.settings));
   const Translations test =
       translate_cases(session, model, group_by_source(data.test), {.beams = 4});
@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
 
   // 5. One file holds everything; who loads it needs none of the code above.
   model.history = trainer.history();
-  save_translator("translate.weft", model);
-  const Translator loaded = load_translator("translate.weft");
+  save_model("translate.weft", model);
+  const Translator loaded = load_model<Translator>("translate.weft");
   Session fresh(*loaded.graph, loaded.store);
   const std::vector<std::string> texts = {"I am hungry.", "Where is the train station?",
                                           "Tom bought a new car yesterday."};

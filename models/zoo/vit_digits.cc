@@ -12,7 +12,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/image_folder.h"
-#include "weft/models/train/image_classifier.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
 
 using namespace weft;
 
@@ -91,8 +91,8 @@ void run(const std::string& folder, const std::string& out) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 
   // The file needs nothing of the code above.
-  save_image_classifier(out, model);
-  const ImageClassifier loaded = load_image_classifier(out);
+  save_model(out, model);
+  const ImageClassifier loaded = load_model<ImageClassifier>(out);
   Session session(*loaded.graph, loaded.store);
   const ImageEvaluation found = evaluate_images(session, loaded, data.test);
   fmt::print("{}", found.report.table());

@@ -9,9 +9,12 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/train/fine_tune.h"
-#include "weft/models/train/pretrained_vit.h"
-#include "weft/models/train/pretraining_programs.h"
+#include "weft/models/tasks/common/image_data.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/tasks/masked_tokens/pretraining_programs.h"
+#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
 
 namespace weft::golden {
 namespace {
@@ -29,9 +32,9 @@ struct Case {
     model = hf::build_model(reference, folder.config, hf::input_types(given));
     EncoderConfig config = model.encoder_config.value();
     config.hidden_dropout = config.attention_dropout = 0;
-    programs = build_pretraining(graph, config, options, {});
+    programs = build_pretraining(graph, config, options, Precision::highest);
     store = std::make_shared<VariableStore>();
-    report = start_from(*store, graph, pretrained_parameters(path.string()), path.string());
+    report = load_weights(*store, graph, load_pretrained(path.string()).weights, path.string());
   }
 
   Tensor ids(const std::string& name) const { return inputs.at(name).to(DType::i32); }
@@ -59,9 +62,9 @@ struct Case {
   Tensors inputs, outputs;
   Graph reference, graph;
   hf::Model model;
-  PretrainingPrograms programs;
+  Programs programs;
   std::shared_ptr<VariableStore> store;
-  StartReport report;
+  LoadReport report;
 };
 
 void check_close(double found, double expected, const std::string& what) {
@@ -78,15 +81,15 @@ void check_pairs(const std::string& name, PretrainingObjective objective,
     return;
   }
   Case c(path, {.objective = objective});
-  BOOST_TEST(c.report.fresh.empty());
+  BOOST_TEST(c.report.missing.empty());
   NamedTensors fed = c.feeds();
   fed.emplace_back("token_types", c.ids("token_type_ids"));
   fed.emplace_back("pair_labels", c.ids(pair_labels));
   const double expected = c.outputs.at("loss").item<float>();
   Session session(c.graph, c.store, {.seed = 1});
-  const Results found = session.run(c.programs.evaluate, fed);
+  const Results found = session.run(c.programs.at("evaluate"), fed);
   check_close(found["loss"].item<float>() + found["pair_loss"].item<float>(), expected, name);
-  check_close(session.run(c.programs.train, fed)["loss"].item<float>(), expected, name);
+  check_close(session.run(c.programs.at("train"), fed)["loss"].item<float>(), expected, name);
   fmt::print("case {} ok\n", name);
 }
 
@@ -99,7 +102,7 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
   const fs::path path = folder() / "electra-discriminator-default";
   BOOST_REQUIRE(fs::exists(path));
   Case c(path, {.objective = PretrainingObjective::rtd, .generator_share = 0.5});
-  for (const std::string& name : c.report.fresh) BOOST_TEST(name.starts_with("generator."));
+  for (const std::string& name : c.report.missing) BOOST_TEST(name.starts_with("generator."));
   // Three hidden tokens of the case's ids; what the generator puts there is what both then read.
   NamedTensors fed = {{"tokens", c.ids("input_ids")},
                       {"mask", c.ids("attention_mask")},
@@ -107,7 +110,7 @@ BOOST_AUTO_TEST_CASE(replaced_tokens_cost_what_the_published_discriminator_says)
                       {"labels", Tensor::of<std::int32_t>({4}, {7, 8, 9, -100})},
                       {"key", Tensor::of<std::int64_t>({2}, {1, 0})}};
   Session session(c.graph, c.store, {.seed = 1});
-  const Results found = session.run(c.programs.evaluate, fed);
+  const Results found = session.run(c.programs.at("evaluate"), fed);
   BOOST_TEST(!bitwise_equal(found["corrupted"], c.ids("input_ids")));
 
   // The published class on the same ids. Ids of sentences and positions are not given to either.
@@ -133,16 +136,17 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
     }
     const Tensors inputs = read_tensors(path / "inputs.safetensors");
     const Tensor logits = read_tensors(path / "outputs.safetensors").at("logits");
-    const PretrainedVit base = load_pretrained_vit(path.string());
-    const auto channels = static_cast<std::size_t>(base.config.channels);
+    const Pretrained base = load_pretrained(path.string());
+    const auto& config = base.config_of<VitConfig>();
+    const auto channels = static_cast<std::size_t>(config.channels);
     std::vector<std::string> classes;
     for (std::int64_t c = 0; c < logits.size(1); ++c) classes.push_back(std::to_string(c));
     const ImageClassifier model = make_image_classifier(
-        base.config, classes, {std::vector<double>(channels, 0), std::vector<double>(channels, 1)},
-        {}, {});
-    const StartReport report =
-        start_from(*model.store, *model.graph, parameters_for(base, base.config), name);
-    BOOST_TEST(report.fresh.empty());
+        config, classes, {std::vector<double>(channels, 0), std::vector<double>(channels, 1)}, {},
+        {});
+    const LoadReport report =
+        load_weights(*model.store, *model.graph, vit_weights(base, config), name);
+    BOOST_TEST(report.missing.empty());
     Session session(*model.graph, model.store);
     const Tensor found = class_probabilities(session, model, inputs.at("pixel_values"));
     for (std::int64_t r = 0; r < logits.size(0); ++r) {
@@ -164,7 +168,7 @@ BOOST_AUTO_TEST_CASE(parameters_of_every_folder_can_be_taken_over) {
     const fs::path path = file.parent_path();
     if (!fs::exists(path / "case.json")) continue;
     BOOST_TEST_CONTEXT(path.filename()) {
-      const TensorMap parameters = pretrained_parameters(path.string());
+      const TensorMap parameters = load_pretrained(path.string()).weights;
       // Every tensor of the file (but buffers without use, and second names) is there.
       const std::string config = hf::read_folder(path.string()).config;
       Graph graph;

@@ -9,8 +9,8 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/text.h"
-#include "weft/models/train/checkpoint.h"
-#include "weft/models/train/evaluate.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/train/training_step.h"
 #include "weft/tests/models/folder.h"
 
@@ -215,11 +215,10 @@ TrainOutcome run(LanguageModel model, const Files& files, std::int64_t stop_afte
   const auto saver = [&](const std::string& path) {
     return [&, path](const TrainHistory& history) {
       model.history = history;
-      save_language_model(path, model);
+      save_model(path, model);
     };
   };
-  return Trainer(session,
-                 text_task(session, model.programs, data, model.config.context, model.settings),
+  return Trainer(session, text_task(session, model, data, model.config.context),
                  {.settings = model.settings,
                   .history = model.history,
                   .save = saver(files.last),
@@ -252,14 +251,15 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
 
   // Stopped before the best step, at it, and long after it.
   run(fresh(), parts, 2);
-  run(load_language_model(parts.last), parts, whole.best.step);
-  run(load_language_model(parts.last), parts, 22);
-  const TrainOutcome resumed = run(load_language_model(parts.last), parts);
+  run(load_model<LanguageModel>(parts.last), parts, whole.best.step);
+  run(load_model<LanguageModel>(parts.last), parts, 22);
+  const TrainOutcome resumed = run(load_model<LanguageModel>(parts.last), parts);
   BOOST_TEST(resumed.best.step == whole.best.step);
   BOOST_TEST(resumed.best.loss == whole.best.loss);
   BOOST_TEST(resumed.best.since == whole.best.since);
 
-  const LanguageModel a = load_language_model(straight.best), b = load_language_model(parts.best);
+  const LanguageModel a = load_model<LanguageModel>(straight.best),
+                      b = load_model<LanguageModel>(parts.best);
   BOOST_TEST((a.history.validation == b.history.validation));
   BOOST_TEST(a.history.validation.back().first == whole.best.step);
   BOOST_TEST(a.store->names().size() > 20U);
@@ -271,8 +271,9 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
   }
   // The best can be gone on with itself: it ends where the run ended.
   const Files branch(folder, "branch");
-  run(load_language_model(straight.best), branch);
-  const LanguageModel c = load_language_model(straight.last), d = load_language_model(branch.last);
+  run(load_model<LanguageModel>(straight.best), branch);
+  const LanguageModel c = load_model<LanguageModel>(straight.last),
+                      d = load_model<LanguageModel>(branch.last);
   BOOST_TEST((c.history.train == d.history.train));
   BOOST_TEST((c.history.validation == d.history.validation));
   BOOST_TEST(!std::filesystem::exists(branch.best));  // nothing was better

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/train/bleu.h"
+#include "weft/models/metrics/bleu.h"
 
 namespace weft {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "text_files.h"
 #include "weft/core/error.h"
-#include "weft/models/train/denoising_task.h"
+#include "weft/models/tasks/seq2seq/denoising_task.h"
+#include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/train/preset.h"
-#include "weft/models/train/translator_presets.h"
 
 namespace weft {
 namespace {
@@ -73,7 +73,7 @@ TrainOutcome run(Translator& model, const std::string& path, std::int64_t stop_a
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
-                         save_translator(path, model);
+                         save_model(path, model);
                        },
                    .stop_after = stop_after});
   return trainer.run();
@@ -173,14 +173,14 @@ BOOST_AUTO_TEST_CASE(options_are_written_read_and_checked) {
 BOOST_AUTO_TEST_CASE(a_resumed_pre_training_has_the_bits_of_one_that_never_stopped) {
   const TextFiles files("denoising");
   for (const DenoisingObjective objective : kAll) {
-    BOOST_TEST_CONTEXT(field_name(objective)) {
+    BOOST_TEST_CONTEXT(choice_name(objective)) {
       Translator straight = new_model(objective);
       const TrainOutcome whole = run(straight, files.path("a.weft"));
       BOOST_TEST(std::isfinite(whole.evaluation.loss));
       BOOST_TEST(whole.evaluation.metrics.at(0).name == "perplexity");
       Translator first = new_model(objective);
       BOOST_TEST(run(first, files.path("b.weft"), 2, 2).stopped);
-      Translator second = load_translator(files.path("b.weft"));
+      Translator second = load_model<Translator>(files.path("b.weft"));
       BOOST_TEST((second.denoising == first.denoising));
       const TrainOutcome resumed = run(second, files.path("b.weft"), 0, 3);
       BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
   const TrainTask task = denoising_task(session, model, passages, &passages);
   const double before = task.evaluate(true).loss;
   for (std::int64_t step = 0; step < 80; ++step)
-    session.run(model.programs.train, task.batch(step).inputs);
+    session.run(model.program("train"), task.batch(step).inputs);
   const double after = task.evaluate(true).loss;
   BOOST_TEST(after < 0.7 * before);
   BOOST_TEST(task.evaluate(true).loss == after);

@@ -6,7 +6,8 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/train/language_model.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/train/training_step.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/kit/more_threads.h"
@@ -17,20 +18,22 @@ namespace {
 // Large enough that products and reductions are cut into many chunks.
 struct Run {
   Graph graph;
-  LanguageModelPrograms programs;
+  Program train{"train"};
 
-  explicit Run(Precision precision = Precision::highest)
-      : programs(
-            build_gpt_programs(graph,
-                               {.vocab = 96,
-                                .layers = 2,
-                                .heads = 4,
-                                .width = 64,
-                                .context = 48,
-                                .embedding_dropout = 0.1,
-                                .attention_dropout = 0.1,
-                                .residual_dropout = 0.1},
-                               {.steps = 20, .batch = 8, .warmup = 2, .precision = precision})) {}
+  explicit Run(Precision precision = Precision::highest) {
+    const TrainSettings settings{.steps = 20, .batch = 8, .warmup = 2, .precision = precision};
+    const Programs programs = build_gpt_programs(graph,
+                                                 {.vocab = 96,
+                                                  .layers = 2,
+                                                  .heads = 4,
+                                                  .width = 64,
+                                                  .context = 48,
+                                                  .embedding_dropout = 0.1,
+                                                  .attention_dropout = 0.1,
+                                                  .residual_dropout = 0.1},
+                                                 precision);
+    add_training_step(train, programs.at("train").outputs().front().second, settings);
+  }
 };
 
 NamedTensors batch_of(std::int64_t step) {
@@ -65,7 +68,7 @@ std::vector<Tensor> trained_with(const SessionOptions& options,
   Run run(options.precision);
   Session session(run.graph, options);
   std::vector<Tensor> result;
-  train(session, run.programs.train, 0, 4, result);
+  train(session, run.train, 0, 4, result);
   if (statistics != nullptr) *statistics = session.worker_statistics();
   for (Tensor& t : all_state(session)) result.push_back(std::move(t));
   return result;
@@ -114,7 +117,7 @@ BOOST_AUTO_TEST_CASE(any_memory_budget) {
   const auto plan_with = [](std::size_t budget) {
     Run run;
     Session session(run.graph, {.memory_budget = budget, .poison = true});
-    return session.plan(run.programs.train, {{"tokens", {8, 48}}, {"targets", {8, 48}}});
+    return session.plan(run.train, {{"tokens", {8, 48}}, {"targets", {8, 48}}});
   };
   const std::size_t whole = plan_with(0)->arena_bytes;
   std::size_t again = 0;
@@ -169,9 +172,9 @@ BOOST_AUTO_TEST_CASE(stopped_and_resumed_from_a_file) {
   Run run;
   Session straight(run.graph, {.seed = 3, .threads = 2});
   std::vector<Tensor> losses;
-  train(straight, run.programs.train, 0, 3, losses);
-  save_checkpoint(path.string(), straight, {run.programs.train});
-  train(straight, run.programs.train, 3, 6, losses);
+  train(straight, run.train, 0, 3, losses);
+  save_checkpoint(path.string(), straight, {run.train});
+  train(straight, run.train, 3, 6, losses);
 
   // As another process would: nothing but the file, no model code.
   Checkpoint file = load_checkpoint(path.string());

@@ -6,7 +6,7 @@
 
 #include "program_shell.h"
 #include "weft/graph/run/nonfinite.h"
-#include "weft/models/train/checkpoint.h"
+#include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
 namespace {
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
   check_error(saved, 1, "(--check-finite) says; the checkpoint");
   BOOST_TEST((contains(saved.err, "the loss is") || contains(saved.err, "the gradient norm is") ||
               contains(saved.err, "the parameter '")));
-  const LanguageModel kept = load_language_model(model);
+  const LanguageModel kept = load_model<LanguageModel>(model);
   BOOST_TEST(!first_nonfinite(*kept.store));
   const auto steps = static_cast<std::int64_t>(kept.history.train.size());
   BOOST_TEST(contains(saved.err, "the checkpoint of step " + std::to_string(steps) + " is kept"));
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_last_good_file_and_says_what_
     BOOST_TEST_CONTEXT(last << ended.out << ended.err) {
       BOOST_TEST(ended.code == (last <= steps ? 0 : 1));
       BOOST_TEST(std::filesystem::exists(model) == (ended.code == 0));
-      if (ended.code == 0) BOOST_TEST(!first_nonfinite(*load_language_model(model).store));
+      if (ended.code == 0) BOOST_TEST(!first_nonfinite(*load_model<LanguageModel>(model).store));
     }
     failed += ended.code == 1 ? 1 : 0;
   }
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(the_operation_that_made_the_first_infinity_is_named_where_a
   const Outcome ended = weft(start + kDiverging + " --steps 20 --save-every 1");
   check_error(ended, 1, "; the operands are finite");
   BOOST_TEST(contains(ended.err, "step "));
-  BOOST_TEST(!first_nonfinite(*load_language_model(model).store));
+  BOOST_TEST(!first_nonfinite(*load_model<LanguageModel>(model).store));
   check_error(weft(start + " --skip-nonfinite 2"), 2,
               "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite");
 }
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_as_often_as_asked_for) {
   BOOST_TEST(weft(start + " --steps 2 --skip-nonfinite 2").code == 0);
   const std::string more = "train gpt" + text + " --resume " + model;
   BOOST_TEST(weft(more + " --steps 3 --skip-nonfinite 7").code == 0);
-  BOOST_TEST(load_language_model(model).settings.skip_nonfinite == 7);
+  BOOST_TEST(load_model<LanguageModel>(model).settings.skip_nonfinite == 7);
   BOOST_TEST(weft(start + " --steps 2").code == 0);
   check_error(weft(more + " --steps 3 --skip-nonfinite 1"), 2,
               "skip_nonfinite: the program's training step was made without it");
@@ -93,11 +93,11 @@ BOOST_AUTO_TEST_CASE(every_command_refuses_a_model_that_is_not_finite) {
                     out = " --out " + weft.path("other.weft");
   BOOST_TEST(weft("train gpt" + text + kTiny + " --steps 2 --out " + model).code == 0);
   const std::string kLast = "transformer.ln_f.weight";
-  LanguageModel spoilt = load_language_model(model);
+  LanguageModel spoilt = load_model<LanguageModel>(model);
   Tensor values = spoilt.store->tensor(kLast).clone();
   values.mutable_data<float>()[3] = NAN;
   spoilt.store->set(kLast, values);
-  save_language_model(model, spoilt);
+  save_model(model, spoilt);
   for (const std::string& command : {
            "train gpt" + text + " --steps 4 --resume " + model + out,
            "train gpt" + text + " --from " + model + out,

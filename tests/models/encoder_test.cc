@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");
   refuses([](EncoderConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
-  BOOST_CHECK_THROW(parse_encoder_positions("round"), ArgumentError);
+  BOOST_CHECK_THROW(parse_choice<EncoderPositions>("round"), ArgumentError);
   BOOST_CHECK_THROW(EncoderConfig::from_json(R"({"family": "gpt"})"), FormatError);
 }
 

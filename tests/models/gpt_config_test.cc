@@ -4,7 +4,7 @@
 #include "weft/core/error.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/hf/gpt.h"
-#include "weft/models/train/gpt_presets.h"
+#include "weft/models/tasks/next_token/presets.h"
 
 namespace weft {
 namespace {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(values_that_make_no_sense_are_named) {
   check([](GptConfig& c) { c.attention_dropout = 1; },
         "attention_dropout must be in [0, 1), not 1");
   check([](GptConfig& c) { c.layer_norm_eps = 0; }, "layer_norm_eps must be positive, not 0");
-  BOOST_CHECK_EXCEPTION(parse_activation("gelo"), ArgumentError,
+  BOOST_CHECK_EXCEPTION(parse_choice<Activation>("gelo"), ArgumentError,
                         says("unknown activation 'gelo': legal are gelu_tanh"));
 }
 

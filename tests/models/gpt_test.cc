@@ -8,7 +8,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/generator.h"
-#include "weft/models/train/language_model.h"
+#include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
 namespace {
@@ -207,10 +207,10 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
   const GptConfig config = small();
   Graph g;
   TrainSettings settings;
-  const LanguageModelPrograms programs = build_gpt_programs(g, config, settings);
+  const Programs programs = build_gpt_programs(g, config, settings.precision);
   const Program full = Program("full").output("logits", g.find_named("logits"));
   Session session(g, {.seed = 4, .threads = 1});
-  Generator generator(session, programs.decode, config);
+  Generator generator(session, programs.at("decode"), config);
   const auto fresh = [&](const TokenIds& prompt, const GenerationOptions& options) {
     const TokenIds text = generator.generate({prompt}, options).sequences.front();
     return TokenIds(text.begin() + static_cast<long>(prompt.size()), text.end());

@@ -8,9 +8,9 @@
 #include "weft/core/random.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/image_folder.h"
-#include "weft/models/train/image_classifier.h"
-#include "weft/models/train/model_file.h"
-#include "weft/models/train/vit_presets.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/tasks/image_classification/presets.h"
+#include "weft/models/trained/model.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
@@ -83,7 +83,7 @@ TrainOutcome run(ImageClassifier& model, const std::string& path, std::int64_t s
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
-                         save_image_classifier(path, model);
+                         save_model(path, model);
                        },
                    .stop_after = stop_after});
   return trainer.run();
@@ -104,17 +104,17 @@ BOOST_AUTO_TEST_CASE(a_resumed_classifier_has_the_bits_of_one_that_never_stopped
   BOOST_TEST(whole.evaluation.metrics.at(0).name == "accuracy");
   ImageClassifier first = fresh();
   BOOST_TEST(run(first, files.path("m.weft"), 5, 2).stopped);
-  ImageClassifier second = load_image_classifier(files.path("m.weft"));
+  ImageClassifier second = load_model<ImageClassifier>(files.path("m.weft"));
   BOOST_TEST((second.config == first.config));
-  BOOST_TEST((second.classes == first.classes));
-  BOOST_TEST((second.normalisation.mean == first.normalisation.mean));
-  BOOST_TEST((second.normalisation.deviation == first.normalisation.deviation));
+  BOOST_TEST((second.classes() == first.classes()));
+  BOOST_TEST((second.images.normalisation.mean == first.images.normalisation.mean));
+  BOOST_TEST((second.images.normalisation.deviation == first.images.normalisation.deviation));
   BOOST_TEST((second.augmentation == first.augmentation));
   BOOST_TEST((second.settings == first.settings));
   const TrainOutcome resumed = run(second, files.path("m.weft"), 0, 5);
   BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
   check_equal(straight, second);
-  check_equal(straight, load_image_classifier(files.path("m.weft")));
+  check_equal(straight, load_model<ImageClassifier>(files.path("m.weft")));
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
   BOOST_TEST(outcome.evaluation.metrics.at(0).value > 0.95);
   BOOST_TEST(model.history.metrics.at("accuracy").size() == 3U);
 
-  const ImageClassifier loaded = load_image_classifier(files.path("m.weft"));
+  const ImageClassifier loaded = load_model<ImageClassifier>(files.path("m.weft"));
   Session session(*loaded.graph, loaded.store);
   const ImageSet held_out = halves(300, 3);  // more than one batch
   const ImageEvaluation found = evaluate_images(session, loaded, held_out);
@@ -205,15 +205,16 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
   Graph g;
   p.output("y", g.input("x", DType::f32, {}) + 1.0);
   save_checkpoint(files.path("gpt.weft"), VariableStore(), {p},
-                  {.attachments = {{kConfigAttachment, "weft.config.gpt", ""}}});
-  BOOST_CHECK_EXCEPTION(load_image_classifier(files.path("gpt.weft")), FormatError,
+                  {.attachments = {{kConfigPart, "weft.config.gpt", ""}}});
+  BOOST_CHECK_EXCEPTION(load_model<ImageClassifier>(files.path("gpt.weft")), FormatError,
                         message_contains({"gpt.weft holds no image classifier"}));
   session.initialise();
-  model.classes.resize(1);
-  save_image_classifier(files.path("one.weft"), model);
+  model.images.classes.resize(1);
+  save_model(files.path("one.weft"), model);
   BOOST_CHECK_EXCEPTION(
-      load_image_classifier(files.path("one.weft")), FormatError,
-      message_contains({"'model.images': a classifier needs two classes or more, not 1"}));
+      load_model<ImageClassifier>(files.path("one.weft")), FormatError,
+      message_contains(
+          {"holds no image classifier: a classifier needs two classes or more, not 1"}));
 }
 
 BOOST_AUTO_TEST_CASE(reports_count_as_defined) {

@@ -7,9 +7,9 @@
 #include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/labelled_text.h"
-#include "weft/models/train/classification_metrics.h"
-#include "weft/models/train/lbfgs.h"
-#include "weft/models/train/tfidf.h"
+#include "weft/models/metrics/classification_metrics.h"
+#include "weft/models/tasks/text_classification/lbfgs.h"
+#include "weft/models/tasks/text_classification/tfidf.h"
 
 namespace weft {
 namespace {
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_labelled_are_refused) {
   check_says<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
   check_says<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
   check_says<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
-  check_says<ArgumentError>([] { parse_label_side("left"); }, "legal are auto, first, last");
+  check_says<ArgumentError>([] { parse_choice<LabelSide>("left"); }, "legal are auto, first, last");
 }
 
 BOOST_AUTO_TEST_CASE(splits_keep_the_shares_of_classes) {

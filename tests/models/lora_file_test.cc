@@ -1,4 +1,4 @@
-#include "weft/models/train/lora_file.h"
+#include "weft/models/trained/lora_file.h"
 
 #include <unistd.h>
 

@@ -6,9 +6,11 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
-#include "weft/models/train/image_classifier.h"
-#include "weft/models/train/masked_image_task.h"
-#include "weft/models/train/pretrained_vit.h"
+#include "weft/models/tasks/common/image_data.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/tasks/masked_image/masked_image_task.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/folder.h"
 
@@ -78,7 +80,7 @@ TrainOutcome run(MaskedImageModel& model, const ImageSet& train, const std::stri
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
-                         save_masked_image_model(path, model);
+                         save_model(path, model);
                        },
                    .stop_after = stop_after});
   return trainer.run();
@@ -103,17 +105,17 @@ BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
   ImageSet other = train;
   std::fill(other.labels.begin(), other.labels.end(), 1);
   BOOST_TEST(run(first, other, files.path("m.weft"), 5, 2).stopped);
-  MaskedImageModel second = load_masked_image_model(files.path("m.weft"));
+  MaskedImageModel second = load_model<MaskedImageModel>(files.path("m.weft"));
   BOOST_TEST((second.config == first.config));
-  BOOST_TEST((second.normalisation.mean == first.normalisation.mean));
-  BOOST_TEST((second.normalisation.deviation == first.normalisation.deviation));
+  BOOST_TEST((second.images.normalisation.mean == first.images.normalisation.mean));
+  BOOST_TEST((second.images.normalisation.deviation == first.images.normalisation.deviation));
   BOOST_TEST((second.augmentation == first.augmentation));
   BOOST_TEST((second.masking == first.masking));
   BOOST_TEST((second.settings == first.settings));
   const TrainOutcome resumed = run(second, train, files.path("m.weft"), 0, 5);
   BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
   check_equal(straight, second);
-  check_equal(straight, load_masked_image_model(files.path("m.weft")));
+  check_equal(straight, load_model<MaskedImageModel>(files.path("m.weft")));
 }
 
 BOOST_AUTO_TEST_CASE(stripes_are_filled_in_better_than_any_guess) {
@@ -153,8 +155,10 @@ BOOST_AUTO_TEST_CASE(hidden_patches_are_not_seen_and_the_others_are_kept) {
     for (std::int64_t i = 0; i < other.numel(); ++i) {
       if (hidden(i)) other.mutable_data<float>()[i] = 0.3F;
     }
-    const Results a = session.run(model.programs.reconstruct, {{"images", images}, {"mask", mask}});
-    const Results b = session.run(model.programs.reconstruct, {{"images", other}, {"mask", mask}});
+    const Results a =
+        session.run(model.program("reconstruct"), {{"images", images}, {"mask", mask}});
+    const Results b =
+        session.run(model.program("reconstruct"), {{"images", other}, {"mask", mask}});
     BOOST_TEST((a["pixels"].sizes() == images.sizes()));
     BOOST_TEST(bitwise_equal(a["pixels"], b["pixels"]));
     BOOST_TEST(bitwise_equal(a["reconstruction"], b["reconstruction"]));
@@ -171,10 +175,10 @@ BOOST_AUTO_TEST_CASE(hidden_patches_are_not_seen_and_the_others_are_kept) {
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       if (hidden(i))
         sum += std::abs(a["pixels"].at(i) - images.at(i)) /
-               model.normalisation.deviation[static_cast<std::size_t>(i / 48 % 2)];
+               model.images.normalisation.deviation[static_cast<std::size_t>(i / 48 % 2)];
     }
     const double loss =
-        session.run(model.programs.evaluate, {{"images", images}, {"mask", mask}})["loss"]
+        session.run(model.program("evaluate"), {{"images", images}, {"mask", mask}})["loss"]
             .item<float>();
     BOOST_TEST(std::abs(loss - sum / 96) < 1e-4);
   }
@@ -195,7 +199,7 @@ BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
   for (std::int64_t i = 0; i < 300; i += 3) {
     const Tensor mask = held_out_masks(model, {i});
     sum += session
-               .run(model.programs.evaluate,
+               .run(model.program("evaluate"),
                     {{"images", set.slice(i, i + 1).images}, {"mask", mask}})["loss"]
                .item<float>();
   }
@@ -211,7 +215,7 @@ BOOST_AUTO_TEST_CASE(baselines_are_as_defined) {
   double mean_loss = 0, median_loss = 0;
   for (std::int64_t i = 0; i < 3 * 2; ++i) {  // images and channels
     const float* image = set.images.data<float>() + i * 48;
-    const double deviation = model.normalisation.deviation[static_cast<std::size_t>(i % 2)];
+    const double deviation = model.images.normalisation.deviation[static_cast<std::size_t>(i % 2)];
     const auto hidden = [&](std::int64_t p) {
       return mask.data<std::int32_t>()[i / 2 * 12 + p / 8 / 2 * 4 + p % 8 / 2] != 0;
     };
@@ -235,29 +239,29 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
   const Folder files("masked_image");
   MaskedImageModel model = fresh();
   run(model, stripes(80, 1), files.path("m.weft"));
-  const PretrainedVit base = load_pretrained_vit(files.path("m.weft"));
+  const Pretrained base = load_pretrained(files.path("m.weft"));
   BOOST_TEST(base.classes.empty());
   BOOST_REQUIRE(base.normalisation.has_value());
-  BOOST_TEST((base.normalisation->mean == model.normalisation.mean));
-  const ImageClassifier classifier =
-      make_image_classifier(base.config, {"across", "along"}, *base.normalisation, {}, settings());
-  const StartReport report =
-      start_from(*classifier.store, *classifier.graph, parameters_for(base, base.config), "m.weft");
+  BOOST_TEST((base.normalisation->mean == model.images.normalisation.mean));
+  const ImageClassifier classifier = make_image_classifier(
+      base.config_of<VitConfig>(), {"across", "along"}, *base.normalisation, {}, settings());
+  const LoadReport report = load_weights(*classifier.store, *classifier.graph,
+                                         vit_weights(base, base.config_of<VitConfig>()), "m.weft");
   using Names = std::vector<std::string>;
-  BOOST_TEST(report.fresh == (Names{"classifier.weight", "classifier.bias"}),
+  BOOST_TEST(report.missing == (Names{"classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());
-  BOOST_TEST(report.unused == (Names{"mask_token", "pixels.bias", "pixels.weight"}),
+  BOOST_TEST(report.unexpected == (Names{"mask_token", "pixels.bias", "pixels.weight"}),
              boost::test_tools::per_element());
   BOOST_TEST(bitwise_equal(classifier.store->tensor("layers.1.attention.query.weight"),
                            model.store->tensor("layers.1.attention.query.weight")));
 
-  BOOST_CHECK_EXCEPTION(load_image_classifier(files.path("m.weft")), FormatError,
+  BOOST_CHECK_EXCEPTION(load_model<ImageClassifier>(files.path("m.weft")), FormatError,
                         message_contains({"holds no image classifier: it lacks the program "
                                           "'classify'"}));
   Session session(*classifier.graph, classifier.store);
   session.initialise();
-  save_image_classifier(files.path("c.weft"), classifier);
-  BOOST_CHECK_EXCEPTION(load_masked_image_model(files.path("c.weft")), FormatError,
+  save_model(files.path("c.weft"), classifier);
+  BOOST_CHECK_EXCEPTION(load_model<MaskedImageModel>(files.path("c.weft")), FormatError,
                         message_contains({"holds no masked-image model: it lacks the program "
                                           "'reconstruct'"}));
 }

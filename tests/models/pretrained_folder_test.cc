@@ -12,11 +12,14 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/train/fine_tune.h"
-#include "weft/models/train/pretrained_encoder.h"
-#include "weft/models/train/pretrained_vit.h"
-#include "weft/models/train/pretraining.h"
-#include "weft/models/train/text_classifier.h"
+#include "weft/models/tasks/common/image_data.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/tasks/masked_tokens/pretraining.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
 
 namespace weft {
 namespace {
@@ -60,28 +63,28 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
   const TextFiles files("encoder_folder");
   const TensorMap weights = write_folder(files.path("bert"), bert("BertForMaskedLM"));
   files.write("bert/spiece.model", tokenizer().to_bytes());
-  check_same(pretrained_parameters(files.path("bert")), weights);
+  check_same(load_pretrained(files.path("bert")).weights, weights);
 
-  const PretrainedEncoder base = load_pretrained_encoder(files.path("bert"));
-  BOOST_TEST(base.config.width == 16);
-  BOOST_TEST(base.config.inner == 32);
-  BOOST_TEST(base.config.hidden_dropout == 0.1);
-  BOOST_TEST(base.tokenizer.to_bytes() == tokenizer().to_bytes());
+  const Pretrained base = load_pretrained(files.path("bert"));
+  BOOST_TEST(base.config_of<EncoderConfig>().width == 16);
+  BOOST_TEST(base.config_of<EncoderConfig>().inner == 32);
+  BOOST_TEST(base.config_of<EncoderConfig>().hidden_dropout == 0.1);
+  BOOST_TEST(encoder_tokenizer(base).to_bytes() == tokenizer().to_bytes());
   BOOST_TEST(base.classes.empty());
-  BOOST_TEST(base.parameters.size() == weights.size());
-  check_same(base.parameters, weights);
-  const TextClassifier model =
-      make_text_classifier(base.config, base.tokenizer, {"a", "b"}, settings());
-  const StartReport report = start_from(*model.store, *model.graph, base.parameters, "bert");
-  BOOST_TEST(report.fresh ==
+  BOOST_TEST(base.weights.size() == weights.size());
+  check_same(base.weights, weights);
+  const TextClassifier model = make_text_classifier(
+      base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings());
+  const LoadReport report = load_weights(*model.store, *model.graph, base.weights, "bert");
+  BOOST_TEST(report.missing ==
                  (Texts{"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());
-  BOOST_TEST(std::count(report.unused.begin(), report.unused.end(), "masked_lm.bias") == 1);
+  BOOST_TEST(std::count(report.unexpected.begin(), report.unexpected.end(), "masked_lm.bias") == 1);
 
   // A class with a head has a pooler, too.
   write_folder(files.path("classes"), bert("BertForSequenceClassification"));
   files.write("classes/spiece.model", tokenizer().to_bytes());
-  BOOST_TEST(load_pretrained_encoder(files.path("classes")).parameters.contains("pooler.weight"));
+  BOOST_TEST(load_pretrained(files.path("classes")).weights.contains("pooler.weight"));
 }
 
 BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
@@ -89,7 +92,7 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
   const std::string path = files.path("bert");
   write_folder(path, bert("BertModel"));
   const auto fails = [&](const std::string& part) {
-    check_says<FormatError>([&] { load_pretrained_encoder(path); }, part);
+    check_says<FormatError>([&] { encoder_tokenizer(load_pretrained(path)); }, part);
   };
   fails(path + " has no tokenizer that Weft reads: it holds none; a byte-pair model of " +
         "SentencePiece is wanted, as one of spiece.model, spm.model");
@@ -103,12 +106,14 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
               {"n_head", 2},          {"vocab_size", 9},
               {"n_positions", 8}};
   write_folder(files.path("gpt"), gpt);
-  check_says<FormatError>([&] { load_pretrained_encoder(files.path("gpt")); },
-                          "holds a GPT2LMHeadModel (model_type \"gpt2\"), not an encoder");
-  check_says<FormatError>([&] { load_pretrained_vit(files.path("gpt")); },
-                          "images are learned from a ViT or a DeiT");
+  const Pretrained decoder = load_pretrained(files.path("gpt"));
+  BOOST_TEST(decoder.config_of<GptConfig>().width == 8);
+  check_says<FormatError>([&] { decoder.config_of<EncoderConfig>(); },
+                          "holds a GPT2LMHeadModel (model_type \"gpt2\"), which is a decoder, not "
+                          "an encoder");
+  check_says<FormatError>([&] { decoder.config_of<VitConfig>(); }, "not a vision transformer");
   std::filesystem::remove(files.path("gpt/model.safetensors"));
-  check_says<IoError>([&] { pretrained_parameters(files.path("gpt")); }, "no model.safetensors");
+  check_says<IoError>([&] { load_pretrained(files.path("gpt")); }, "no model.safetensors");
 }
 
 Tensor images() {
@@ -129,14 +134,14 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_compute_what_their_folder_does) {
       write_folder(path, config);
       files.write(std::string(type) + "/preprocessor_config.json",
                   R"({"image_mean": [0.4], "image_std": [0.2], "do_normalize": true})");
-      const PretrainedVit base = load_pretrained_vit(path);
-      BOOST_TEST(base.config.distillation == (prefix == std::string("DeiT")));
+      const Pretrained base = load_pretrained(path);
+      BOOST_TEST(base.config_of<VitConfig>().distillation == (prefix == std::string("DeiT")));
       BOOST_REQUIRE(base.normalisation.has_value());
-      const ImageClassifier model =
-          make_image_classifier(base.config, {"x", "y", "z"}, *base.normalisation, {}, settings());
-      const StartReport report =
-          start_from(*model.store, *model.graph, parameters_for(base, base.config), path);
-      BOOST_TEST(report.fresh.empty());
+      const ImageClassifier model = make_image_classifier(
+          base.config_of<VitConfig>(), {"x", "y", "z"}, *base.normalisation, {}, settings());
+      const LoadReport report = load_weights(*model.store, *model.graph,
+                                             vit_weights(base, base.config_of<VitConfig>()), path);
+      BOOST_TEST(report.missing.empty());
       Session session(*model.graph, model.store);
       const Tensor found = class_probabilities(session, model, images());
 
@@ -161,10 +166,10 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
   const TextFiles files("vit_sizes");
   const std::string path = files.path("vit");
   write_folder(path, vit("vit", "ViTForMaskedImageModeling"));
-  BOOST_TEST(!load_pretrained_vit(path).normalisation.has_value());
+  BOOST_TEST(!load_pretrained(path).normalisation.has_value());
   const auto normalisation = [&](const std::string& text) {
     files.write("vit/preprocessor_config.json", text);
-    return *load_pretrained_vit(path).normalisation;
+    return *load_pretrained(path).normalisation;
   };
   BOOST_TEST(normalisation("{}").mean.at(0) == 0.5);
   BOOST_TEST(normalisation(R"({"image_mean": 0.25})").mean.at(0) == 0.25);
@@ -180,17 +185,17 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
     check_says<FormatError>([&, t = text] { normalisation(t); }, part);
 
   files.write("vit/preprocessor_config.json", "{}");
-  const PretrainedVit base = load_pretrained_vit(path);
-  VitConfig larger = base.config;
+  const Pretrained base = load_pretrained(path);
+  VitConfig larger = base.config_of<VitConfig>();
   larger.image_height = larger.image_width = 12;
-  const TensorMap fitted = parameters_for(base, larger);
+  const TensorMap fitted = vit_weights(base, larger);
   BOOST_TEST((fitted.at("positions").sizes() == Sizes{1, 17, 16}));
-  BOOST_TEST(bitwise_equal(parameters_for(base, base.config).at("positions"),
-                           base.parameters.at("positions")));
+  BOOST_TEST(bitwise_equal(vit_weights(base, base.config_of<VitConfig>()).at("positions"),
+                           base.weights.at("positions")));
   const ImageClassifier model =
       make_image_classifier(larger, {"a", "b"}, *base.normalisation, {}, settings());
-  const StartReport report = start_from(*model.store, *model.graph, fitted, path);
-  BOOST_TEST(report.fresh == (Texts{"classifier.weight", "classifier.bias"}),
+  const LoadReport report = load_weights(*model.store, *model.graph, fitted, path);
+  BOOST_TEST(report.missing == (Texts{"classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());
 }
 
@@ -229,9 +234,9 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
   BOOST_TEST(contains(again.out, "images 3 x 12 x 12"));
   BOOST_TEST(contains(again.out, "of the trained model"));
 
-  check_error(weft("train vit" + data + out + " --new 'classifier.*'"), 2, "--new needs --from");
+  check_error(weft("train vit" + data + out + " --new 'classifier.*'"), 2, "--reinit needs --from");
   check_error(weft("train vit --resume " + weft.path("m.weft") + data + from), 2,
-              "--from cannot be given with --resume: it is as the file says");
+              "give one of them");
   check_error(weft("train vit" + from + data + out + " --width 32"), 2, "does not fit the model");
   check_error(weft("train vit" + from + data + out + " --freeze 'conv.*'"), 2,
               "no parameter matches 'conv.*'");

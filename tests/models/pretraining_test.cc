@@ -10,12 +10,14 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/train/fine_tune.h"
-#include "weft/models/train/pretrained_encoder.h"
-#include "weft/models/train/pretraining_task.h"
-#include "weft/models/train/replaced_tokens.h"
-#include "weft/models/train/roc_auc.h"
-#include "weft/models/train/text_classifier.h"
+#include "weft/models/metrics/roc_auc.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/masked_tokens/pretraining_task.h"
+#include "weft/models/tasks/masked_tokens/replaced_tokens.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
 
 namespace weft {
 namespace {
@@ -97,7 +99,7 @@ Tensor key(std::int64_t runs) { return Tensor::of<std::int64_t>({2}, {7, runs});
 
 BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
   for (const Objective objective : kObjectives) {
-    BOOST_TEST_CONTEXT(field_name(objective)) {
+    BOOST_TEST_CONTEXT(choice_name(objective)) {
       const TextFiles files("pretraining");
       PretrainingModel straight = fresh(objective);
       const TrainOutcome whole = run(straight);
@@ -105,8 +107,8 @@ BOOST_AUTO_TEST_CASE(runs_of_every_objective_go_on_with_the_same_bits) {
 
       PretrainingModel first = fresh(objective);
       BOOST_TEST(run(first, 5, 2).stopped);
-      save_pretraining_model(files.path("m.weft"), first);
-      PretrainingModel second = load_pretraining_model(files.path("m.weft"));
+      save_model(files.path("m.weft"), first);
+      PretrainingModel second = load_model<PretrainingModel>(files.path("m.weft"));
       BOOST_TEST((second.config == first.config));
       BOOST_TEST((second.options == first.options));
       run(second, 0, 3);
@@ -126,14 +128,15 @@ BOOST_AUTO_TEST_CASE(files_of_the_first_version_hide_single_tokens) {
   const TextFiles files("first_version");
   const PretrainingModel model = fresh(Objective::mlm);
   Session(*model.graph, model.store, {.seed = 1}).initialise();
-  save_pretraining_model(files.path("new.weft"), model);
+  save_model(files.path("new.weft"), model);
   const Checkpoint file = load_checkpoint(files.path("new.weft"));
   std::vector<Attachment> attachments = file.attachments();
   std::erase_if(attachments, [](const Attachment& a) { return a.name == "train.pretraining"; });
   save_checkpoint(files.path("old.weft"), *file.store(), file.programs(),
                   {.attachments = attachments});
-  BOOST_TEST((load_pretraining_model(files.path("old.weft")).options == PretrainingOptions()));
-  PretrainingModel again = load_pretraining_model(files.path("old.weft"));
+  BOOST_TEST(
+      (load_model<PretrainingModel>(files.path("old.weft")).options == PretrainingOptions()));
+  PretrainingModel again = load_model<PretrainingModel>(files.path("old.weft"));
   BOOST_TEST(std::isfinite(run(again).evaluation.loss));
 }
 
@@ -188,7 +191,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
   for (std::int64_t i = 0; i < tokens.numel(); ++i)
     BOOST_TEST((mask.at(i) == 1) == (tokens.at(i) != model.tokenizer.pad_id()));
   Session session(*model.graph, model.store, {.seed = 1});
-  BOOST_TEST(std::isfinite(session.run(model.programs.train, inputs)["loss"].item<float>()));
+  BOOST_TEST(std::isfinite(session.run(model.program("train"), inputs)["loss"].item<float>()));
 }
 
 BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
@@ -196,16 +199,16 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
     const PretrainingModel model = fresh(objective, settings(), 50, 0);
     const NamedTensors inputs = first_batch(model);
     Session session(*model.graph, model.store, {.seed = 1});
-    const Results found = session.run(model.programs.evaluate, inputs);
+    const Results found = session.run(model.program("evaluate"), inputs);
     const float parts = found["loss"].item<float>() + found["pair_loss"].item<float>();
-    BOOST_TEST(session.run(model.programs.train, inputs)["loss"].item<float>() == parts,
+    BOOST_TEST(session.run(model.program("train"), inputs)["loss"].item<float>() == parts,
                boost::test_tools::tolerance(1e-6F));
   }
   // The same draws with another weight: both parts can be told.
   const auto loss = [](double weight) {
     const PretrainingModel model = fresh(Objective::rtd, settings(), weight, 0);
     Session session(*model.graph, model.store, {.seed = 1});
-    return session.run(model.programs.train, first_batch(model))["loss"].item<float>();
+    return session.run(model.program("train"), first_batch(model))["loss"].item<float>();
   };
   const float light = loss(50), heavy = loss(100);
   const float replaced = (heavy - light) / 50, generator = light - 50 * replaced;
@@ -213,7 +216,7 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_that_the_papers_define) {
   NamedTensors inputs = first_batch(model);
   inputs.emplace_back("key", key(0));
   Session session(*model.graph, model.store, {.seed = 1});
-  const Results found = session.run(model.programs.evaluate, inputs);
+  const Results found = session.run(model.program("evaluate"), inputs);
   BOOST_TEST(generator == found["loss"].item<float>(), boost::test_tools::tolerance(1e-4F));
   // Other tokens were drawn, but at the start all are as hard to tell.
   BOOST_TEST(replaced == found["replaced_loss"].item<float>(), boost::test_tools::tolerance(0.3F));
@@ -239,7 +242,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_sees_what_the_generator_drew) {
   for (std::int64_t runs = 0; runs < 50; ++runs) {
     NamedTensors fed = inputs;
     fed.emplace_back("key", key(runs));
-    const Results found = session.run(model.programs.evaluate, fed);
+    const Results found = session.run(model.program("evaluate"), fed);
     const auto seen = found["corrupted"].to_vector<std::int32_t>();
     const auto replaced = found["replaced"].to_vector<std::int32_t>();
     const auto scores = found["scores"].to_vector<float>();
@@ -371,7 +374,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
   config.heads = 4;  // the generator has one: were it as good, it would leave nothing to find
   config.width = 32;
   for (const Objective objective : kObjectives) {
-    BOOST_TEST_CONTEXT(field_name(objective)) {
+    BOOST_TEST_CONTEXT(choice_name(objective)) {
       PretrainingModel model =
           make_pretraining_model(config, document_tokenizer(), s, {.objective = objective});
       const TrainOutcome outcome = run(model, 0, 2);
@@ -394,16 +397,16 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_any_objective) {
   for (const Objective objective : kObjectives) {
     const PretrainingModel model = fresh(objective);
     Session(*model.graph, model.store, {.seed = 1}).initialise();
-    save_pretraining_model(files.path("m.weft"), model);
-    const PretrainedEncoder base = load_pretrained_encoder(files.path("m.weft"));
+    save_model(files.path("m.weft"), model);
+    const Pretrained base = load_pretrained(files.path("m.weft"));
     BOOST_TEST(base.classes.empty());
-    const TextClassifier classifier =
-        make_text_classifier(base.config, base.tokenizer, {"a", "b"}, settings());
-    const StartReport report =
-        start_from(*classifier.store, *classifier.graph, base.parameters, "m.weft");
+    const TextClassifier classifier = make_text_classifier(
+        base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings());
+    const LoadReport report =
+        load_weights(*classifier.store, *classifier.graph, base.weights, "m.weft");
     // BERT's and ALBERT's pooler is trained, too.
-    BOOST_TEST(report.fresh.size() == (reads_pairs(objective) ? 2u : 4u));
-    BOOST_TEST(report.taken.size() == (reads_pairs(objective) ? 39u : 37u));
+    BOOST_TEST(report.missing.size() == (reads_pairs(objective) ? 2u : 4u));
+    BOOST_TEST(report.loaded.size() == (reads_pairs(objective) ? 39u : 37u));
   }
 }
 
@@ -436,8 +439,7 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
                             "generator_share must be in (0, 1], not 2");
   check_says<ArgumentError>([&] { make({.replaced_weight = -1}); },
                             "replaced_weight must be in (0, 1000000], not -1");
-  Objective objective{};
-  check_says<ArgumentError>([&] { parse_field("nsp", objective); },
+  check_says<ArgumentError>([&] { parse_choice<PretrainingObjective>("nsp"); },
                             "unknown objective 'nsp': legal are mlm, mlm+nsp, mlm+sop, rtd");
   check_says<FormatError>([] { PretrainingOptions::from_json("{}"); },
                           "the pre-training options lacks 'objective'");

@@ -29,7 +29,7 @@ void check_formats(const Shell& weft, const std::string& data, const std::string
       const Outcome measured = weft("evaluate " + small + data);
       BOOST_TEST(measured.code == 0, measured.err);
       check_error(weft(train + " --resume " + small + " --out " + weft.path("x.weft")), 2,
-                  "cannot be trained: it has no training step");
+                  "cannot be trained: its weights were quantised");
     }
   }
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   BOOST_TEST(contains(last_line(kept.out), "accuracy 1.0000 -> 1.0000"));
   const std::string quantize = "quantize " + weft.path("m.weft") + " --out " + weft.path("y.weft");
   check_error(weft(quantize + " --text " + weft.path("documents")), 2,
-              "m.weft holds a classifier of texts: it is measured with --data, not with --text");
+              "m.weft holds a text classifier: it is measured with --data, not with --text");
   check_error(weft(quantize + " --caches bf16"), 2, "keeps no keys and values");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,

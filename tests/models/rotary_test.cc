@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_turn_as_the_formulas_say) {
       {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};
   for (const RotaryScaling& scaling : scalings) {
     for (const bool per_row : {false, true}) {
-      BOOST_TEST_CONTEXT(std::string(field_name(scaling.kind)) << " per_row=" << per_row) {
+      BOOST_TEST_CONTEXT(std::string(choice_name(scaling.kind)) << " per_row=" << per_row) {
         Graph g;
         const Value x = g.input("x", DType::f64, {"batch", kHeads, "seq", kSize});
         const Value positions = per_row ? g.input("p", DType::i64, {"batch", "seq"})
@@ -160,8 +160,7 @@ BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
   config = GptConfig::llama();
   config.head_dim = -1;
   refuses("head_dim must be 0 (width / heads) or more, not -1");
-  RotaryScalingKind kind;
-  BOOST_CHECK_EXCEPTION(parse_field("yarn", kind), ArgumentError, [](const Error& e) {
+  BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("yarn"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).find("legal are none, linear, dynamic, llama3") !=
            std::string::npos;
   });

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
   const std::string pairs = " --pairs " + weft.path("pairs.tsv");
   check_error(files.train("--task t5"), 2, "--task");
   check_error(files.train("--task ul2 --density 0.2" + kSentinels), 2,
-              "--density is not for --task ul2");
+              "--density is for --task span-corruption, not for --task ul2");
   check_error(files.train("--task span-corruption --density 1.5" + kSentinels), 2,
               "density must be in (0, 1), not 1.5");
   check_error(files.train("--task denoising --passage 600" + kTiny + " --vocab 60"), 2,
@@ -91,18 +91,20 @@ BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
   check_error(files.train("--task gap-sentences --passage 8" + kTiny + " --vocab 60"), 2,
               "the training part of the text: no passage of up to 8 tokens has 2 sentences");
   check_error(files.train("--task ul2" + pairs), 2, "--pairs is for --task translation");
-  check_error(files.train("--task ul2 --freeze x"), 2, "--freeze is for --task translation");
-  check_error(files.train("--task translation" + pairs), 2, "--text is for pre-training");
+  check_error(files.train("--task ul2 --freeze x" + kSentinels), 2, "no parameter matches 'x'");
+  check_error(files.train("--task translation" + pairs), 2,
+              "--text is for --task span-corruption, ul2, denoising, gap-sentences, not for --task "
+              "translation");
   check_error(weft("train seq2seq --density 0.2" + pairs + " --out " + weft.path("m.weft")), 2,
-              "--density is for pre-training");
+              "--density is for --task span-corruption, not for --task translation");
   check_error(weft("train seq2seq --task ul2 --out " + weft.path("m.weft")), 2,
               "--text is required");
   check_error(weft("train seq2seq --new x" + pairs + " --out " + weft.path("m.weft")), 2,
-              "--new needs --from");
+              "--reinit needs --from");
 
   BOOST_TEST(files.train("--task gap-sentences --stop-after 1" + kMask).code == 0);
   const std::string resume = " --resume " + weft.path("m.weft");
-  check_error(weft("train seq2seq --task ul2" + resume), 2, "learns gap-sentences");
+  check_error(weft("train seq2seq --task ul2" + resume), 2, "is of --task gap-sentences");
   check_error(weft("train seq2seq --gap-ratio 0.5" + resume), 2,
               "--gap-ratio cannot be given with --resume");
   check_error(weft("train seq2seq" + pairs + resume), 2, "--pairs is for --task translation");

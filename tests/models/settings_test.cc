@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
   settings.warmup = 0;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be at least 1"));
-  BOOST_CHECK_EXCEPTION(parse_field("steps", settings.schedule), ArgumentError,
+  BOOST_CHECK_EXCEPTION(parse_choice<LearningRate>("steps"), ArgumentError,
                         says("unknown schedule 'steps': legal are cosine, linear"));
   settings.warmup = settings.steps;
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
@@ -73,23 +73,24 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
   const TrainSettings plain;
   const auto travels = [&](const auto& change) {
     TrainSettings changed;
-    auto& [steps, batch, lr, min_lr, schedule, warmup, beta1, beta2, weight_decay, clip,
-           validation_fraction, seed, precision, eval_every, eval_batches, save_every, patience,
-           skip_nonfinite] = changed;
+    auto& [steps, batch, lr, min_lr, schedule, warmup, optimizer, beta1, beta2, weight_decay, clip,
+           validation_fraction, accumulate, ema, seed, precision, eval_every, eval_batches,
+           save_every, patience, skip_nonfinite] = changed;
+    ema = 0.5;
     change(std::tie(steps, batch, eval_every, eval_batches, save_every, patience, skip_nonfinite,
-                    warmup),
-           std::tie(lr, beta1, beta2, weight_decay, clip, validation_fraction, min_lr),
-           std::tie(schedule, seed, precision));
+                    warmup, accumulate),
+           std::tie(lr, beta1, beta2, weight_decay, clip, validation_fraction, min_lr, ema),
+           std::tie(schedule, seed, precision, optimizer));
     BOOST_TEST((changed != plain));
     BOOST_TEST((TrainSettings::from_json(changed.to_json()) == changed), changed.to_json());
   };
   const auto each = [&]<std::size_t... I>(std::index_sequence<I...>, const auto& one) {
     (one(std::integral_constant<std::size_t, I>()), ...);
   };
-  each(std::make_index_sequence<8>(), [&](auto i) {
+  each(std::make_index_sequence<9>(), [&](auto i) {
     travels([&](const auto& integers, const auto&, const auto&) { std::get<i>(integers) += 7; });
   });
-  each(std::make_index_sequence<7>(), [&](auto i) {
+  each(std::make_index_sequence<8>(), [&](auto i) {
     travels([&](const auto&, const auto& reals, const auto&) { std::get<i>(reals) *= 0.75; });
   });
   travels([](const auto&, const auto&, const auto& others) {
@@ -98,6 +99,9 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
   travels([](const auto&, const auto&, const auto& others) { std::get<1>(others) += 7; });
   travels([](const auto&, const auto&, const auto& others) {
     std::get<2>(others) = Precision::medium;
+  });
+  travels([](const auto&, const auto&, const auto& others) {
+    std::get<3>(others) = Optimizer::adafactor;
   });
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/models/train/svg_heat_map.h"
+#include "weft/models/plots/svg_heat_map.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {

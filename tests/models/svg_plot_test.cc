@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "weft/models/train/svg_plot.h"
+#include "weft/models/plots/svg_plot.h"
 
 namespace weft {
 namespace {

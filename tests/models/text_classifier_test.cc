@@ -8,11 +8,12 @@
 #include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/families/encoder.h"
-#include "weft/models/train/checkpoint.h"
-#include "weft/models/train/fine_tune.h"
-#include "weft/models/train/pretrained_encoder.h"
-#include "weft/models/train/pretraining.h"
-#include "weft/models/train/text_classifier.h"
+#include "weft/models/tasks/masked_tokens/pretraining.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
 
 namespace weft {
 namespace {
@@ -40,13 +41,13 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
 
   TextClassifier first = fresh();
   run(first, 17, 2);
-  save_text_classifier(files.path("c.weft"), first);
-  TextClassifier second = load_text_classifier(files.path("c.weft"));
+  save_model(files.path("c.weft"), first);
+  TextClassifier second = load_model<TextClassifier>(files.path("c.weft"));
   run(second, 0, 3);
   check_same_weights(straight, second);
 
-  save_text_classifier(files.path("d.weft"), second);
-  const TextClassifier loaded = load_text_classifier(files.path("d.weft"));
+  save_model(files.path("d.weft"), second);
+  const TextClassifier loaded = load_model<TextClassifier>(files.path("d.weft"));
   BOOST_TEST(loaded.classes == (Texts{"ham", "spam"}), boost::test_tools::per_element());
   const Texts texts = {"free prize, call now", "see you at home", ""};
   const std::vector<Classified> found = classify(loaded, texts, 1);
@@ -86,17 +87,17 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   const TextFiles files("start");
   const PretrainingModel base = make_pretraining_model(small(), tokenizer(), settings(3));
   Session(*base.graph, base.store, {.seed = 1}).initialise();
-  save_pretraining_model(files.path("base.weft"), base);
-  const PretrainedEncoder loaded = load_pretrained_encoder(files.path("base.weft"));
-  BOOST_TEST((loaded.config == base.config));
+  save_model(files.path("base.weft"), base);
+  const Pretrained loaded = load_pretrained(files.path("base.weft"));
+  BOOST_TEST((loaded.config_of<EncoderConfig>() == base.config));
 
   TextClassifier model = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
-  const StartReport report = start_from(*model.store, *model.graph, loaded.parameters, "base.weft");
-  BOOST_TEST(report.fresh ==
+  const LoadReport report = load_weights(*model.store, *model.graph, loaded.weights, "base.weft");
+  BOOST_TEST(report.missing ==
                  (Texts{"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());
-  BOOST_TEST(report.taken.size() > 30u);
-  BOOST_TEST(std::count(report.unused.begin(), report.unused.end(), "masked_lm.bias") == 1);
+  BOOST_TEST(report.loaded.size() > 30u);
+  BOOST_TEST(std::count(report.unexpected.begin(), report.unexpected.end(), "masked_lm.bias") == 1);
   BOOST_TEST(report.str().find("4 new: pooler.weight, pooler.bias, classifier.weight") !=
              std::string::npos);
   Session session(*model.graph, model.store);
@@ -106,20 +107,21 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
 
   // Parameters that shall be new although they are there.
   TextClassifier anew = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
-  const StartReport partly =
-      start_from(*anew.store, *anew.graph, loaded.parameters, "base.weft", {"layers.1.*"});
-  BOOST_TEST(partly.fresh.size() == report.fresh.size() + 16);
+  const LoadReport partly =
+      load_weights(*anew.store, *anew.graph, loaded.weights, "base.weft", {"layers.1.*"});
+  BOOST_TEST(partly.missing.size() == report.missing.size() + 16);
 
   EncoderConfig other = small();
   other.context = 32;
   TextClassifier misfit = make_text_classifier(other, tokenizer(), {"a", "b"}, settings());
   check_says<FormatError>(
-      [&] { start_from(*misfit.store, *misfit.graph, loaded.parameters, "base.weft"); },
+      [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
       "base.weft does not fit the model: embeddings.positions.weight is f32[32, 16] in the model, "
       "f32[16, 16] in the file");
   check_says<FormatError>(
       [&] {
-        start_from(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}}, "f.weft");
+        load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},
+                     "f.weft");
       },
       "f.weft has no parameter of this model; it holds x");
 }
@@ -169,10 +171,10 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
       "a classifier needs two classes, not 1");
   const PretrainingModel model = make_pretraining_model(small(), tokenizer(), settings(3));
   Session(*model.graph, model.store, {.seed = 1}).initialise();
-  save_pretraining_model(files.path("m.weft"), model);
-  check_says<FormatError>([&] { load_text_classifier(files.path("m.weft")); },
+  save_model(files.path("m.weft"), model);
+  check_says<FormatError>([&] { load_model<TextClassifier>(files.path("m.weft")); },
                           "holds no text classifier: it lacks the program 'classify'");
-  check_says<FormatError>([&] { load_language_model(files.path("m.weft")); },
+  check_says<FormatError>([&] { load_model<LanguageModel>(files.path("m.weft")); },
                           "its configuration is a 'weft.config.encoder'");
 }
 

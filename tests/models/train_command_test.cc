@@ -4,7 +4,7 @@
 #include <string>
 
 #include "program_shell.h"
-#include "weft/models/train/checkpoint.h"
+#include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
 namespace {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
     BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
   }
   const std::string found = line_with(trained.out, "best      step ");
-  const TrainHistory history = load_language_model(best).history;
+  const TrainHistory history = load_model<LanguageModel>(best).history;
   BOOST_TEST(found.starts_with(fmt::format("best      step {}, validation loss {:.4f} over",
                                            history.validation.back().first,
                                            history.validation.back().second)));
@@ -162,12 +162,11 @@ BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
       "train gpt" + text + " --from " + base + " --stop-after 1 --out " + weft.path("m.weft");
   const Outcome preset = weft(from + " --preset nanogpt-cpu");
   BOOST_TEST(preset.code == 0);
-  BOOST_TEST(contains(preset.out, "from      " + base +
-                                      ": config, characters and weights; of "
-                                      "preset nanogpt-cpu the training settings only\n"));
+  BOOST_TEST(contains(preset.out, "from      " + base + ": 9 parameters taken over\n"));
+  BOOST_TEST(contains(preset.out, "settings  those of training, of preset nanogpt-cpu\n"));
   BOOST_TEST(contains(preset.out, "1 layers, 2 heads, width 16"));
   BOOST_TEST(contains(preset.out, "2,000 steps of 12 x 16 characters"));
-  BOOST_TEST(contains(weft(from).out, "of preset char-small the training settings only\n"));
+  BOOST_TEST(contains(weft(from).out, "settings  those of training, of preset char-small\n"));
 }
 
 }  // namespace

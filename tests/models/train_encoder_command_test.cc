@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "program_shell.h"
-#include "weft/models/train/text_classifier.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
 
 namespace weft {
 namespace {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   for (const char* name : {"spam.svg", "spam.confusion.svg", "spam.attention.svg"})
     BOOST_TEST(std::filesystem::exists(weft.path(name)));
   const std::vector<std::string> texts = {"call now, win"};
-  BOOST_TEST(classify(load_text_classifier(spam), texts, 1)[0].label == 1);
+  BOOST_TEST(classify(load_model<TextClassifier>(spam), texts, 1)[0].label == 1);
   const Outcome found = weft("classify " + spam + " 'call now, win' --top 1");
   BOOST_TEST(found.code == 0);
   BOOST_TEST(found.out.starts_with("call now, win  spam "));
@@ -79,15 +79,16 @@ BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
   fails("mlm", out, 2, "--text or --data is required");
   fails("classify", out, 2, "--data is required");
   fails("translate", out, 2, "--task");
-  fails("mlm", sms + out + " --freeze 'a*'", 2, "--freeze is for --task classify");
-  fails("classify", sms + out + " --whole-words", 2, "--whole-words is for pre-training");
+  fails("mlm", sms + out + kSmall + " --steps 4 --freeze 'a*'", 2, "no parameter matches 'a*'");
+  fails("classify", sms + out + " --whole-words", 2,
+        "--whole-words is for --task mlm, mlm+nsp, mlm+sop, rtd, not for --task classify");
   fails("classify", sms + out + kSmall + " --steps 4 --freeze 'decoder.*'", 2,
         "no parameter matches 'decoder.*'");
   fails("classify", sms + out + " --vocab 5000", 2, "vocab 5000 is too large for this text");
   fails("classify", sms + out + " --label first --from /nowhere.weft", 1, "/nowhere.weft");
   fails("classify", sms + out + kSmall + " --from /nowhere.weft", 2,
         "--vocab cannot be given with --from: its tokenizer is used");
-  fails("classify", sms + out + " --new 'pooler.*'", 2, "--new needs --from");
+  fails("classify", sms + out + " --new 'pooler.*'", 2, "--reinit needs --from");
   fails("classify", sms + out + " --validation-fraction 0.2", 2,
         "--validation-fraction is for pre-training: --test-fraction and --held-out say what");
   fails("classify", " --data " + weft.path("text") + out, 1, "expected a label and a text");

@@ -6,10 +6,10 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/text.h"
-#include "weft/models/train/checkpoint.h"
-#include "weft/models/train/evaluate.h"
-#include "weft/models/train/model_file.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/train/training_step.h"
+#include "weft/models/trained/model.h"
 #include "weft/tests/models/folder.h"
 
 namespace weft {
@@ -51,14 +51,13 @@ TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t sto
                  int threads = 1) {
   const TextData data(model.tokenizer.encode(text()), model.settings.validation_fraction);
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
-  Trainer trainer(session,
-                  text_task(session, model.programs, data, model.config.context, model.settings),
+  Trainer trainer(session, text_task(session, model, data, model.config.context),
                   {.settings = model.settings,
                    .history = model.history,
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
-                         save_language_model(path, model);
+                         save_model(path, model);
                        },
                    .stop_after = stop_after});
   return trainer.run();
@@ -96,16 +95,16 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
   BOOST_TEST(stopped.stopped);
   BOOST_TEST(stopped.step == 4);
   BOOST_TEST(std::isnan(stopped.evaluation.loss));
-  LanguageModel second = load_language_model(files.path("stopped.weft"));
+  LanguageModel second = load_model<LanguageModel>(files.path("stopped.weft"));
   BOOST_TEST(run(second, files.path("stopped.weft"), 7).step == 7);
-  LanguageModel third = load_language_model(files.path("stopped.weft"));
+  LanguageModel third = load_model<LanguageModel>(files.path("stopped.weft"));
   BOOST_TEST((third.config == first.config));
   BOOST_TEST((third.settings == first.settings));
   BOOST_TEST(third.tokenizer.characters() == first.tokenizer.characters());
   const TrainOutcome resumed = run(third, files.path("resumed.weft"), 0, 5);
   BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
   check_equal(straight, third);
-  check_equal(straight, load_language_model(files.path("resumed.weft")));
+  check_equal(straight, load_model<LanguageModel>(files.path("resumed.weft")));
 }
 
 BOOST_AUTO_TEST_CASE(training_learns) {
@@ -195,7 +194,7 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
-  BOOST_CHECK_THROW(load_language_model("/nowhere/m.weft"), IoError);
+  BOOST_CHECK_THROW(load_model<LanguageModel>("/nowhere/m.weft"), IoError);
   const testing::Folder files("trainer");
   Graph g;
   Program p("p");
@@ -203,13 +202,13 @@ BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
   const auto refused = [&](std::vector<Attachment> attachments, const std::string& part) {
     save_checkpoint(files.path("other.weft"), VariableStore(), {p}, {std::move(attachments)});
     BOOST_CHECK_EXCEPTION(
-        load_language_model(files.path("other.weft")), FormatError,
+        load_model<LanguageModel>(files.path("other.weft")), FormatError,
         [&](const Error& e) { return std::string(e.what()).find(part) != std::string::npos; });
   };
   refused({}, "other.weft holds no language model: it lacks the attachment 'model.config'");
-  refused({{kConfigAttachment, "weft.config.vit", ""}},
+  refused({{kConfigPart, "weft.config.vit", ""}},
           "holds no language model: its configuration is a 'weft.config.vit', not a");
-  refused({{kConfigAttachment, "weft.config.gpt", ""}},
+  refused({{kConfigPart, "weft.config.gpt", ""}},
           "holds no language model: it lacks the program 'evaluate'");
   const auto tokenizer = CharacterTokenizer::from_text("ab");
   BOOST_CHECK_EXCEPTION(

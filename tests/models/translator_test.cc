@@ -11,8 +11,8 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/reversal.h"
-#include "weft/models/train/translator_presets.h"
-#include "weft/models/train/translator_task.h"
+#include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/translator_task.h"
 
 namespace weft {
 namespace {
@@ -76,7 +76,7 @@ TrainOutcome run(Translator& model, const std::string& path, std::int64_t stop_a
                    .save =
                        [&](const TrainHistory& history) {
                          model.history = history;
-                         save_translator(path, model);
+                         save_model(path, model);
                        },
                    .stop_after = stop_after});
   return trainer.run();
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
 
   Translator first = make_translator(small(), letters(), settings());
   BOOST_TEST(run(first, files.path("b.weft"), 5, 2).stopped);
-  Translator second = load_translator(files.path("b.weft"));
+  Translator second = load_model<Translator>(files.path("b.weft"));
   BOOST_TEST((second.config == first.config));
   BOOST_TEST((second.settings == first.settings));
   const TrainOutcome resumed = run(second, files.path("b.weft"), 0, 3);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
       source.mutable_data<std::int32_t>()[i] = i < 3 ? 2 + i : 1;
       labels.mutable_data<std::int32_t>()[i] = i < 3 ? 4 - i : 1;
     }
-    return session.run(model.programs.evaluate, {{"source", source}, {"labels", labels}})["loss"]
+    return session.run(model.program("evaluate"), {{"source", source}, {"labels", labels}})["loss"]
         .item<float>();
   };
   BOOST_TEST(std::abs(loss(4) - loss(9)) < 1e-5);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
     BOOST_TEST(translate(session, model, {texts[i]}).front() == all[i]);
   BOOST_TEST(translate(session, model, texts, {.beams = 3}).size() == texts.size());
   BOOST_TEST(translate(session, model, {}).empty());
-  const Translator loaded = load_translator(files.path("m.weft"));
+  const Translator loaded = load_model<Translator>(files.path("m.weft"));
   Session other(*loaded.graph, loaded.store);
   BOOST_TEST(translate(other, loaded, texts) == all, boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(translate(session, model, texts, {.batch = 0}), ArgumentError,
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
   const Files files;
   Translator model = make_translator(small(), letters(), settings());
   run(model, files.path("m.weft"));
-  const Translator loaded = load_translator(files.path("m.weft"));
+  const Translator loaded = load_model<Translator>(files.path("m.weft"));
   for (const Translator* one : {&std::as_const(model), &loaded}) {
     Session session(*one->graph, one->store);
     const CrossAttention found = cross_attention(session, *one, "abc", "cb");
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
 
 BOOST_AUTO_TEST_CASE(other_files_are_refused) {
   const Files files;
-  BOOST_CHECK_EXCEPTION(load_translator(files.path("none.weft")), IoError, says("none.weft"));
+  BOOST_CHECK_EXCEPTION(load_model<Translator>(files.path("none.weft")), IoError,
+                        says("none.weft"));
 }
 
 // With WEFT_DATA pointing to a folder that has translation/eng-swe.tsv.
@@ -230,10 +231,10 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   double first = 0, last = 0;
   for (std::int64_t step = 0; step < few.steps; ++step) {
     const PairBatch batch = batches.batch(1, step);
-    last =
-        session
-            .run(model.programs.train, {{"source", batch.source}, {"labels", batch.labels}})["loss"]
-            .item<float>();
+    last = session
+               .run(model.program("train"),
+                    {{"source", batch.source}, {"labels", batch.labels}})["loss"]
+               .item<float>();
     if (step == 0) first = last;
   }
   BOOST_TEST(last < first);

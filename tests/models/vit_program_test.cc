@@ -92,11 +92,12 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit --resume x.weft --flip" + data), 2,
               "--flip cannot be given with --resume");
   check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
-  check_error(weft("evaluate x.weft"), 2, "--text (language models and pre-training), --data");
+  check_error(weft("evaluate x.weft"), 2,
+              "the data of the training are required: --text, --data, --pairs");
   check_error(weft("classify x.weft"), 2, "inputs is required");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
-              "holds a classifier of images: it is measured with --data, not with --text");
+              "holds an image classifier: it is measured with --data, not with --text");
   check_error(weft("classify " + weft.path("m.weft") + " " + weft.path("data/digits.tra")), 1,
               "digits.tra: no PNG, JPEG or BMP file at byte 0");
   weft.write("more/a.tra", "0,16,0,16,2\n");

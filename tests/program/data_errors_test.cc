@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "command_files.h"
-#include "weft/models/train/lora_file.h"
+#include "weft/models/trained/lora_file.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {

@@ -11,7 +11,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands.h"
-#include "weft/models/train/gpt_presets.h"
+#include "weft/models/tasks/next_token/presets.h"
 
 namespace weft::program {
 namespace {

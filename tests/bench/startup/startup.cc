@@ -25,7 +25,8 @@
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/train/language_model.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/train/training_step.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
@@ -64,14 +65,22 @@ Bindings sizes(const CompiledProgram& program, std::int64_t batch, std::int64_t 
   return bind_symbols(program, {{"tokens", {}, {batch, seq}}, {"targets", {}, {batch, seq}}}, {});
 }
 
+/// One whole training step of a GPT.
+Program training_program(Graph& graph, const GptConfig& config, const TrainSettings& settings) {
+  const Programs programs = build_gpt_programs(graph, config, settings.precision);
+  Program train("train");
+  add_training_step(train, programs.at("train").outputs().front().second, settings);
+  return train;
+}
+
 void measure_start() {
   const TrainSettings settings{.steps = 1000, .batch = 4};
   const double build = best_of(5, [&] {
     Graph graph;
-    build_gpt_programs(graph, gpt2(), settings);
+    training_program(graph, gpt2(), settings);
   });
   Graph graph;
-  const Program train = build_gpt_programs(graph, gpt2(), settings).train;
+  const Program train = training_program(graph, gpt2(), settings);
   const double compiling = best_of(5, [&] { compile(train, {}); });
   const auto program = compile(train, {});
   std::shared_ptr<const Plan> plan;
@@ -150,11 +159,10 @@ void measure_recurrent() {
 
 void measure_load(const std::string& path) {
   Graph graph;
-  const auto programs = build_gpt_programs(graph, gpt2(), {.steps = 1000, .batch = 4});
+  const Program train = training_program(graph, gpt2(), {.steps = 1000, .batch = 4});
   Session session(graph);
   session.initialise();
-  show("write a checkpoint",
-       milliseconds([&] { save_checkpoint(path, session, {programs.train}); }));
+  show("write a checkpoint", milliseconds([&] { save_checkpoint(path, session, {train}); }));
   show("load it by mmap", milliseconds([&] { load_checkpoint(path); }), "(goal 50)");
 }
 
@@ -162,7 +170,7 @@ void measure_stream(int batches) {
   Graph graph;
   const GptConfig config{.vocab = 512, .layers = 2, .heads = 4, .width = 128, .context = 64};
   const Program train =
-      build_gpt_programs(graph, config, {.steps = 100000, .batch = 16, .warmup = 10}).train;
+      training_program(graph, config, {.steps = 100000, .batch = 16, .warmup = 10});
   Session session(graph, {.seed = 1, .plan_cache = 1024});
   // All different, with about as much work in any stretch of the stream.
   const auto batch = [](int i) {

@@ -1,0 +1,126 @@
+#include "weft/models/fields/numbers.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+
+namespace weft {
+namespace {
+
+template <class Int>
+std::string range_text(const IntegerRange<Int>& range) {
+  using Limits = std::numeric_limits<Int>;
+  // Without a sign is a bound that nobody guesses from the number that was refused.
+  const bool from = std::is_unsigned_v<Int> || range.low != Limits::min();
+  const bool to = std::is_unsigned_v<Int> || range.high != Limits::max();
+  if (from && to) return fmt::format("in [{}, {}]", range.low, range.high);
+  if (from) return fmt::format("of at least {}", range.low);
+  if (to) return fmt::format("of at most {}", range.high);
+  return "";
+}
+
+/// "--beams must be an integer in [1, 64], not 'many'".
+[[noreturn]] void refuse(std::string_view what, std::string_view kind, const std::string& range,
+                         std::string_view text) {
+  throw ArgumentError(fmt::format("{} must be {}{}{}, not {}", what, kind, range.empty() ? "" : " ",
+                                  range,
+                                  text.empty() ? "empty" : fmt::format("'{}'", excerpt(text, 60))));
+}
+
+template <class Int>
+Int integer(std::string_view what, std::string_view text, const IntegerRange<Int>& range) {
+  Int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || rest != end || value < range.low ||
+      value > range.high) {
+    std::string legal = range_text(range);
+    // A number of digits that is too large should say so.
+    if (error == std::errc::result_out_of_range) legal = str(range);
+    refuse(what, "an integer", legal, text);
+  }
+  return value;
+}
+
+/// from_chars reads "inf" and "nan", too, which no caller wants.
+bool read_real(std::string_view text, double& value) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return !text.empty() && error == std::errc() && rest == end && std::isfinite(value);
+}
+
+}  // namespace
+
+bool RealRange::contains(double value) const {
+  return std::isfinite(value) && (open_low ? value > low : value >= low) &&
+         (open_high ? value < high : value <= high);
+}
+
+std::string str(const IntegerRange<std::int64_t>& range) {
+  const std::string text = range_text(range);
+  return text.empty() ? fmt::format("in [{}, {}]", range.low, range.high) : text;
+}
+
+std::string str(const IntegerRange<std::uint64_t>& range) {
+  return fmt::format("in [{}, {}]", range.low, range.high);
+}
+
+std::string str(const RealRange& range) {
+  const RealRange any;
+  const bool from = range.low != any.low, to = range.high != any.high;
+  if (from && to) {
+    return fmt::format("in {}{}, {}{}", range.open_low ? '(' : '[', range.low, range.high,
+                       range.open_high ? ')' : ']');
+  }
+  if (from) return fmt::format("{} {}", range.open_low ? "above" : "of at least", range.low);
+  if (to) return fmt::format("{} {}", range.open_high ? "below" : "of at most", range.high);
+  return "";
+}
+
+std::int64_t parse_integer(std::string_view what, std::string_view text,
+                           const IntegerRange<std::int64_t>& range) {
+  return integer(what, text, range);
+}
+
+std::uint64_t parse_unsigned(std::string_view what, std::string_view text,
+                             const IntegerRange<std::uint64_t>& range) {
+  return integer(what, text, range);
+}
+
+double parse_real(std::string_view what, std::string_view text, const RealRange& range) {
+  double value = 0;
+  if (!read_real(text, value) || !range.contains(value))
+    refuse(what, "a finite number", str(range), text);
+  return value;
+}
+
+std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGTPE";
+  constexpr double kMost = 0x1p62;
+  const auto fail = [&] { refuse(what, "a number of bytes", "(1000, 500MiB, 2GiB)", text); };
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  std::string_view unit = end == std::string_view::npos ? std::string_view() : text.substr(end);
+  double value = 0;
+  if (!read_real(text.substr(0, end), value)) fail();
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  std::string name;
+  for (const char c : unit) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  if (!name.empty() && name != "B") {
+    const std::size_t power = kUnits.find(name.front());
+    if (power == std::string_view::npos) fail();
+    const std::string rest = name.substr(1);
+    if (!(rest.empty() || rest == "B" || rest == "IB")) fail();
+    value = std::ldexp(value, 10 * (static_cast<int>(power) + 1));
+  } else if (unit.empty() && end != std::string_view::npos) {
+    fail();
+  }
+  if (!(value <= kMost) || (name.empty() && value != std::floor(value))) fail();
+  return static_cast<std::uint64_t>(value);
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// Single values of JSON objects, read strictly.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/fields/choice.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+
+/// Reads a number, a bool, a string or a choice into `field`, whose key is `key`. Throws
+/// FormatError for a value of another type or out of the field's range.
+template <class T>
+void read_json(const nlohmann::json& value, std::string_view key, T& field) {
+  const auto require = [&](bool fits, std::string_view wanted) {
+    if (!fits)
+      throw FormatError(fmt::format("'{}' must be {}, not {}", key, wanted, json_excerpt(value)));
+  };
+  if constexpr (std::is_same_v<T, bool>) {
+    require(value.is_boolean(), "true or false");
+    field = value.get<bool>();
+  } else if constexpr (std::is_integral_v<T>) {
+    require(std::is_unsigned_v<T> ? value.is_number_unsigned() : value.is_number_integer(),
+            std::is_unsigned_v<T> ? "an integer that is not negative" : "an integer");
+    // get() would wrap around.
+    const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
+                                                 : std::in_range<T>(value.get<std::int64_t>());
+    require(fits, fmt::format("an integer in [{}, {}]", std::numeric_limits<T>::min(),
+                              std::numeric_limits<T>::max()));
+    field = value.get<T>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    require(value.is_number(), "a number");
+    field = value.get<T>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    require(value.is_string(), "a string");
+    field = value.get<std::string>();
+  } else {
+    static_assert(Choice<T>);
+    require(value.is_string(), "a string");
+    field = parse_choice<T>(value.get<std::string>());
+  }
+}
+
+}  // namespace weft

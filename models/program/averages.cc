@@ -1,0 +1,25 @@
+#include "weft/models/program/averages.h"
+
+#include "weft/autodiff/optimizers/ema.h"
+
+namespace weft::program {
+
+Averages::Averages(const TrainedModel& model, const SessionOptions& options)
+    : model_(model),
+      store_(averaged_store(*model.store)),
+      session_(*model.graph, store_, options) {}
+
+void Averages::refresh() {
+  for (auto& [name, average] : averaged_parameters(*model_.store)) store_->set(name, average);
+}
+
+void Averages::save(const std::string& path) {
+  refresh();
+  const auto averaged = model_.clone();
+  averaged->store = store_;
+  averaged->programs.erase("train");
+  averaged->programs.erase("accumulate");
+  save_model(path, *averaged);
+}
+
+}  // namespace weft::program

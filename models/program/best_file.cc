@@ -1,0 +1,86 @@
+#include "weft/models/program/best_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/trained/model.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path without_ending(const std::string& path) {
+  return fs::weakly_canonical(path).replace_extension();
+}
+
+/// Whether the file is the model of that evaluation: its history ends with it.
+bool holds(const std::string& path, const BestEvaluation& best) {
+  try {
+    const TrainHistory history = read_history(path);
+    return !history.validation.empty() &&
+           history.validation.back() == std::pair{best.step, best.loss};
+  } catch (const Error&) {
+    return false;  // there is none yet, or it is something else
+  }
+}
+
+std::string loss_of(const BestEvaluation& best, std::int64_t batches) {
+  return fmt::format("step {}, validation loss {:.4f} over {}", best.step, best.loss,
+                     compared_part(batches));
+}
+
+}  // namespace
+
+std::string compared_part(std::int64_t batches) {
+  return batches == 0 ? "the whole split" : fmt::format("up to {} held-out batches", batches);
+}
+
+BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings& settings,
+                   const TrainHistory& history, bool evaluates)
+    : file_(std::move(file)), batches_(settings.compared_batches()) {
+  const std::string& path = file_.path();
+  if (!evaluates) {
+    throw UsageError(
+        "--best needs held-out data to tell what is best, and this run has none "
+        "(--validation-fraction)");
+  }
+  if (without_ending(path) == without_ending(out)) {
+    throw UsageError(fmt::format(
+        "--best {} needs a name of its own: {} is the file for the last step", path, out));
+  }
+  const BestEvaluation best = history.best(batches_);
+  if (!std::isnan(best.loss)) {
+    holds_best_ = holds(path, best);
+    say("best      so far {}, {}\n", loss_of(best, batches_),
+        holds_best_ ? fmt::format("in {}", path)
+                    : fmt::format("not in {}: it is written once a loss is lower", path));
+  } else if (!history.validation.empty() && fs::exists(path)) {
+    throw UsageError(
+        fmt::format("--best {} would be replaced without being compared: the run's evaluations so "
+                    "far are not over {}; name another file",
+                    path, compared_part(batches_)));
+  }
+}
+
+void BestFile::print(const BestEvaluation& best) const {
+  if (std::isnan(best.loss)) {
+    say("best      {} was not written: there was no evaluation yet\n", file_.path());
+    return;
+  }
+  const std::string found = loss_of(best, batches_);
+  if (holds_best_) {
+    say("best      {}: {} ({})\n", found, file_.path(),
+        short_bytes(static_cast<double>(fs::file_size(file_.path()))));
+  } else {
+    say("best      {}, before this part of the run: it is not in {}\n", found, file_.path());
+  }
+}
+
+}  // namespace weft::program

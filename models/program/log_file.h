@@ -1,0 +1,62 @@
+// The machine-readable log of a training, --log: a JSON object on each line.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "weft/models/program/paths.h"
+#include "weft/models/tasks/common/task.h"
+#include "weft/models/train/trainer.h"
+
+namespace weft::program {
+
+/// Writes what happens, every line at once:
+///   {"event": "start", "task": ..., "steps": ..., "settings": {...}}
+///   {"event": "step", "step": 1, "loss": ..., "learning_rate": ..., "gradient_norm": ...,
+///    "tokens_per_second": ..., "seconds": ...}
+///   "evaluation" (loss, metrics by name, "whole": over all held-out data), "skip", "checkpoint",
+///   "best", "end"
+/// Figures that are not finite are null; seconds count from the start of this run.
+class LogFile : public TrainObserver {
+ public:
+  /// `append`: the run goes on, and so does the log that is there. Throws IoError.
+  LogFile(const OutputFile& file, bool append);
+  ~LogFile() override;
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  void start(const TaskInfo& task, const TrainSettings& settings);
+  void on_step(const StepReport& report) override;
+  void on_skip(const SkipReport& report) override;
+  void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
+  void on_checkpoint(std::int64_t step) override;
+  void on_best(std::int64_t step, double loss) override;
+  void end(const TrainOutcome& outcome);
+
+ private:
+  /// Throws IoError where it cannot be written.
+  void write(const std::string& line);
+  double seconds() const;
+
+  std::string path_;
+  std::FILE* file_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// Tells several observers.
+class Observers : public TrainObserver {
+ public:
+  void add(TrainObserver& observer) { all_.push_back(&observer); }
+  void on_step(const StepReport& report) override;
+  void on_skip(const SkipReport& report) override;
+  void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
+  void on_checkpoint(std::int64_t step) override;
+  void on_best(std::int64_t step, double loss) override;
+
+ private:
+  std::vector<TrainObserver*> all_;
+};
+
+}  // namespace weft::program

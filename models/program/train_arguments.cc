@@ -1,0 +1,229 @@
+#include "weft/models/program/train_arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "weft/models/program/data_digest.h"
+#include "weft/models/program/field_options.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/task_options.h"
+
+namespace weft::program {
+namespace {
+
+/// What a run that goes on takes besides the data: where it writes, how long it runs and how often
+/// it looks.
+const std::set<std::string> kTakenOnResume = {
+    "--log",  "--keep",    "--resume",        "--out",          "--best",      "--force",
+    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after"};
+const std::set<std::string> kFieldsTakenOnResume = {"steps",      "eval_every", "eval_batches",
+                                                    "save_every", "patience",   "skip_nonfinite"};
+
+std::string preset_lines(const std::vector<const Task*>& tasks) {
+  std::vector<std::pair<std::string, std::vector<TaskText>>> presets;
+  for (const Task* task : tasks) {
+    for (const PresetAbout& preset : task->presets()) {
+      auto found = std::find_if(presets.begin(), presets.end(),
+                                [&](const auto& entry) { return entry.first == preset.name; });
+      if (found == presets.end()) found = presets.insert(presets.end(), {preset.name, {}});
+      found->second.push_back({task->info().name, preset.about});
+    }
+  }
+  std::string lines;
+  for (const auto& [name, texts] : presets)
+    lines += fmt::format("\n{} = {}", name, joined_help(texts, tasks.size()));
+  return lines;
+}
+
+void add_start_options(OptionList& options, TrainArguments& args) {
+  options.input("--from", args.from,
+                "start from the weights, config and tokenizer of this .weft file, or of a folder "
+                "as Hugging Face's library writes it; a --preset then gives the training settings");
+  options.texts("--reinit,--new", args.reinit, OptionList::Times::list,
+                "patterns of parameters that start anew though --from has them: \"layers.0.*\"");
+  options.texts("--freeze", args.freeze, OptionList::Times::list,
+                "patterns of parameters that stay as they are: \"layers.0.*\"");
+  options.real("--layer-lr-decay", args.layer_lr_decay, kAboveZeroToOne,
+               "every layer learns at this share of the rate of the one above (default 1)");
+  CLI::Option* rank = options.integer(
+      "--lora-rank", args.lora.rank, {1, 65536},
+      "with --from: train low-rank adapters of this rank, not the weights themselves");
+  options
+      .real("--lora-alpha", args.lora.alpha, {0, 1e6, true},
+            "what adapters give is scaled by alpha / rank")
+      ->needs(rank);
+  options.real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout of the adapters' inputs")
+      ->needs(rank);
+  options
+      .texts("--lora-only", args.lora.patterns, OptionList::Times::list,
+             "adapters for matrices of these names only (*, ?)")
+      ->needs(rank);
+}
+
+/// Help for the fields of TrainSettings whose meaning the tasks know better.
+FieldHelp training_help(const std::vector<const Task*>& tasks) {
+  FieldHelp help;
+  for (const Field& field : TrainSettings::fields().fields()) {
+    std::vector<TaskText> texts;
+    for (const Task* task : tasks) {
+      const auto found = task->info().help.find(field.name);
+      texts.push_back(
+          {task->info().name, found == task->info().help.end() ? field.help : found->second});
+    }
+    help[field.name] = joined_help(texts, tasks.size());
+  }
+  return help;
+}
+
+}  // namespace
+
+void TrainArguments::remember(const CLI::App& parsed) {
+  command = &parsed;
+  for (const CLI::Option* option : parsed.get_options()) {
+    if (option->count() > 0) given.insert(option->get_name());
+  }
+  paths = CommandPaths(parsed, force);
+  if (lora.patterns.empty()) lora.patterns = {"*"};
+}
+
+void TrainArguments::refuse(const std::vector<std::string>& options, const std::string& why) const {
+  for (const std::string& option : options) {
+    if (has(option)) throw UsageError(fmt::format("{} {}", option, why));
+  }
+}
+
+const std::string& TrainArguments::destination() const {
+  if (out.empty() && resume.empty())
+    throw UsageError("--out is required: the file to write the model to");
+  return out.empty() ? resume : out;
+}
+
+void TrainArguments::plan_files(const std::vector<std::string>& plots) {
+  const std::string& path = destination();
+  // Written over the file that the run goes on from, the model is that run's next state.
+  if (!resume.empty() && (out.empty() || same_file(out, resume))) {
+    paths.continues(out.empty() ? "--resume" : "--out", path, "--resume");
+  } else {
+    paths.writes("--out", path, FileKind::model);
+  }
+  const auto plan_beside = [&](const std::string& ending) {
+    paths.writes("the plot", beside(path, ending), FileKind::plot);
+  };
+  plan_beside(kCurve);
+  for (const std::string& ending : plots) plan_beside(ending);
+  if (!best.empty()) paths.writes("--best", best, FileKind::model);
+  if (!log.empty()) paths.writes("--log", log, FileKind::log);
+  for (std::int64_t saves = 1; saves <= keep; ++saves)
+    paths.writes("an earlier checkpoint", beside(path, earlier_ending(saves)), FileKind::model);
+  digest = data_digest(*command, {"--resume", "--from"});
+}
+
+void TrainArguments::plan_companions(const std::string& what, const std::string& ending,
+                                     FileKind kind) {
+  for (const std::string& model : {destination(), best}) {
+    if (!model.empty()) paths.writes(what, beside(model, ending), kind);
+  }
+}
+
+std::string earlier_ending(std::int64_t saves) { return fmt::format(".{}.weft", saves); }
+
+OutputFile TrainArguments::file(const std::string& ending) const {
+  return paths.planned(ending.empty() ? destination() : beside(destination(), ending));
+}
+
+SessionOptions TrainArguments::session_options(const TrainSettings& settings,
+                                               const TaskInfo& task) const {
+  if (check_finite && settings.skip_nonfinite > 0) {
+    throw UsageError(
+        "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite goes on: "
+        "give one of them");
+  }
+  SessionOptions options{.seed = settings.seed,
+                         .threads = threads,
+                         .memory_budget = memory_budget,
+                         .check_finite = check_finite};
+  if (task.plan_cache > 0) options.plan_cache = task.plan_cache;
+  return options;
+}
+
+std::string TrainArguments::command_line() const {
+  // The file knows its task, but not what is held out: that must not change.
+  return "weft train " + family + values.command_line();
+}
+
+void add_train_options(CLI::App& command, const std::vector<const Task*>& tasks,
+                       TrainArguments& args) {
+  OptionList options(command);
+  if (tasks.size() > 1) {
+    std::vector<std::string> names;
+    std::string help;
+    for (const Task* task : tasks) {
+      names.push_back(task->info().name);
+      help += fmt::format("{}{} = {}{}", help.empty() ? "" : "; ", task->info().name,
+                          task->info().about, task == tasks.front() ? " (default)" : "");
+    }
+    options.choice("--task", names, args.task, help);
+  }
+  add_task_options(command, tasks, args.values);
+  options.output("--out", args.out, "file to write (.weft); the loss curve goes beside it (.svg)");
+  options.output("--best", args.best,
+                 "also write the model to this file whenever its validation loss is the lowest "
+                 "so far: a model that learns its text by heart gets worse later");
+  options.integer("--keep", args.keep, {0, 1000},
+                  "also keep so many of the checkpoints before the last: net.1.weft is the newest "
+                  "of them (default 0)");
+  options.output("--log", args.log,
+                 "write what happens to this file (.jsonl), a JSON object on each line; a run that "
+                 "goes on goes on with its log");
+  options.flag("--force", args.force, "replace files of another kind that have these names");
+  options.text("--preset", args.preset,
+               "start from these values:" + preset_lines(tasks) +
+                   "\n(default: the task's first, with --from fine-tune where there is one)");
+  options.input("--resume", args.resume, "go on with the run saved in this file");
+  add_start_options(options, args);
+  options.threads(args.threads);
+  options.bytes("--memory-budget", args.memory_budget,
+                "most bytes of working memory (500MiB, 2GiB); what does not fit is computed "
+                "again, with the same results (default: no limit)");
+  options.flag("--check-finite", args.check_finite,
+               "end at the first operation that makes a NaN or an infinity of finite numbers, and "
+               "name it, its place and its operands (slower)");
+  options.integer("--stop-after", args.stop_after, kFromZero,
+                  "save and end after this step, as Ctrl-C does; --resume goes on");
+  const TaskFields config = tasks.front()->config_fields();
+  add_field_options(command, config.group, *config.list, config.skip, args.model);
+  add_field_options(command, "Training", TrainSettings::fields(), {}, args.training,
+                    training_help(tasks));
+}
+
+void check_resume(const TrainArguments& args, const std::vector<const Task*>& tasks) {
+  for (const auto& [field, value] : args.model) {
+    throw UsageError(fmt::format(
+        "{} cannot be given with --resume: the model is the one in the file", option_name(field)));
+  }
+  std::set<std::string> taken = kTakenOnResume;
+  for (const Task* task : tasks) {
+    for (const TaskOption& option : task->options().options) {
+      if (option.data) taken.insert(option.name);
+    }
+  }
+  for (const auto& [field, value] : args.training) {
+    if (kFieldsTakenOnResume.contains(field)) {
+      taken.insert(option_name(field));
+    } else {
+      throw UsageError(
+          fmt::format("{} cannot be given with --resume: the training step is the one in the file",
+                      option_name(field)));
+    }
+  }
+  for (const std::string& option : args.given) {
+    if (!taken.contains(option)) {
+      throw UsageError(
+          fmt::format("{} cannot be given with --resume: it is as the file says", option));
+    }
+  }
+}
+
+}  // namespace weft::program

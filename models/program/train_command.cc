@@ -1,0 +1,400 @@
+// weft train FAMILY: one command for all tasks.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "weft/models/program/averages.h"
+#include "weft/models/program/best_file.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/log_file.h"
+#include "weft/models/program/memory_guard.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/task_options.h"
+#include "weft/models/program/train_arguments.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/models/trained/adapters.h"
+#include "weft/models/trained/lora_file.h"
+#include "weft/models/trained/trainable.h"
+
+namespace weft::program {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+/// The first Ctrl-C (or SIGTERM) asks for a clean end, a second one kills. A terminal that closes
+/// and a reader of stdout that goes away ask, too, as often as they like: shells send SIGHUP twice.
+void install_stop_handlers() {
+  const auto install = [](int signal, int flags) {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { stop_requested.store(true); };
+    action.sa_flags = flags;
+    sigaction(signal, &action, nullptr);
+  };
+  install(SIGINT, static_cast<int>(SA_RESETHAND));
+  install(SIGTERM, static_cast<int>(SA_RESETHAND));
+  install(SIGPIPE, SA_RESTART);
+  struct sigaction hangup = {};
+  const bool nohup = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+  if (!nohup) install(SIGHUP, SA_RESTART);
+}
+
+/// The task asked for: of a run that goes on that of its file, else --task or the family's first.
+const Task& chosen_task(const TrainArguments& args, const std::vector<const Task*>& tasks) {
+  const auto named = std::find_if(tasks.begin(), tasks.end(),
+                                  [&](const Task* task) { return task->info().name == args.task; });
+  if (args.resume.empty()) return named == tasks.end() ? *tasks.front() : **named;
+  const Task& task = task_of_file(args.resume);
+  const TaskInfo& info = task.info();
+  if (info.family != args.family) {
+    throw UsageError(fmt::format("{} holds no model of weft train {}: go on with weft train {}",
+                                 args.resume, args.family, info.family));
+  }
+  if (named != tasks.end() && *named != &task) {
+    throw UsageError(fmt::format("--task {} cannot be given with --resume: {} is of --task {}",
+                                 args.task, args.resume, info.name));
+  }
+  return task;
+}
+
+/// Looks at options that contradict each other, before any file is read.
+void check_options(const TrainArguments& args, const Task& task,
+                   const std::vector<const Task*>& tasks) {
+  check_task_options(task, tasks, args.values);
+  if (!args.resume.empty()) return;  // check_resume
+  if (args.from.empty()) {
+    args.refuse({"--reinit"}, "needs --from");
+    args.refuse({"--lora-rank"}, "needs --from: the model that gets adapters");
+    return;
+  }
+  for (const TaskOption& option : task.options().options) {
+    if (option.of_new_models)
+      args.refuse({option.name}, "cannot be given with --from: its tokenizer is used");
+  }
+}
+
+std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& task) {
+  auto model = task.empty_model();
+  read_model(args.resume, *model);
+  if (!model->can_train()) {
+    throw UsageError(fmt::format(
+        "{} cannot be trained: its weights were quantised; resume the file it was made from",
+        args.resume));
+  }
+  model->settings = rethrow_as_usage(
+      [&] { return TrainSettings::fields().with(model->settings, args.training); });
+  return rethrow_as_usage([&] { return task.open(std::move(model), args.values); });
+}
+
+std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
+  return rethrow_as_usage([&] {
+    TaskArguments asked{.options = args.values,
+                        .preset = args.preset,
+                        .model = args.model,
+                        .training = args.training,
+                        .from = {},
+                        .reinit = args.reinit,
+                        .check_size = [](const FamilyConfig& config) {
+                          check_trainable_size(std::visit(
+                              [](const auto& c) { return estimated_parameters(c); }, config));
+                        }};
+    if (!args.from.empty()) asked.from = load_pretrained(args.from);
+    std::unique_ptr<TaskRun> run = task.start(asked);
+    TrainedModel& model = run->model();
+    if (args.lora.rank > 0) add_adapters(model, args.lora);
+    make_trainable(model, {args.freeze, args.layer_lr_decay});
+    return run;
+  });
+}
+
+/// What a new model took over, and what of it is trained.
+void print_start(const TaskRun& run, const TrainedModel& model, const TrainArguments& args) {
+  if (run.loaded) {
+    say("from      {}: {}\n", args.from, run.loaded->str());
+    say("settings  those of training, of preset {}\n", run.preset);
+  }
+  std::int64_t frozen = 0, trained = 0;
+  for (const Variable& variable : model.graph->variables()) {
+    const VariableInfo& info = variable.info();
+    if (info.kind != VariableKind::parameter) continue;
+    frozen += info.trainable ? 0 : 1;
+    trained += info.trainable ? variable.shape().numel().constant() : 0;
+  }
+  if (!args.freeze.empty()) say("frozen    {} parameters\n", frozen);
+  if (model.lora) {
+    say("adapters  of rank {}, alpha {:g}: {} parameters are trained\n", model.lora->rank,
+        model.lora->alpha, grouped(trained));
+  }
+}
+
+/// As papers write it.
+std::string_view optimizer_name(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::adamw: return "AdamW";
+    case Optimizer::adam: return "Adam";
+    case Optimizer::sgd: return "SGD";
+    case Optimizer::adafactor: return "Adafactor";
+    case Optimizer::lion: break;
+  }
+  return "Lion";
+}
+
+/// The line "training". UsageError where a batch is too large for the machine.
+void print_training(const TrainSettings& s, const TaskRun& run) {
+  constexpr double kBytesEach = 8;  // inputs and targets
+  check_memory("a batch",
+               kBytesEach * static_cast<double>(s.batch) * static_cast<double>(run.row_size()),
+               "--batch makes it smaller");
+  say("training  {} steps of {}{} {}, {}, learning rate {:g}", grouped(s.steps),
+      s.accumulate > 1 ? fmt::format("{} batches of ", s.accumulate) : "", s.batch,
+      run.batch_unit(), optimizer_name(s.optimizer), s.lr);
+  if (s.schedule == LearningRate::cosine || s.schedule == LearningRate::linear)
+    say(" -> {:g}", s.min_lr);
+  if (s.patience > 0) say(", patience {}", s.patience);
+  if (s.ema > 0) say(", averages of the weights with decay {:g}", s.ema);
+  say(", seed {}\n", s.seed);
+}
+
+/// The line "plan". UsageError where a memory budget is too small, or the machine.
+void print_plan(Session& session, const Program& train, const NamedTensors& batch,
+                const TrainArguments& args) {
+  std::vector<std::pair<std::string, Sizes>> sizes;
+  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
+  const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
+  const MemoryReport memory = plan->memory();
+  check_memory("a training step",
+               static_cast<double>(memory.variables) + static_cast<double>(memory.arena) +
+                   static_cast<double>(memory.outputs),
+               "a smaller --batch and model or a --memory-budget take less");
+  const int threads = args.threads == 0 ? hardware_threads() : args.threads;
+  say("plan      {} FLOP per step; {} of variables, {} of working memory; {} {}\n",
+      short_number(plan->cost().flops), short_bytes(static_cast<double>(memory.variables)),
+      short_bytes(static_cast<double>(memory.arena)), threads, threads == 1 ? "thread" : "threads");
+  if (memory.recomputed_bytes > 0) {
+    say("budget    {}: {} of results are computed again, {} FLOP per step\n",
+        short_bytes(static_cast<double>(memory.budget)),
+        short_bytes(static_cast<double>(memory.recomputed_bytes)),
+        short_number(memory.recomputed_flops));
+  }
+  flush_stdout();
+}
+
+/// A run that goes on learns from what it began with: UsageError for other data.
+void check_digest(const std::string& before, const TrainArguments& args) {
+  if (before.empty() || args.digest.empty() || before == args.digest) return;
+  throw UsageError(fmt::format(
+      "the run in {} learned from other data than those given: it cannot go on as if they were the "
+      "same (start a new training with --from and the weights of this one)",
+      args.resume));
+}
+
+/// How the run goes on, where it ended before its last step.
+void print_ending(const TrainOutcome& outcome, const TrainSettings& settings,
+                  const TrainArguments& args) {
+  const std::string& out = args.destination();
+  const std::string resume =
+      fmt::format("go on with: {} --resume {} --out {}{}", args.command_line(), out, out,
+                  args.best.empty() ? "" : " --best " + args.best);
+  if (outcome.stopped)
+    say("stopped   at step {} of {}; {}\n", outcome.step, settings.steps, resume);
+  if (outcome.out_of_patience) {
+    say("patience  ended the run at step {} of {}: {} evaluations in a row were no better; {} "
+        "--patience {}\n",
+        outcome.step, settings.steps, outcome.best.since, resume, 2 * settings.patience);
+  }
+  if (outcome.skipped > 0) say("skipped   {} steps that were not finite\n", outcome.skipped);
+}
+
+/// The files of a model's state: its own, and those that go beside it.
+class ModelFiles {
+ public:
+  /// `averages` may be null. `resumed`: the file of the last checkpoint is this run's.
+  ModelFiles(TrainedModel& model, Averages* averages, const TrainArguments& args)
+      : model_(model), averages_(averages), args_(args), saved_(!args.resume.empty()) {}
+
+  /// A checkpoint of the run, to the file of --out.
+  void checkpoint(const TrainHistory& history) {
+    const OutputFile file = args_.file("");
+    if (saved_) keep_earlier(file.path());
+    write(file, history);
+    saved_ = true;
+  }
+  /// To that file.
+  void write(const OutputFile& file, const TrainHistory& history) {
+    model_.history = history;
+    save_model(file.path(), model_);
+    if (model_.lora) save_lora(companion(file, kAdapters).path(), lora_adapters(model_));
+    if (averages_ != nullptr) averages_->save(companion(file, kAverages).path());
+  }
+
+ private:
+  OutputFile companion(const OutputFile& file, const std::string& ending) const {
+    return args_.paths.planned(beside(file.path(), ending));
+  }
+  /// The checkpoint that is about to be replaced stays as the first of the earlier ones.
+  void keep_earlier(const std::string& path) const {
+    namespace fs = std::filesystem;
+    if (args_.keep == 0 || !fs::exists(path)) return;
+    const auto earlier = [&](std::int64_t saves) {
+      return args_.paths.planned(beside(path, earlier_ending(saves))).path();
+    };
+    for (std::int64_t saves = args_.keep; saves > 1; --saves) {
+      if (fs::exists(earlier(saves - 1))) fs::rename(earlier(saves - 1), earlier(saves));
+    }
+    fs::copy_file(path, earlier(1), fs::copy_options::overwrite_existing);
+  }
+
+  TrainedModel& model_;
+  Averages* averages_;
+  const TrainArguments& args_;
+  bool saved_;  // by this run
+};
+
+/// Trains with progress on the console, saves, and says so. UsageError where --best or --patience
+/// cannot be followed, and where a run that goes on has other data than it began with.
+TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const TaskInfo& info,
+                   Averages* averages, const TrainArguments& args) {
+  TrainedModel& model = run.model();
+  const TrainSettings& settings = model.settings;
+  const std::string& out = args.destination();
+  const OutputFile plot = args.file(kCurve);
+  check_digest(model.history.data, args);
+  const TrainHistory before = model.history;
+  TrainHistory history = before;
+  history.data = args.digest;
+  ModelFiles files(model, averages, args);
+  Session& measured = averages == nullptr ? session : averages->session();
+  ConsoleProgress progress([&] { return run.sample(measured); });
+  Observers observers;
+  observers.add(progress);
+  std::optional<LogFile> log;
+  if (!args.log.empty()) {
+    log.emplace(args.paths.planned(args.log), !args.resume.empty());
+    log->start(info, settings);
+    observers.add(*log);
+  }
+  std::optional<BestFile> best;
+  if (!args.best.empty()) {
+    best.emplace(args.paths.planned(args.best), out, settings, before,
+                 static_cast<bool>(task.evaluate));
+  }
+  Trainer::Options options{.settings = settings,
+                           .history = std::move(history),
+                           .observer = &observers,
+                           .save = [&](const TrainHistory& now) { files.checkpoint(now); },
+                           .stop = &stop_requested,
+                           .stop_after = args.stop_after};
+  if (best) {
+    options.save_best = [&](const TrainHistory& now) {
+      files.write(best->file(), now);
+      best->saved();
+    };
+  }
+  Trainer trainer = rethrow_as_usage([&] { return Trainer(session, task, std::move(options)); });
+  const std::int64_t batches = settings.compared_batches();
+  if ((best || settings.patience > 0) && !before.validation.empty() &&
+      std::isnan(before.best(batches).loss)) {
+    say("compared  are evaluations over {}: none of the earlier ones is\n", compared_part(batches));
+  }
+  install_stop_handlers();
+  const TrainOutcome outcome = trainer.run();
+  progress.finish();
+  if (log) log->end(outcome);
+  write_text(plot, trainer.history().svg(fmt::format("{}: loss", model_name(out)), info.loss_unit));
+  say("saved     {} ({}), loss curve {}\n", out,
+      short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot.path());
+  if (best) best->print(outcome.best);
+  print_ending(outcome, settings, args);
+  if (!outcome.stopped && task.evaluate && !std::isfinite(outcome.evaluation.loss)) {
+    throw DataError(fmt::format(
+        "the validation loss of step {} is {}, though every parameter of {} is finite: training "
+        "has diverged; try a lower learning rate (--lr)",
+        outcome.step, outcome.evaluation.loss, out));
+  }
+  return outcome;
+}
+
+void print_report(const TaskReport& report, const TrainArguments& args) {
+  std::string names;
+  for (const TaskPlot& plot : report.plots) {
+    const OutputFile file = args.file(plot.ending);
+    write_text(file, plot.svg);
+    names += (names.empty() ? "" : ", ") + file.path();
+  }
+  if (!names.empty()) say("plots     {}\n", names);
+  say("{}", report.text);
+}
+
+int run(TrainArguments& args) {
+  const std::vector<const Task*> tasks = tasks_of(args.family);
+  args.destination();  // asked for before any file is read
+  if (!args.from.empty() && !args.resume.empty())
+    throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
+  if (!args.resume.empty()) check_resume(args, tasks);
+  const Task& task = chosen_task(args, tasks);
+  const TaskInfo& info = task.info();
+  check_options(args, task, tasks);
+  args.plan_files(info.plots);
+  const auto plan_adapters = [&] {
+    args.plan_companions("the adapters", kAdapters, FileKind::adapters);
+  };
+  if (args.lora.rank > 0) plan_adapters();
+  const std::unique_ptr<TaskRun> run =
+      args.resume.empty() ? new_run(args, task) : resumed_run(args, task);
+  TrainedModel& model = run->model();
+  if (model.lora && args.lora.rank == 0) plan_adapters();
+  if (model.settings.ema > 0) args.plan_companions("the averages", kAverages, FileKind::model);
+  print_start(*run, model, args);
+  say("{}", run->describe());
+  print_training(model.settings, *run);
+  Session session(*model.graph, model.store, args.session_options(model.settings, info));
+  TrainTask work = run->task(session);
+  print_plan(session, model.program(work.accumulate == nullptr ? "train" : "accumulate"),
+             work.batch(0).inputs, args);
+  std::optional<Averages> averages;
+  if (model.settings.ema > 0) {
+    session.initialise();
+    averages.emplace(model, args.session_options(model.settings, info));
+    const TrainTask of_averages = run->task(averages->session());
+    if (work.evaluate) {
+      work.evaluate = [&averages, evaluate = of_averages.evaluate](bool whole) {
+        averages->refresh();
+        return evaluate(whole);
+      };
+    }
+  }
+  const TrainOutcome outcome =
+      train(session, *run, work, info, averages ? &*averages : nullptr, args);
+  if (model.lora)
+    say("adapters  {}; weft merge adds them to a model\n", args.file(kAdapters).path());
+  if (averages) say("averages  of the weights: {}\n", args.file(kAverages).path());
+  if (outcome.stopped) return 0;
+  Session& measured = averages ? averages->session() : session;
+  print_report(run->report(measured, outcome, model_name(args.destination())), args);
+  return 0;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Train a model");
+  command->require_subcommand(1);
+  for (const FamilyAbout& family : families()) {
+    CLI::App* train = command->add_subcommand(family.name, family.about);
+    const auto args = std::make_shared<TrainArguments>();
+    args->family = family.name;
+    add_train_options(*train, tasks_of(family.name), *args);
+    train->callback([args, train, &action] {
+      args->remember(*train);
+      action = [args] { return run(*args); };
+    });
+  }
+}
+
+}  // namespace weft::program

@@ -1,0 +1,67 @@
+#include "weft/models/tasks/common/image_data.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "weft/core/error.h"
+#include "weft/models/families/vit.h"
+#include "weft/models/hf/published.h"
+#include "weft/models/tasks/common/task.h"
+
+namespace weft {
+
+ImageParts load_image_parts(const std::string& path, const ImageSize& size,
+                            const TrainSettings& settings) {
+  ImageParts parts{load_image_data(path, size, settings.seed), {}, {}};
+  std::tie(parts.train, parts.validation) =
+      split(parts.data.train, settings.validation_fraction, settings.seed);
+  return parts;
+}
+
+TaskOptions& add_image_data(TaskOptions& options) {
+  return options
+      .file(kImageData,
+            "images: a folder with MNIST's files, with optdigits (.tra, .tes), with train/ and "
+            "test/ or with a folder per class; or a .csv file")
+      .data();
+}
+
+const std::string& image_path(const OptionValues& values) {
+  const std::string& path = values.text(kImageData);
+  if (!path.empty()) return path;
+  throw ArgumentError(
+      "--data is required: a folder with MNIST's or optdigits's files or with a folder per class, "
+      "or a .csv file");
+}
+
+ImageSize image_size(const VitConfig& config) {
+  return {config.channels, config.image_height, config.image_width};
+}
+
+TensorMap vit_weights(const Pretrained& base, const VitConfig& config) {
+  TensorMap weights = base.weights;
+  const auto& from = base.config_of<VitConfig>();
+  const auto table = weights.find("positions");
+  if (table != weights.end() &&
+      (config.rows() != from.rows() || config.columns() != from.columns()))
+    table->second = interpolate_positions(table->second, from, config);
+  return weights;
+}
+
+std::string describe_vit(const VitConfig& c, const Graph& graph) {
+  return fmt::format(
+      "model     ViT: {} layers, {} heads, width {}, {} patches of {} x {}: {} parameters\n",
+      c.layers, c.heads, c.width, c.rows() * c.columns(), c.patch_height, c.patch_width,
+      grouped(hf::count_parameters(graph)));
+}
+
+std::string describe_split(const ImageParts& parts, const TrainSettings& settings) {
+  return fmt::format(
+      "split     {} to train on, {} of them put aside to validate on (seed {}); {} to test on at "
+      "the end ({})\n",
+      grouped(parts.data.train.count()), grouped(parts.validation.count()), settings.seed,
+      grouped(parts.data.test.count()), parts.data.about);
+}
+
+}  // namespace weft

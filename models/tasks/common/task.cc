@@ -1,0 +1,82 @@
+#include "weft/models/tasks/common/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+
+namespace weft {
+std::string TaskRun::measure_report(Session& session, const TrainedModel& model) {
+  const Evaluation found = measure(session, model);
+  std::string line =
+      fmt::format("validation loss {:.5f}", finite_figure(found.loss, "the validation loss"));
+  for (const Metric& metric : found.metrics)
+    line +=
+        fmt::format(", {} {:.4f}", metric.name, finite_figure(metric.value, "the " + metric.name));
+  return line + "\n";
+}
+
+std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel& model,
+                                                    const std::vector<std::string>&,
+                                                    std::int64_t) const {
+  throw FormatError(
+      fmt::format("the file holds a {}, which knows no classes", model.layout().kind));
+}
+
+TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
+  FieldTexts training = given;
+  // A short try of a preset warms up for a tenth of its steps, but a step at least: not every
+  // schedule can do without.
+  if (training.contains("steps") && !training.contains("warmup")) {
+    const std::int64_t steps = parse_integer("--steps", training["steps"]);
+    training["warmup"] = std::to_string(
+        std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
+  }
+  TrainSettings settings = TrainSettings::fields().with(base, training);
+  // Presets' weight decay is made for AdamW: where others add it to gradients or to relative steps,
+  // nobody has asked for it.
+  const Optimizer optimizer = settings.optimizer;
+  if (optimizer != Optimizer::adamw && optimizer != Optimizer::lion &&
+      !given.contains("weight_decay"))
+    settings.weight_decay = 0;
+  const LearningRate schedule = settings.schedule;
+  if (given.contains("min_lr") && schedule != LearningRate::cosine &&
+      schedule != LearningRate::linear) {
+    throw ArgumentError(
+        fmt::format("--min-lr is where a cosine or linear schedule ends; the schedule is {}",
+                    choice_name(schedule)));
+  }
+  return settings;
+}
+
+std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
+                                        const TensorMap& weights,
+                                        const std::vector<std::string>& also_new) {
+  if (!args.from) return std::nullopt;
+  std::vector<std::string> reinit = args.reinit;
+  reinit.insert(reinit.end(), also_new.begin(), also_new.end());
+  try {
+    return load_weights(*model.store, *model.graph, weights, args.from->source, reinit);
+  } catch (const FormatError& e) {
+    throw ArgumentError(e.what());  // the file is right, but not for the model that was asked for
+  }
+}
+
+double finite_figure(double value, std::string_view what) {
+  if (std::isfinite(value)) return value;
+  throw DataError(fmt::format(
+      "{} is {}: the model's weights are damaged, or its training has diverged (weft verify checks "
+      "the file)",
+      what, value));
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+}  // namespace weft

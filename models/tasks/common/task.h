@@ -1,0 +1,199 @@
+// Tasks: what models are trained to do. A task is its folder and a line in tasks.cc; commands that
+// train, evaluate or convert models know tasks by this interface only.
+//
+//   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
+//   weft evaluate FILE ...                open(), then TaskRun::measure()
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/tasks/common/options.h"
+#include "weft/models/train/preset.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/trained/model.h"
+#include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/weights.h"
+
+namespace weft {
+
+/// What a task is called, and what commands need to know of it.
+struct TaskInfo {
+  std::string id;      // in files: "masked-image"
+  std::string family;  // weft train FAMILY: "vit"
+  std::string name;    // --task NAME: "masked-image"
+  std::string
+      about;  // "pre-training: some patches are hidden, and the model learns to fill them in"
+  /// What TrainSettings::batch and validation_fraction mean here, where their own help does not
+  /// say it all.
+  std::map<std::string, std::string, std::less<>> help = {};
+  std::vector<std::string> plots = {};  // endings of what a run draws at its end: ".confusion.svg"
+  std::string loss_unit = "nats";
+  bool perplexity = false;  // e to the power of the loss is one
+  int plan_cache = 0;       // plans that its sessions keep; 0 = as many as usual
+};
+
+/// A preset, for help texts.
+struct PresetAbout {
+  std::string name, about;
+};
+
+/// What a new training was asked for.
+struct TaskArguments {
+  OptionValues options = {};             // of the task
+  std::string preset = {};               // "" = the task's default
+  FieldTexts model = {}, training = {};  // fields of config and TrainSettings that were given
+  std::optional<Pretrained> from = {};   // weights to start from
+  std::vector<std::string> reinit =
+      {};  // patterns of parameters that start anew though `from` has them
+  /// Is shown the config before anything is made of it: throws where the model is too large.
+  std::function<void(const FamilyConfig&)> check_size = {};
+};
+
+/// A drawing beside a model's file.
+struct TaskPlot {
+  std::string ending;  // one of TaskInfo::plots
+  std::string svg;
+};
+/// What is said at the end of a run.
+struct TaskReport {
+  std::string text;  // whole lines
+  std::vector<TaskPlot> plots = {};
+};
+
+/// A model over its data. The model must outlive what task() gives.
+class TaskRun {
+ public:
+  virtual ~TaskRun() = default;
+  virtual TrainedModel& model() = 0;
+  /// What is said before a run: whole lines, "model     ViT: ...".
+  virtual std::string describe() = 0;
+  /// What a batch counts, for the line "training": "images", "x 64 characters".
+  virtual std::string batch_unit() const = 0;
+  /// Values in a row of a batch; 0 where a batch counts tokens.
+  virtual std::int64_t row_size() const { return 0; }
+  /// What a training feeds and measures.
+  virtual TrainTask task(Session& session) = 0;
+  /// A line that shows what the model has learned, after an evaluation; may be empty.
+  virtual std::string sample(Session&) { return {}; }
+  /// After a whole training. `title` is what plots are called.
+  virtual TaskReport report(Session& session, const TrainOutcome& outcome,
+                            const std::string& title) = 0;
+  /// The model, or another one of the same kind (converted, averaged), on all of the data that
+  /// training held out. Throws DataError where there are none.
+  virtual Evaluation measure(Session& session, const TrainedModel& model) = 0;
+  /// The same as whole lines for people, tables included.
+  virtual std::string measure_report(Session& session, const TrainedModel& model);
+
+  /// Of a new model: the preset that its settings are from, and what it took over from the weights
+  /// that it started from.
+  std::string preset;
+  std::optional<LoadReport> loaded;
+};
+
+/// A class and how likely it is.
+struct ClassScore {
+  std::string name;
+  double probability = 0;
+};
+
+/// What models can be trained to do. Stateless.
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual const TaskInfo& info() const = 0;
+  /// Its own options, without those that all tasks have.
+  virtual TaskOptions options() const = 0;
+  /// The fields of its models' config that are options, and those that are not.
+  virtual TaskFields config_fields() const = 0;
+  /// The first is the default.
+  virtual std::vector<PresetAbout> presets() const = 0;
+  /// A model of its kind without anything in it: to be read from a file.
+  virtual std::unique_ptr<TrainedModel> empty_model() const = 0;
+
+  /// A new model, not yet trainable (make_trainable), over the data that the arguments name. Throws
+  /// ArgumentError where what was asked for makes no sense, DataError and FormatError for what is
+  /// wrong with files.
+  virtual std::unique_ptr<TaskRun> start(const TaskArguments& args) const = 0;
+  /// A model of the task over the data that `options` name. Throws as start().
+  virtual std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                        const OptionValues& options) const = 0;
+
+  /// The `most` likely classes of every input (a text, or the path of an image), the likeliest
+  /// first: what weft classify prints. Throws FormatError where models of the task know none.
+  virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
+                                                        const std::vector<std::string>& inputs,
+                                                        std::int64_t most) const;
+};
+
+/// `base` with the fields that were given. A short try of a preset warms up for a tenth of its
+/// steps. Throws ArgumentError for illegal values, and for fields that mean nothing beside the
+/// others.
+TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given);
+
+/// The preset asked for (or the first), its settings replaced by what was given. Throws
+/// ArgumentError for unknown names and illegal values.
+template <class Config>
+Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
+                             const TaskArguments& args) {
+  Preset<Config> chosen =
+      find_preset(presets, args.preset.empty() ? presets.front().name : args.preset);
+  chosen.training = chosen_settings(chosen.training, args.training);
+  return chosen;
+}
+/// `base` with the fields of the config that were given. Throws ArgumentError for illegal values,
+/// and as args.check_size.
+template <class Config>
+Config chosen_config(const Config& base, const TaskArguments& args) {
+  const Config config = Config::fields().with(base, args.model);
+  if (args.check_size) args.check_size(config);
+  return config;
+}
+/// Names and descriptions of presets.
+template <class Config>
+std::vector<PresetAbout> abouts(const std::vector<Preset<Config>>& presets) {
+  std::vector<PresetAbout> result;
+  for (const Preset<Config>& preset : presets) result.push_back({preset.name, preset.about});
+  return result;
+}
+
+/// Gives a new model the weights that `args` start from, where there are any; `weights` are those,
+/// perhaps adapted. Parameters of `also_new` start anew, too. Throws ArgumentError where they do
+/// not fit.
+std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
+                                        const TensorMap& weights,
+                                        const std::vector<std::string>& also_new = {});
+
+/// The task's options for a text tokenizer of pieces, "--vocab".
+inline constexpr IntegerRange<std::int64_t> kVocabRange{16, 1'000'000};
+
+/// The model as its kind. Throws ArgumentError where it is of another one.
+template <class Model>
+std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
+  auto* known = dynamic_cast<Model*>(model.get());
+  if (known == nullptr) {
+    throw ArgumentError(fmt::format("a {} was given, where a {} is wanted", model->layout().kind,
+                                    Model::file_layout().kind));
+  }
+  static_cast<void>(model.release());
+  return std::unique_ptr<Model>(known);
+}
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t number);
+
+/// `value`, which was measured: NaN and infinity are no results. Throws DataError that says so of
+/// `what` ("the perplexity").
+double finite_figure(double value, std::string_view what);
+
+}  // namespace weft

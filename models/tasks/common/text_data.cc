@@ -1,0 +1,83 @@
+#include "weft/models/tasks/common/text_data.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/published.h"
+
+namespace weft {
+namespace {
+
+constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held-out",
+                     *kTestFraction = "--test-fraction", *kSplitSeed = "--split-seed",
+                     *kVocab = "--vocab";
+constexpr double kUsualTestFraction = 0.2;
+constexpr std::uint64_t kUsualSplitSeed = 1;
+constexpr std::int64_t kUsualVocab = 4000;
+
+}  // namespace
+
+TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
+  return options.files(kData, help)
+      .choice(kLabel, {"auto", "first", "last"}, "side of the label")
+      .choice(kHeldOut, {"test", "validation"},
+              "test = train on the rest, measure on the test part; validation = leave the test "
+              "part alone, and measure on a part of the rest: to choose settings")
+      .real(kTestFraction, {0.01, 0.9}, "of each class (default 0.2)")
+      .seed(kSplitSeed, "which texts these are (default 1)")
+      .data();
+}
+
+TaskOptions& add_vocab(TaskOptions& options) {
+  return options.integer(kVocab, kVocabRange, "pieces of a new tokenizer (default 4000)")
+      .of_new_models();
+}
+
+std::string held_out_part(const OptionValues& values) { return values.choice(kHeldOut, "test"); }
+
+LabelledParts labelled_parts(const OptionValues& values) {
+  const std::vector<std::string>& paths = values.texts(kData);
+  if (paths.empty()) throw ArgumentError("--data is required: files of labels and texts");
+  const double fraction = values.real(kTestFraction, kUsualTestFraction);
+  const std::uint64_t seed = values.seed(kSplitSeed, kUsualSplitSeed);
+  const LabelledText all =
+      read_labelled_text(paths, parse_choice<LabelSide>(values.choice(kLabel, "auto")));
+  const Split split = stratified_split(all.labels, fraction, seed);
+  LabelledText train = all.subset(split.train);
+  if (held_out_part(values) == "test") return {std::move(train), all.subset(split.test)};
+  const Split inner = stratified_split(train.labels, fraction, seed);
+  return {train.subset(inner.train), train.subset(inner.test)};
+}
+
+SentencePieceTokenizer new_tokenizer(const std::vector<std::string>& texts,
+                                     const OptionValues& values) {
+  return SentencePieceTokenizer::train(texts, {.vocab = values.integer(kVocab, kUsualVocab)});
+}
+
+EncoderConfig encoder_config_for(const EncoderConfig& base, const SentencePieceTokenizer& tokenizer,
+                                 const TaskArguments& args) {
+  EncoderConfig config = chosen_config(base, args);
+  config.vocab = tokenizer.vocab_size();
+  config.padding_id = tokenizer.pad_id();
+  return config;
+}
+
+SentencePieceTokenizer encoder_tokenizer(const Pretrained& base) {
+  const auto tokenizer = PartValue<SentencePieceTokenizer>::read(base.tokenizer_part());
+  for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
+                                 {"[SEP]", tokenizer.sep_id()},
+                                 {"padding", tokenizer.pad_id()}}) {
+    if (id < 0) {
+      throw FormatError(fmt::format("the tokenizer of {} has no piece for {}", base.source, name));
+    }
+  }
+  return tokenizer;
+}
+
+std::string describe_encoder(const EncoderConfig& c, const Graph& graph) {
+  return fmt::format(
+      "model     encoder: {} layers, {} heads, width {}, context {}, {} pieces: {} parameters\n",
+      c.layers, c.heads, c.width, c.context, c.vocab, grouped(hf::count_parameters(graph)));
+}
+
+}  // namespace weft

@@ -1,0 +1,196 @@
+#include "weft/models/tasks/image_classification/image_classifier.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/data/image_transform.h"
+#include "weft/models/families/vit.h"
+#include "weft/models/layers/linear.h"
+
+namespace weft {
+namespace {
+
+Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t classes,
+                        const ImageNormalisation& normalisation, const TrainSettings& settings,
+                        SourceLocation loc) {
+  const Value images =
+      graph.input("images", DType::f32,
+                  {"batch", config.channels, config.image_height, config.image_width}, loc);
+  const Value labels = graph.input("labels", DType::i32, {"batch"}, loc);
+  const Value pixels = normalised(images, normalisation);
+  const Vit vit(Scope(graph), config, false, loc);
+  const Linear head =
+      make_linear(Scope(graph, "classifier"), DType::f32, config.width, classes,
+                  {.initializer = Initializer::normal(config.initializer_range)}, loc);
+  const auto logits = [&](bool training) {
+    return head(vit.pool(vit(pixels, {}, training, loc).last_hidden_state));
+  };
+
+  Program train("train"), evaluate("evaluate"), classify("classify");
+  train.output("loss", cross_entropy(logits(true), labels), loc);
+  const Value found = logits(false), predictions = argmax(found, 1);
+  evaluate.precision(settings.precision)
+      .output("loss", cross_entropy(found, labels), loc)
+      .output("predictions", predictions, loc);
+  classify.precision(settings.precision)
+      .output("probabilities", softmax(found, 1), loc)
+      .output("predictions", predictions, loc);
+  return {{"train", train}, {"evaluate", evaluate}, {"classify", classify}};
+}
+
+/// `images` [count, ...] are of the model's size.
+void require_size(const ImageClassifier& model, const Tensor& images) {
+  const ImageSize size = model.image_size();
+  if (images.rank() != 4 || images.dtype() != DType::f32 ||
+      ImageSize{images.size(1), images.size(2), images.size(3)} != size) {
+    throw ShapeError(
+        fmt::format("the model takes images f32[count, {}, {}, {}], not {}: "
+                    "fit_image() makes them fit",
+                    size.channels, size.height, size.width, images.type_str()));
+  }
+}
+
+ImageSet set_of(const Tensor& images) {
+  return {images, std::vector<std::int32_t>(static_cast<std::size_t>(images.size(0)), 0), {}};
+}
+
+}  // namespace
+
+const ModelLayout& ImageClassifier::file_layout() {
+  static const ModelLayout layout =
+      ModelLayout{.kind = "image classifier",
+                  .config_type = "weft.config.vit",
+                  .programs = {"evaluate", "classify"}}
+          .part(kConfigPart, "weft.config.vit", &ImageClassifier::config)
+          .part("model.images", "weft.images", &ImageClassifier::images)
+          .part("train.augmentation", "weft.train.augmentation", &ImageClassifier::augmentation);
+  return layout;
+}
+
+void ImageClassifier::check() const {
+  config.check();
+  augmentation.check();
+  images.normalisation.check(config.channels);
+  if (classes().size() < 2)
+    throw ArgumentError(
+        fmt::format("a classifier needs two classes or more, not {}", classes().size()));
+}
+
+ImageClassifier build_image_classifier(const VitConfig& config,
+                                       const std::vector<std::string>& classes,
+                                       const ImageNormalisation& normalisation,
+                                       const ImageAugmentation& augmentation,
+                                       const TrainSettings& settings, SourceLocation loc) {
+  settings.check();
+  ImageClassifier model;
+  model.task = "image-classification";
+  model.settings = settings;
+  model.config = config;
+  model.images = {classes, normalisation};
+  model.augmentation = augmentation;
+  model.check();
+  model.programs = build_programs(*model.graph, config, static_cast<std::int64_t>(classes.size()),
+                                  normalisation, settings, loc);
+  return model;
+}
+
+ImageClassifier make_image_classifier(const VitConfig& config,
+                                      const std::vector<std::string>& classes,
+                                      const ImageNormalisation& normalisation,
+                                      const ImageAugmentation& augmentation,
+                                      const TrainSettings& settings, const FineTuneOptions& options,
+                                      SourceLocation loc) {
+  ImageClassifier model =
+      build_image_classifier(config, classes, normalisation, augmentation, settings, loc);
+  make_trainable(model, options, loc);
+  return model;
+}
+
+Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images) {
+  require_size(model, images);
+  const auto classes = static_cast<std::int64_t>(model.classes().size());
+  const ImageSet set = set_of(images);
+  Tensor all = Tensor::empty(DType::f32, {set.count(), classes});
+  auto* out = all.mutable_data<float>();
+  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
+    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
+    const Tensor found =
+        session.run(model.program("classify"), {{"images", part.images}})["probabilities"];
+    out = std::copy_n(found.data<float>(), found.numel(), out);
+  }
+  return all;
+}
+
+std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
+                                 const Tensor& image, std::int64_t most) {
+  const auto [channels, height, width] = model.image_size();
+  const Tensor fitted = fit_image(image, channels, height, width);
+  const Tensor found =
+      class_probabilities(session, model, fitted.reshape({1, channels, height, width}));
+  std::vector<ClassScore> scores;
+  for (std::size_t c = 0; c < model.classes().size(); ++c)
+    scores.push_back({model.classes()[c], found.at(static_cast<std::int64_t>(c))});
+  std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
+    return a.probability > b.probability;
+  });
+  scores.resize(std::min(scores.size(), static_cast<std::size_t>(std::max<std::int64_t>(most, 0))));
+  return scores;
+}
+
+ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
+                                const ImageSet& set) {
+  require_size(model, set.images);
+  if (set.classes != model.classes()) {
+    throw DataError(fmt::format("the images are of the classes ({}), the model knows ({})",
+                                fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
+  }
+  if (set.count() == 0) throw DataError("there are no images to measure on");
+  ImageEvaluation result{0, ClassificationReport(model.classes())};
+  for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
+    const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
+    const Results found =
+        session.run(model.program("evaluate"),
+                    {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}});
+    result.loss += static_cast<double>(found["loss"].item<float>()) *
+                   static_cast<double>(part.count()) / static_cast<double>(set.count());
+    const Tensor predictions = found["predictions"];
+    for (std::int64_t i = 0; i < part.count(); ++i)
+      result.report.add(part.labels[static_cast<std::size_t>(i)],
+                        predictions.data<std::int64_t>()[i]);
+  }
+  return result;
+}
+
+TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
+                     const ImageSet& validation) {
+  const TrainSettings& settings = model.settings;
+  const auto batches =
+      std::make_shared<ImageBatches>(train, settings.batch, model.augmentation, settings.seed);
+  TrainTask task{.train = model.find_program("train"),
+                 .batch =
+                     [batches](std::int64_t step) {
+                       const ImageSet batch = (*batches)(step);
+                       return TrainBatch{{{"images", batch.images},
+                                          {"labels", Tensor::of({batch.count()}, batch.labels)}},
+                                         batch.count()};
+                     },
+                 .unit = "images"};
+  task.accumulate = model.find_program("accumulate");
+  if (validation.count() > 0) {
+    task.evaluate = [&session, &model, &validation](bool whole) {
+      const std::int64_t count = model.settings.eval_batches * model.settings.batch;
+      const ImageEvaluation found = evaluate_images(
+          session, model,
+          whole || count == 0 ? validation
+                              : validation.pick(evenly_spread(validation.count(), count)));
+      return Evaluation{found.loss, {{"accuracy", found.report.accuracy()}}};
+    };
+  }
+  return task;
+}
+
+}  // namespace weft

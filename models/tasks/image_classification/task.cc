@@ -1,0 +1,187 @@
+#include "weft/models/tasks/image_classification/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/core/error.h"
+#include "weft/models/data/image_codec.h"
+#include "weft/models/plots/svg_heat_map.h"
+#include "weft/models/tasks/common/image_data.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/tasks/image_classification/presets.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kAugmentation = "Augmentation";
+constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
+
+class ImageClassificationRun final : public TaskRun {
+ public:
+  /// `pixels` is a line on how they are normalised, where that was chosen now.
+  ImageClassificationRun(std::unique_ptr<ImageClassifier> model, ImageParts parts, std::string path,
+                         std::string pixels = {})
+      : model_(std::move(model)),
+        parts_(std::move(parts)),
+        path_(std::move(path)),
+        pixels_(std::move(pixels)) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    return describe_vit(model_->config, *model_->graph) +
+           fmt::format("data      {}: {} classes, images {}\n", path_, parts_.train.classes.size(),
+                       parts_.train.size().str()) +
+           pixels_ + describe_split(parts_, model_->settings);
+  }
+  std::string batch_unit() const override { return "images"; }
+  std::int64_t row_size() const override {
+    const auto [channels, height, width] = model_->image_size();
+    return channels * height * width;
+  }
+
+  TrainTask task(Session& session) override {
+    return image_task(session, *model_, parts_.train, parts_.validation);
+  }
+
+  TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
+    const ImageSet& test = parts_.data.test;
+    if (test.count() == 0) return {};
+    const ImageEvaluation found = evaluate_images(session, *model_, test);
+    const std::string& truth = model_->classes()[static_cast<std::size_t>(test.labels.front())];
+    return {found.report.table() +
+                fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n", found.loss,
+                            found.report.accuracy(), found.report.correct(), found.report.total()),
+            {{kConfusion,
+              svg_heat_maps({found.report.heat_map()},
+                            {.title = fmt::format("test set: {} of {} right",
+                                                  found.report.correct(), found.report.total())})},
+             {kAttention,
+              attention_svg(*model_, test.image(0),
+                            fmt::format("where the layers look: test image 0, class {}", truth))}}};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    const ImageEvaluation found = evaluate(session, model);
+    return {found.loss, {{"accuracy", found.report.accuracy()}}};
+  }
+  std::string measure_report(Session& session, const TrainedModel& model) override {
+    const ImageEvaluation found = evaluate(session, model);
+    return found.report.table() +
+           fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n",
+                       finite_figure(found.loss, "the loss"), found.report.accuracy(),
+                       found.report.correct(), found.report.total(), parts_.data.about);
+  }
+
+ private:
+  ImageEvaluation evaluate(Session& session, const TrainedModel& model) const {
+    return evaluate_images(session, dynamic_cast<const ImageClassifier&>(model), parts_.data.test);
+  }
+
+  std::unique_ptr<ImageClassifier> model_;
+  ImageParts parts_;
+  std::string path_, pixels_;
+};
+
+class ImageClassificationTask final : public Task {
+ public:
+  const TaskInfo& info() const override {
+    static const TaskInfo info{
+        .id = "image-classification",
+        .family = "vit",
+        .name = "classify",
+        .about = "classes of images",
+        .help = {{"batch", "images per step"},
+                 {"validation_fraction", "share of the training images that validates"}},
+        .plots = {kConfusion, kAttention}};
+    return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    add_image_data(options).field_group(kAugmentation, ImageAugmentation::fields());
+    return options;
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &VitConfig::fields(), {"distillation"}};
+  }
+  std::vector<PresetAbout> presets() const override {
+    std::vector<PresetAbout> all = abouts(vit_presets());
+    for (const PresetAbout& preset : abouts(vit_fine_tuning_presets())) all.push_back(preset);
+    return all;
+  }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<ImageClassifier>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    const std::string& path = image_path(args.options);
+    // Presets for new models may be meant with --from, too.
+    std::vector<Preset<VitRecipe>> presets = vit_presets();
+    if (args.from) {
+      presets.insert(presets.begin(), vit_fine_tuning_presets().begin(),
+                     vit_fine_tuning_presets().end());
+    }
+    const Preset<VitRecipe> preset = chosen_preset(presets, args);
+    const VitConfig config =
+        chosen_config(args.from ? args.from->config_of<VitConfig>() : preset.model.model, args);
+    const auto augmentation = ImageAugmentation::fields().with(preset.model.augmentation,
+                                                               args.options.fields(kAugmentation));
+    ImageParts parts = load_image_parts(path, image_size(config), preset.training);
+    const bool as_before = args.from && args.from->normalisation;
+    auto model = std::make_unique<ImageClassifier>(build_image_classifier(
+        config, parts.train.classes,
+        as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
+        preset.training));
+    std::optional<LoadReport> loaded;
+    if (args.from) {
+      // A head for other classes says nothing of these.
+      const bool other = args.from->classes != parts.train.classes;
+      loaded = start_weights(
+          *model, args, vit_weights(*args.from, config),
+          other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
+    }
+    const ImageNormalisation& pixels = model->images.normalisation;
+    std::string line = fmt::format("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
+                                   fmt::join(pixels.mean, ", "), fmt::join(pixels.deviation, ", "),
+                                   as_before ? "the trained model" : "these images");
+    auto run = std::make_unique<ImageClassificationRun>(std::move(model), std::move(parts), path,
+                                                        std::move(line));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    auto known = model_as<ImageClassifier>(std::move(model));
+    const std::string& path = image_path(options);
+    ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
+    if (parts.train.classes != known->classes()) {
+      throw DataError(fmt::format("the model knows the classes ({}), not those of {} ({})",
+                                  fmt::join(known->classes(), ", "), path,
+                                  fmt::join(parts.train.classes, ", ")));
+    }
+    return std::make_unique<ImageClassificationRun>(std::move(known), std::move(parts), path);
+  }
+
+  std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
+                                                const std::vector<std::string>& inputs,
+                                                std::int64_t most) const override {
+    const auto& classifier = dynamic_cast<const ImageClassifier&>(model);
+    std::vector<std::vector<ClassScore>> found;
+    for (const std::string& path : inputs) {
+      found.push_back(
+          weft::classify(session, classifier, read_image(path, classifier.config.channels), most));
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+const Task& image_classification_task() {
+  static const ImageClassificationTask task;
+  return task;
+}
+
+}  // namespace weft

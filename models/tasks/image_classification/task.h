@@ -1,0 +1,10 @@
+// weft train vit --task classify: classes of images.
+#pragma once
+
+#include "weft/models/tasks/common/task.h"
+
+namespace weft {
+
+const Task& image_classification_task();
+
+}  // namespace weft

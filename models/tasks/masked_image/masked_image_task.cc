@@ -1,0 +1,145 @@
+#include "weft/models/tasks/masked_image/masked_image_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/families/vit.h"
+
+namespace weft {
+namespace {
+
+/// The masks of the images at these rows of step `step`.
+Tensor masks(const MaskedImageModel& model, std::int64_t step,
+             const std::vector<std::int64_t>& rows) {
+  const VitConfig& c = model.config;
+  const auto count = static_cast<std::int64_t>(rows.size());
+  Tensor all = Tensor::empty(DType::i32, {count, c.rows() * c.columns()});
+  auto* out = all.mutable_data<std::int32_t>();
+  for (const std::int64_t row : rows) {
+    const std::vector<std::int32_t> mask =
+        patch_mask(model.masking, c.rows(), c.columns(), model.settings.seed, step, row);
+    out = std::copy(mask.begin(), mask.end(), out);
+  }
+  return all;
+}
+
+void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_view purpose) {
+  if (set.count() == 0) throw DataError(fmt::format("there are no images to {}", purpose));
+  if (set.size() != model.image_size()) {
+    throw ShapeError(fmt::format("the model takes images of {}, not {}", model.image_size().str(),
+                                 set.size().str()));
+  }
+}
+
+/// Gives inputs of held-out images to `use`, some at a time, and the share of all that they are.
+void over_held_out(const MaskedImageModel& model, const ImageSet& set, std::int64_t most,
+                   const std::function<void(const NamedTensors&, double share)>& use) {
+  check_set(model, set, "measure on");
+  const std::vector<std::int64_t> all = evenly_spread(set.count(), most);
+  for (std::size_t begin = 0; begin < all.size(); begin += kImagesAtOnce) {
+    const std::size_t end = std::min(begin + kImagesAtOnce, all.size());
+    const std::vector<std::int64_t> places(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                           all.begin() + static_cast<std::ptrdiff_t>(end));
+    use({{"images", set.pick(places).images}, {"mask", held_out_masks(model, places)}},
+        static_cast<double>(places.size()) / static_cast<double>(all.size()));
+  }
+}
+
+/// f32 [1, channels, height, width]: of an even number of values the upper one of the middle two.
+Tensor median_image(const ImageSet& set) {
+  constexpr std::int64_t kMost = 2000;
+  const ImageSet some = set.pick(evenly_spread(set.count(), kMost));
+  const auto [channels, height, width] = some.size();
+  const std::int64_t pixels = channels * height * width;
+  Tensor result = Tensor::empty(DType::f32, {1, channels, height, width});
+  std::vector<float> values(static_cast<std::size_t>(some.count()));
+  const auto middle = values.begin() + some.count() / 2;
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = some.images.data<float>()[static_cast<std::int64_t>(i) * pixels + p];
+    std::nth_element(values.begin(), middle, values.end());
+    result.mutable_data<float>()[p] = *middle;
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int64_t>& places) {
+  // Steps of training count from 0.
+  return masks(model, -1, places);
+}
+
+double masked_image_loss(Session& session, const MaskedImageModel& model, const ImageSet& set,
+                         std::int64_t most) {
+  double loss = 0;
+  over_held_out(model, set, most, [&](const NamedTensors& inputs, double share) {
+    const Results found = session.run(model.program("evaluate"), inputs);
+    loss += share * static_cast<double>(found["loss"].item<float>());
+  });
+  return loss;
+}
+
+TrainTask masked_image_task(Session& session, const MaskedImageModel& model, const ImageSet& train,
+                            const ImageSet& validation) {
+  check_set(model, train, "train on");
+  const TrainSettings& settings = model.settings;
+  const auto batches =
+      std::make_shared<ImageBatches>(train, settings.batch, model.augmentation, settings.seed);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(settings.batch));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  TrainTask task{.train = model.find_program("train"),
+                 .batch =
+                     [batches, &model, rows](std::int64_t step) {
+                       const ImageSet batch = (*batches)(step);
+                       return TrainBatch{
+                           {{"images", batch.images}, {"mask", masks(model, step, rows)}},
+                           batch.count()};
+                     },
+                 .unit = "images"};
+  task.accumulate = model.find_program("accumulate");
+  if (validation.count() > 0) {
+    task.evaluate = [&session, &model, &validation](bool whole) {
+      const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;
+      return Evaluation{masked_image_loss(session, model, validation, most), {}};
+    };
+  }
+  return task;
+}
+
+MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const ImageSet& train,
+                                            const ImageSet& held_out) {
+  check_set(model, train, "find their median");
+  const VitConfig& c = model.config;
+  Graph graph;
+  const Value images =
+      graph.input("images", DType::f32, {"batch", c.channels, c.image_height, c.image_width});
+  const Value mask = graph.input("mask", DType::i32, {"batch", c.rows() * c.columns()});
+  const Value visible = 1 - masked_pixels(c, mask, DType::f32);
+  const auto loss_of = [&](const Value& guess) {
+    return masked_pixel_loss(
+        c, normalised(images, model.images.normalisation),
+        normalised(broadcast_to(guess, images.shape()), model.images.normalisation), mask);
+  };
+  Program guesses("guesses");
+  guesses
+      .output("visible_mean",
+              loss_of(sum(images * visible, {2, 3}, true) / sum(visible, {2, 3}, true)))
+      .output("training_median", loss_of(graph.constant(median_image(train))));
+  Session session(graph);
+  MaskedImageBaselines found;
+  over_held_out(model, held_out, 0, [&](const NamedTensors& inputs, double share) {
+    const Results results = session.run(guesses, inputs);
+    found.visible_mean += share * static_cast<double>(results["visible_mean"].item<float>());
+    found.training_median += share * static_cast<double>(results["training_median"].item<float>());
+  });
+  return found;
+}
+
+}  // namespace weft

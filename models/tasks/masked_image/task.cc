@@ -1,0 +1,155 @@
+#include "weft/models/tasks/masked_image/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/models/families/vit.h"
+#include "weft/models/tasks/common/image_data.h"
+#include "weft/models/tasks/masked_image/masked_image_task.h"
+#include "weft/models/tasks/masked_image/presets.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kAugmentation = "Augmentation";
+constexpr const char* kMasking = "Masked images";
+constexpr const char* kPicture = ".reconstruction.svg";
+
+class MaskedImageRun final : public TaskRun {
+ public:
+  MaskedImageRun(std::unique_ptr<MaskedImageModel> model, ImageParts parts, std::string path)
+      : model_(std::move(model)), parts_(std::move(parts)), path_(std::move(path)) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    const VitConfig& c = model_->config;
+    const std::int64_t unit = model_->masking.mask_unit;
+    std::string text = describe_vit(c, *model_->graph);
+    text += fmt::format("data      {}: images {}, labels are not read\n", path_,
+                        parts_.train.size().str());
+    text += describe_split(parts_, model_->settings);
+    text +=
+        fmt::format("hidden    {} of {} patches of every image",
+                    hidden_patches(model_->masking, c.rows(), c.columns()), c.rows() * c.columns());
+    if (unit > 1) text += fmt::format(", in squares of {} x {}", unit, unit);
+    return text + "\n";
+  }
+  std::string batch_unit() const override { return "images"; }
+  std::int64_t row_size() const override {
+    const auto [channels, height, width] = model_->image_size();
+    return channels * height * width;
+  }
+
+  TrainTask task(Session& session) override {
+    return weft::masked_image_task(session, *model_, parts_.train, parts_.validation);
+  }
+
+  TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
+    const ImageSet& test = parts_.data.test;
+    if (test.count() == 0) return {};
+    // A cell of the picture is an element of the document: large images are shown fewer.
+    const ImageSize size = model_->image_size();
+    const std::vector<std::int64_t> places = evenly_spread(
+        test.count(), std::clamp<std::int64_t>(14000 / (3 * size.height * size.width), 1, 6));
+    const double loss = masked_image_loss(session, *model_, test);
+    const MaskedImageBaselines without = masked_image_baselines(*model_, parts_.train, test);
+    return {
+        fmt::format("test      loss {:.4f} over the hidden pixels of {} images; without a model: "
+                    "{:.4f} (the image's mean of visible pixels), {:.4f} (the pixel's median in "
+                    "training)\n",
+                    loss, grouped(test.count()), without.visible_mean, without.training_median),
+        {{kPicture, reconstruction_svg(session, *model_, test.pick(places).images,
+                                       held_out_masks(*model_, places), "test images")}}};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    return {
+        masked_image_loss(session, dynamic_cast<const MaskedImageModel&>(model), parts_.data.test),
+        {}};
+  }
+  std::string measure_report(Session& session, const TrainedModel& model) override {
+    return fmt::format("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
+                       finite_figure(measure(session, model).loss, "the loss"),
+                       parts_.data.test.count(), parts_.data.about);
+  }
+
+ private:
+  std::unique_ptr<MaskedImageModel> model_;
+  ImageParts parts_;
+  std::string path_;
+};
+
+class MaskedImageTask final : public Task {
+ public:
+  const TaskInfo& info() const override {
+    static const TaskInfo info{
+        .id = "masked-image",
+        .family = "vit",
+        .name = "masked-image",
+        .about =
+            "pre-training: some patches are hidden, and the model learns to fill them in "
+            "(SimMIM)",
+        .help = {{"batch", "images per step"},
+                 {"validation_fraction", "share of the training images that validates"}},
+        .plots = {kPicture},
+        .loss_unit = "deviations"};
+    return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    add_image_data(options)
+        .field_group(kAugmentation, ImageAugmentation::fields())
+        .field_group(kMasking, PatchMasking::fields());
+    return options;
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &VitConfig::fields(), {"distillation"}};
+  }
+  std::vector<PresetAbout> presets() const override { return abouts(vit_pretraining_presets()); }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<MaskedImageModel>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    const std::string& path = image_path(args.options);
+    const Preset<VitPretrainingRecipe> preset = chosen_preset(vit_pretraining_presets(), args);
+    const auto& recipe = preset.model;
+    const VitConfig config =
+        chosen_config(args.from ? args.from->config_of<VitConfig>() : recipe.model, args);
+    const auto augmentation =
+        ImageAugmentation::fields().with(recipe.augmentation, args.options.fields(kAugmentation));
+    const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
+    ImageParts parts = load_image_parts(path, image_size(config), preset.training);
+    const bool as_before = args.from && args.from->normalisation;
+    auto model = std::make_unique<MaskedImageModel>(build_masked_image_model(
+        config, as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
+        masking, preset.training));
+    std::optional<LoadReport> loaded;
+    if (args.from) loaded = start_weights(*model, args, vit_weights(*args.from, config));
+    auto run = std::make_unique<MaskedImageRun>(std::move(model), std::move(parts), path);
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    auto known = model_as<MaskedImageModel>(std::move(model));
+    const std::string& path = image_path(options);
+    ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
+    return std::make_unique<MaskedImageRun>(std::move(known), std::move(parts), path);
+  }
+};
+
+}  // namespace
+
+const Task& masked_image_task() {
+  static const MaskedImageTask task;
+  return task;
+}
+
+}  // namespace weft

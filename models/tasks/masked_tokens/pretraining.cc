@@ -1,0 +1,46 @@
+#include "weft/models/tasks/masked_tokens/pretraining.h"
+
+#include "weft/models/trained/encoder_vocabulary.h"
+
+namespace weft {
+
+const ModelLayout& PretrainingModel::file_layout() {
+  static const ModelLayout layout =
+      ModelLayout{.kind = "pre-trained encoder",
+                  .config_type = kEncoderConfigType,
+                  .programs = {"evaluate"},
+                  .renamed_programs = {{"masked_lm", "evaluate"}}}
+          .part(kConfigPart, kEncoderConfigType, &PretrainingModel::config)
+          .part(kTokenizerPart, kPieceType, &PretrainingModel::tokenizer)
+          .added_part("train.pretraining", "weft.train.pretraining", &PretrainingModel::options);
+  return layout;
+}
+
+void PretrainingModel::check() const { check_vocabulary(config, tokenizer); }
+
+PretrainingModel build_pretraining_model(const EncoderConfig& config,
+                                         const SentencePieceTokenizer& tokenizer,
+                                         const TrainSettings& settings,
+                                         const PretrainingOptions& options) {
+  PretrainingModel model;
+  model.task = choice_name(options.objective);
+  model.settings = settings;
+  model.config = config;
+  model.tokenizer = tokenizer;
+  model.options = options;
+  model.check();
+  model.programs = build_pretraining(*model.graph, config, options, settings.precision);
+  return model;
+}
+
+PretrainingModel make_pretraining_model(const EncoderConfig& config,
+                                        const SentencePieceTokenizer& tokenizer,
+                                        const TrainSettings& settings,
+                                        const PretrainingOptions& options,
+                                        const FineTuneOptions& fine_tune) {
+  PretrainingModel model = build_pretraining_model(config, tokenizer, settings, options);
+  make_trainable(model, fine_tune);
+  return model;
+}
+
+}  // namespace weft

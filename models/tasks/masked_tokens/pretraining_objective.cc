@@ -1,0 +1,43 @@
+#include "weft/models/tasks/masked_tokens/pretraining_objective.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kObjectives[] = {"mlm", "mlm+nsp", "mlm+sop", "rtd"};
+
+}  // namespace
+
+ChoiceNames choice_names(PretrainingObjective) { return {"objective", kObjectives}; }
+
+void PretrainingOptions::check() const {
+  if (!(generator_share > 0 && generator_share <= 1))
+    throw ArgumentError(fmt::format("generator_share must be in (0, 1], not {}", generator_share));
+  if (!(replaced_weight > 0 && replaced_weight <= 1e6))
+    throw ArgumentError(
+        fmt::format("replaced_weight must be in (0, 1000000], not {}", replaced_weight));
+}
+
+const FieldList<PretrainingOptions>& PretrainingOptions::fields() {
+  static const auto list =
+      FieldList<PretrainingOptions>("the pre-training options")
+          .add("objective", &PretrainingOptions::objective, "what is learned")
+          .add("whole_words", &PretrainingOptions::whole_words,
+               "hide all pieces of a word together")
+          .add("generator_share", &PretrainingOptions::generator_share,
+               "width of the generator, as a share of the encoder's")
+          .add("replaced_weight", &PretrainingOptions::replaced_weight,
+               "weight of finding replaced tokens beside the generator's loss");
+  return list;
+}
+
+std::string PretrainingOptions::to_json() const { return fields().to_json(*this); }
+
+PretrainingOptions PretrainingOptions::from_json(std::string_view text) {
+  return fields().from_json(text);
+}
+
+}  // namespace weft

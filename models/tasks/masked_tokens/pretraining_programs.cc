@@ -1,0 +1,117 @@
+#include "weft/models/tasks/masked_tokens/pretraining_programs.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/tasks/masked_tokens/replaced_tokens.h"
+
+namespace weft {
+namespace {
+
+/// Random draws of training: which tokens the generator puts in.
+constexpr const char* kSamplingKey = "sampling";
+
+struct Inputs {
+  EncoderInputs encoder;
+  HiddenTokens hidden;
+};
+
+Inputs declare_inputs(Graph& graph) {
+  return {{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
+           .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})},
+          {.picks = graph.input("picks", DType::i32, {"picks"}),
+           .labels = graph.input("labels", DType::i32, {"picks"})}};
+}
+
+/// Hidden tokens, and pairs where the objective has them.
+Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObjective objective) {
+  Inputs inputs = declare_inputs(graph);
+  const bool pairs = reads_pairs(objective);
+  Value pair_labels;
+  if (pairs) {
+    inputs.encoder.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
+    pair_labels = graph.input("pair_labels", DType::i32, {"batch"});
+  }
+  const Encoder encoder(Scope(graph), config);
+  const MaskedLmHead head = make_masked_lm_head(
+      Scope(graph, "masked_lm"), encoder,
+      {.activation = config.activation, .layer_norm_eps = config.layer_norm_eps});
+  std::optional<Pooler> pooler;
+  std::optional<Linear> pair_head;
+  if (pairs) {
+    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+    pair_head = make_linear(Scope(graph, "sentence_pair"), DType::f32, config.width, 2,
+                            {.initializer = Initializer::normal(config.initializer_range)});
+  }
+  struct Logits {
+    Value tokens, pair;
+  };
+  const auto logits = [&](bool training) {
+    const Value h = encoder(inputs.encoder, training).last_hidden_state;
+    return Logits{head(take(flatten(h, 0, 1), inputs.hidden.picks)),
+                  pairs ? (*pair_head)((*pooler)(h)) : Value()};
+  };
+  Program evaluate("evaluate"), train("train");
+  const Logits evaluated = logits(false);
+  evaluate.output("loss", label_loss(evaluated.tokens, inputs.hidden.labels))
+      .output("predicted", argmax(evaluated.tokens, -1));
+  if (pairs) {
+    evaluate.output("pair_loss", label_loss(evaluated.pair, pair_labels))
+        .output("pair_predicted", argmax(evaluated.pair, -1));
+  }
+  const Logits trained = logits(true);
+  Value loss = label_loss(trained.tokens, inputs.hidden.labels);
+  if (pairs) loss = loss + label_loss(trained.pair, pair_labels);
+  train.output("loss", loss);
+  return {{"train", train}, {"evaluate", evaluate}};
+}
+
+Programs build_replaced(Graph& graph, const EncoderConfig& config,
+                        const PretrainingOptions& options) {
+  const Inputs inputs = declare_inputs(graph);
+  const Value& labels = inputs.hidden.labels;
+  const ReplacedTokenModel model =
+      make_replaced_token_model(Scope(graph), config, options.generator_share);
+  const auto found = [&](Value key, bool training) {
+    return detect_replaced_tokens(model, inputs.encoder, inputs.hidden, key, training);
+  };
+  const auto replaced_loss = [&](const ReplacedTokens& tokens) {
+    return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask);
+  };
+  Program evaluate("evaluate"), train("train");
+  // A key of its own: a look at held-out data must not change what training draws.
+  const ReplacedTokens evaluated = found(graph.input("key", DType::i64, {2}), false);
+  evaluate.output("loss", label_loss(evaluated.generator_logits, labels))
+      .output("predicted", argmax(evaluated.generator_logits, -1))
+      .output("corrupted", evaluated.ids)
+      .output("replaced", evaluated.replaced)
+      .output("scores", evaluated.logits)
+      .output("replaced_loss", replaced_loss(evaluated));
+  const ReplacedTokens trained = found(graph.key(kSamplingKey), true);
+  train.output("loss", label_loss(trained.generator_logits, labels) +
+                           options.replaced_weight * replaced_loss(trained));
+  return {{"train", train}, {"evaluate", evaluate}};
+}
+
+}  // namespace
+
+Programs build_pretraining(Graph& graph, const EncoderConfig& config,
+                           const PretrainingOptions& options, Precision precision,
+                           SourceLocation loc) {
+  options.check();
+  if (reads_pairs(options.objective) && config.token_types < 2) {
+    throw ArgumentError(
+        fmt::format("{} tells two segments apart by their token types: token_types must be at "
+                    "least 2, not {}",
+                    choice_name(options.objective), config.token_types));
+  }
+  Graph::Frame frame(graph, "pretraining", loc);
+  Programs programs = options.objective == PretrainingObjective::rtd
+                          ? build_replaced(graph, config, options)
+                          : build_masked(graph, config, options.objective);
+  for (auto& [name, program] : programs) program.precision(precision);
+  return programs;
+}
+
+}  // namespace weft

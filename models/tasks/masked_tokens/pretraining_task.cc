@@ -1,0 +1,274 @@
+#include "weft/models/tasks/masked_tokens/pretraining_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "weft/core/error.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/data/token_rows.h"
+#include "weft/models/metrics/roc_auc.h"
+
+namespace weft {
+namespace {
+
+/// Rows of a set: any for training, and those that stand for all of it.
+struct Rows {
+  std::function<std::vector<PretrainingRow>(std::int64_t step)> random;
+  std::int64_t count = 0;
+  std::function<PretrainingRow(std::int64_t i)> at;
+};
+
+Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
+  const TrainSettings& settings = model.settings;
+  const std::vector<std::int64_t> firsts = texts.cover();
+  return {[&texts, settings](std::int64_t step) {
+            Draws draws(stable_hash("masked_lm", settings.seed), 0,
+                        static_cast<std::uint32_t>(step));
+            std::vector<PretrainingRow> rows;
+            for (std::int64_t r = 0; r < settings.batch; ++r)
+              rows.push_back({texts.row(draws.below(texts.texts()))});
+            return rows;
+          },
+          static_cast<std::int64_t>(firsts.size()),
+          [&texts, firsts](std::int64_t i) {
+            return PretrainingRow{texts.row(firsts[static_cast<std::size_t>(i)])};
+          }};
+}
+
+Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
+  const TrainSettings& settings = model.settings;
+  const auto row = [cls = model.tokenizer.cls_id(), sep = model.tokenizer.sep_id(),
+                    context = model.config.longest_row()](const SentencePair& pair) {
+    PairTokens tokens = join_pair(pair, cls, sep, context);
+    return PretrainingRow{std::move(tokens.ids), std::move(tokens.token_types), pair.label};
+  };
+  const std::int64_t room = model.config.longest_row() - 3;
+  const std::int64_t count = (pairs.tokens() + room - 1) / room;
+  return {[=, &pairs](std::int64_t step) {
+            std::vector<PretrainingRow> rows;
+            for (std::int64_t r = 0; r < settings.batch; ++r)
+              rows.push_back(row(pairs.random(settings.seed, step, r)));
+            return rows;
+          },
+          count,
+          [=, &pairs](std::int64_t i) {
+            // Steps of training count from 0: no training pair is drawn like this.
+            return row(pairs.at(i * pairs.places() / count, settings.seed, -1, i));
+          }};
+}
+
+/// What has been seen of held-out data.
+struct Counts {
+  double loss = 0, pair_loss = 0, replaced_loss = 0;  // sums
+  std::int64_t asked = 0, found = 0, rows = 0, pairs_right = 0, tokens = 0, replaced_right = 0;
+  std::vector<float> scores;
+  std::vector<std::int32_t> replaced;
+};
+
+double loss_of(const Results& results, const char* name) {
+  return static_cast<double>(results[name].item<float>());
+}
+
+const Tensor& input(const NamedTensors& inputs, std::string_view name) {
+  for (const auto& [key, tensor] : inputs) {
+    if (key == name) return tensor;
+  }
+  throw ArgumentError(fmt::format("there is no input '{}'", name));
+}
+
+void count_hidden(const NamedTensors& inputs, const Results& results, Counts& counts) {
+  const auto labels = input(inputs, "labels").span<std::int32_t>();
+  const auto predicted = results["predicted"].span<std::int64_t>();
+  std::int64_t here = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    here += labels[i] >= 0 ? 1 : 0;
+    counts.found += labels[i] == predicted[i] ? 1 : 0;
+  }
+  counts.asked += here;
+  counts.loss += loss_of(results, "loss") * static_cast<double>(here);
+}
+
+void count_pairs(const NamedTensors& inputs, const Results& results, Counts& counts) {
+  const auto labels = input(inputs, "pair_labels").span<std::int32_t>();
+  const auto predicted = results["pair_predicted"].span<std::int64_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    counts.pairs_right += labels[i] == predicted[i] ? 1 : 0;
+  counts.rows += static_cast<std::int64_t>(labels.size());
+  counts.pair_loss += loss_of(results, "pair_loss") * static_cast<double>(labels.size());
+}
+
+void count_replaced(const NamedTensors& inputs, const Results& results, Counts& counts) {
+  const auto mask = input(inputs, "mask").span<std::int32_t>();
+  const auto replaced = results["replaced"].span<std::int32_t>();
+  const auto scores = results["scores"].span<float>();
+  std::int64_t here = 0;
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] == 0) continue;
+    ++here;
+    counts.replaced_right += (scores[i] > 0) == (replaced[i] == 1) ? 1 : 0;
+    counts.scores.push_back(scores[i]);
+    counts.replaced.push_back(replaced[i]);
+  }
+  counts.tokens += here;
+  counts.replaced_loss += loss_of(results, "replaced_loss") * static_cast<double>(here);
+}
+
+Evaluation evaluation_of(const Counts& c, const PretrainingOptions& options) {
+  const auto share = [](double part, std::int64_t of) { return part / static_cast<double>(of); };
+  Evaluation found{share(c.loss, c.asked),
+                   {{"masked_accuracy", share(static_cast<double>(c.found), c.asked)}}};
+  if (reads_pairs(options.objective)) {
+    found.loss += share(c.pair_loss, c.rows);
+    found.metrics.push_back({"pair_accuracy", share(static_cast<double>(c.pairs_right), c.rows)});
+  }
+  if (options.objective == PretrainingObjective::rtd) {
+    found.loss += options.replaced_weight * share(c.replaced_loss, c.tokens);
+    found.metrics.push_back(
+        {"replaced_accuracy", share(static_cast<double>(c.replaced_right), c.tokens)});
+    found.metrics.push_back({"replaced_auc", roc_auc(c.scores, c.replaced)});
+  }
+  return found;
+}
+
+/// Batch b of an evaluation: rows from `begin` on.
+void measure(Session& session, const PretrainingModel& model, const Rows& rows, std::int64_t begin,
+             Counts& counts) {
+  const TrainSettings& settings = model.settings;
+  std::vector<PretrainingRow> batch;
+  for (std::int64_t i = begin; i < std::min(begin + settings.batch, rows.count); ++i)
+    batch.push_back(rows.at(i));
+  // Steps of training count from 0: no training batch is masked like this.
+  NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
+  const PretrainingObjective objective = model.options.objective;
+  if (objective == PretrainingObjective::rtd) {
+    const auto seed = static_cast<std::int64_t>(stable_hash("replaced", settings.seed) >> 1);
+    inputs.emplace_back("key", Tensor::of<std::int64_t>({2}, {seed, begin}));
+  }
+  const Results results = session.run(model.program("evaluate"), inputs);
+  count_hidden(inputs, results, counts);
+  if (reads_pairs(objective)) count_pairs(inputs, results, counts);
+  if (objective == PretrainingObjective::rtd) count_replaced(inputs, results, counts);
+}
+
+TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& train,
+                  const std::optional<Rows>& held_out) {
+  const TrainSettings settings = model.settings;
+  TrainTask task{.train = model.find_program("train"), .batch = [=, &model](std::int64_t step) {
+                   const std::vector<PretrainingRow> rows = train.random(step);
+                   NamedTensors inputs = pretraining_inputs(model, rows, settings.seed, step);
+                   std::int64_t tokens = 0;
+                   for (const PretrainingRow& row : rows)
+                     tokens += static_cast<std::int64_t>(row.ids.size());
+                   return TrainBatch{std::move(inputs), tokens};
+                 }};
+  task.accumulate = model.find_program("accumulate");
+  if (!held_out) return task;
+  task.evaluate = [=, &session, &model, rows = *held_out](bool whole) {
+    const std::int64_t batches = (rows.count + settings.batch - 1) / settings.batch;
+    const std::int64_t used =
+        whole || settings.eval_batches == 0 ? batches : std::min(batches, settings.eval_batches);
+    Counts counts;
+    for (std::int64_t b = 0; b < used; ++b)
+      measure(session, model, rows, b * batches / used * settings.batch, counts);
+    return evaluation_of(counts, model.options);
+  };
+  return task;
+}
+
+[[noreturn]] void wrong_data(const PretrainingModel& model, std::string_view data) {
+  throw ArgumentError(fmt::format("a model of the objective {} does not learn from {}",
+                                  choice_name(model.options.objective), data));
+}
+
+PairTask pair_task(const PretrainingModel& model) {
+  return model.options.objective == PretrainingObjective::mlm_nsp ? PairTask::next_sentence
+                                                                  : PairTask::sentence_order;
+}
+
+}  // namespace
+
+MaskingOptions pretraining_masking(const PretrainingModel& model) {
+  MaskingOptions options = masking_options(model.tokenizer, model.options.whole_words);
+  if (model.options.objective == PretrainingObjective::rtd) {
+    options.mask_share = 1;
+    options.random_share = 0;
+  }
+  return options;
+}
+
+NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const PretrainingRow> rows,
+                                std::uint64_t seed, std::int64_t step) {
+  const MaskingOptions options = pretraining_masking(model);
+  const bool pairs = reads_pairs(model.options.objective);
+  std::vector<MaskedTokens> masked;
+  std::vector<std::vector<std::int32_t>> hidden, types;
+  std::vector<std::int32_t> pair_labels;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    masked.push_back(masked_tokens(rows[r].ids, options, seed, step, static_cast<std::int64_t>(r)));
+    hidden.push_back(masked.back().ids);
+    types.push_back(rows[r].token_types);
+    pair_labels.push_back(rows[r].pair_label);
+  }
+  // Packed texts are all of one length; pairs come in few.
+  const std::int64_t multiple = pairs ? 16 : 1;
+  const std::int64_t most = model.config.longest_row();
+  const TokenRows batch = pad_rows(hidden, model.tokenizer.pad_id(), multiple, most);
+  const auto length = static_cast<std::size_t>(batch.ids.size(1));
+  std::vector<std::int32_t> picks, labels;
+  for (std::size_t r = 0; r < masked.size(); ++r) {
+    for (std::size_t i = 0; i < masked[r].labels.size(); ++i) {
+      if (masked[r].labels[i] < 0) continue;
+      picks.push_back(static_cast<std::int32_t>(r * length + i));
+      labels.push_back(masked[r].labels[i]);
+    }
+  }
+  // Few different numbers of picks, so that few plans are made.
+  constexpr std::size_t kMultiple = 32;
+  const std::size_t size = (picks.size() + kMultiple - 1) / kMultiple * kMultiple;
+  picks.resize(size, 0);
+  labels.resize(size, -100);
+  const auto count = static_cast<std::int64_t>(size);
+  NamedTensors inputs = {{"tokens", batch.ids},
+                         {"mask", batch.mask},
+                         {"picks", Tensor::of({count}, picks)},
+                         {"labels", Tensor::of({count}, labels)}};
+  if (pairs) {
+    inputs.emplace_back("token_types", pad_rows(types, 0, multiple, most).ids);
+    inputs.emplace_back("pair_labels",
+                        Tensor::of({static_cast<std::int64_t>(rows.size())}, pair_labels));
+  }
+  return inputs;
+}
+
+TrainTask pretraining_task(Session& session, const PretrainingModel& model,
+                           const PackedTexts& train, const PackedTexts* held_out) {
+  if (reads_pairs(model.options.objective)) wrong_data(model, "texts without pairs");
+  return task_of(session, model, rows_of(model, train),
+                 held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
+}
+
+TrainTask pretraining_task(Session& session, const PretrainingModel& model,
+                           const SentencePairs& train, const SentencePairs* held_out) {
+  if (!reads_pairs(model.options.objective) || train.task() != pair_task(model))
+    wrong_data(model, train.task() == PairTask::next_sentence ? "pairs for next sentences"
+                                                              : "pairs for the order of sentences");
+  return task_of(session, model, rows_of(model, train),
+                 held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
+}
+
+SentencePairs sentence_pairs(const PretrainingModel& model,
+                             std::span<const std::vector<std::string>> documents) {
+  if (!reads_pairs(model.options.objective)) wrong_data(model, "pairs of sentences");
+  std::vector<Document> ids;
+  for (const auto& document : documents) {
+    ids.emplace_back();
+    for (const std::string& sentence : document)
+      ids.back().push_back(model.tokenizer.encode(sentence));
+  }
+  return {std::move(ids), pair_task(model), model.config.longest_row() - 3};
+}
+
+}  // namespace weft

@@ -1,0 +1,247 @@
+#include "weft/models/tasks/masked_tokens/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "weft/core/error.h"
+#include "weft/models/data/documents.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/masked_tokens/presets.h"
+#include "weft/models/tasks/masked_tokens/pretraining_task.h"
+#include "weft/models/tasks/masked_tokens/replaced_tokens.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kText = "--text";
+constexpr const char* kData = "--data";
+constexpr const char* kGroup = "Pre-training";
+constexpr const char* kHint =
+    "(a blank line ends a document; --validation-fraction says how many of them validate)";
+
+constexpr std::array<std::string_view, 4> kAbouts = {
+    "pre-training: find hidden tokens", "and say whether two segments follow each other (BERT)",
+    "and in which order they stand (ALBERT)", "find tokens that a generator replaced (ELECTRA)"};
+
+/// Documents of sentences, where texts that stand alone have one. Of labelled data only the texts
+/// that are trained on later: the test part stays unseen.
+std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
+  const std::vector<std::string>& paths = values.texts(kText);
+  if (paths.empty() && !values.has(kData))
+    throw ArgumentError("--text or --data is required: files to learn from");
+  if (!values.has(kData)) {
+    for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
+      if (values.has(option)) throw ArgumentError(fmt::format("{} needs --data", option));
+    }
+  }
+  if (reads_pairs(objective)) return read_documents(paths);
+  std::vector<TextDocument> documents;
+  if (values.has(kData)) {
+    for (std::string& text : labelled_parts(values).train.texts)
+      documents.push_back({std::move(text)});
+  }
+  for (TextDocument& text : read_single_texts(paths)) documents.push_back(std::move(text));
+  return documents;
+}
+
+/// Texts or pairs, in parts.
+class PretrainingData {
+ public:
+  PretrainingData(const PretrainingModel& model, std::vector<TextDocument> documents)
+      : split_(split_documents(std::move(documents), model.settings.validation_fraction)) {
+    if (reads_pairs(model.options.objective)) {
+      pairs_.emplace(made_pairs(model, split_.train, "training"));
+      if (!split_.validation.empty())
+        held_out_pairs_.emplace(made_pairs(model, split_.validation, "validation"));
+      return;
+    }
+    const std::int64_t length = model.config.longest_row();
+    texts_.emplace(model.tokenizer, sentences(split_.train), length);
+    if (!split_.validation.empty())
+      held_out_texts_.emplace(model.tokenizer, sentences(split_.validation), length);
+  }
+
+  bool has_held_out() const { return held_out_texts_ || held_out_pairs_; }
+  std::string describe() const {
+    const bool pairs = pairs_.has_value();
+    const auto tokens = [](const auto& part) { return part ? part->tokens() : 0; };
+    return fmt::format("text      {} {}, {} tokens to train on, {} to validate\n",
+                       grouped(pairs ? pairs_->documents() : texts_->texts()),
+                       pairs ? "documents" : "lines",
+                       grouped(pairs ? pairs_->tokens() : texts_->tokens()),
+                       grouped(pairs ? tokens(held_out_pairs_) : tokens(held_out_texts_)));
+  }
+  TrainTask task(Session& session, const PretrainingModel& model) const {
+    if (pairs_) {
+      return pretraining_task(session, model, *pairs_,
+                              held_out_pairs_ ? &*held_out_pairs_ : nullptr);
+    }
+    return pretraining_task(session, model, *texts_, held_out_texts_ ? &*held_out_texts_ : nullptr);
+  }
+
+ private:
+  SentencePairs made_pairs(const PretrainingModel& model, const std::vector<TextDocument>& part,
+                           const char* what) const {
+    try {
+      return sentence_pairs(model, part);
+    } catch (const ArgumentError& e) {
+      refuse_unpaired(model);
+      throw ArgumentError(fmt::format("the {} part of the text: {} {}", what, e.what(), kHint));
+    }
+  }
+  /// DataError where not even the whole text gives pairs: then no option is wrong, but the text is.
+  void refuse_unpaired(const PretrainingModel& model) const {
+    std::vector<TextDocument> all = split_.train;
+    all.insert(all.end(), split_.validation.begin(), split_.validation.end());
+    try {
+      static_cast<void>(sentence_pairs(model, all));
+    } catch (const ArgumentError& e) {
+      throw DataError(fmt::format("the text: {} (a blank line ends a document)", e.what()));
+    }
+  }
+
+  DocumentSplit split_;
+  std::optional<PackedTexts> texts_, held_out_texts_;
+  std::optional<SentencePairs> pairs_, held_out_pairs_;
+};
+
+class MaskedTokensRun final : public TaskRun {
+ public:
+  MaskedTokensRun(std::unique_ptr<PretrainingModel> model, std::vector<TextDocument> documents)
+      : model_(std::move(model)), data_(*model_, std::move(documents)) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    const PretrainingOptions& o = model_->options;
+    std::string text = describe_encoder(model_->config, *model_->graph) + data_.describe();
+    text += fmt::format("objective {}{}", choice_name(o.objective),
+                        o.whole_words ? ", whole words" : "");
+    if (o.objective == PretrainingObjective::rtd) {
+      text +=
+          fmt::format(": a generator of width {}; finding what it replaced weighs {:g}",
+                      generator_config(model_->config, o.generator_share).width, o.replaced_weight);
+    }
+    return text + "\n";
+  }
+  std::string batch_unit() const override {
+    return fmt::format("x {} tokens", model_->config.longest_row());
+  }
+  std::int64_t row_size() const override { return model_->config.longest_row(); }
+
+  TrainTask task(Session& session) override { return data_.task(session, *model_); }
+
+  TaskReport report(Session&, const TrainOutcome& outcome, const std::string&) override {
+    if (!data_.has_held_out()) return {};
+    const auto metric = [&](std::string_view name) {
+      for (const Metric& m : outcome.evaluation.metrics) {
+        if (m.name == name) return m.value;
+      }
+      return std::numeric_limits<double>::quiet_NaN();
+    };
+    const PretrainingObjective objective = model_->options.objective;
+    std::string text = fmt::format("held out  loss {:.4f}, {:.2f}% of the hidden tokens found",
+                                   outcome.evaluation.loss, 100 * metric("masked_accuracy"));
+    if (reads_pairs(objective))
+      text += fmt::format(", {:.2f}% of the pairs right", 100 * metric("pair_accuracy"));
+    if (objective == PretrainingObjective::rtd) {
+      text += fmt::format(
+          " by the generator, replaced tokens told apart with accuracy {:.2f}%, AUC {:.4f}",
+          100 * metric("replaced_accuracy"), metric("replaced_auc"));
+    }
+    return {text + "\n"};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    if (!data_.has_held_out()) throw DataError("no part of the text was held out in training");
+    return data_.task(session, dynamic_cast<const PretrainingModel&>(model)).evaluate(true);
+  }
+
+ private:
+  std::unique_ptr<PretrainingModel> model_;
+  PretrainingData data_;
+};
+
+class MaskedTokensTask final : public Task {
+ public:
+  explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
+    info_.id = info_.name = choice_name(objective);
+    info_.family = "encoder";
+    info_.about = kAbouts[static_cast<std::size_t>(objective)];
+    info_.help = {{"batch", "rows of tokens per step"},
+                  {"validation_fraction", "share of the documents that validates"}};
+  }
+
+  const TaskInfo& info() const override { return info_; }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options
+        .files(kText, reads_pairs(objective_)
+                          ? "UTF-8 files, a sentence per line and a blank line between documents"
+                          : "UTF-8 files, a text per line")
+        .data();
+    if (!reads_pairs(objective_)) {
+      add_labelled_data(options,
+                        "files of lines 'label <tab> text' or 'text <tab> label': the texts of "
+                        "the training part are learned from");
+    }
+    add_vocab(options);
+    std::set<std::string> skip = {"objective"};
+    if (objective_ != PretrainingObjective::rtd)
+      skip.insert({"generator_share", "replaced_weight"});
+    return options.field_group(kGroup, PretrainingOptions::fields(), skip);
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
+  }
+  std::vector<PresetAbout> presets() const override { return abouts(encoder_presets()); }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<PretrainingModel>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    std::vector<TextDocument> documents = read_texts(args.options, objective_);
+    const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
+    PretrainingOptions options = PretrainingOptions::fields().with({}, args.options.fields(kGroup));
+    options.objective = objective_;
+    EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
+    // Presets for single texts have no token types, which pairs need.
+    if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
+    chosen_config(base, args);  // before the tokenizer is made, which takes its time
+    const SentencePieceTokenizer tokenizer =
+        args.from ? encoder_tokenizer(*args.from)
+                  : new_tokenizer(sentences(documents), args.options);
+    auto model = std::make_unique<PretrainingModel>(build_pretraining_model(
+        encoder_config_for(base, tokenizer, args), tokenizer, preset.training, options));
+    std::optional<LoadReport> loaded;
+    if (args.from) loaded = start_weights(*model, args, args.from->weights);
+    auto run = std::make_unique<MaskedTokensRun>(std::move(model), std::move(documents));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    return std::make_unique<MaskedTokensRun>(model_as<PretrainingModel>(std::move(model)),
+                                             read_texts(options, objective_));
+  }
+
+ private:
+  PretrainingObjective objective_;
+  TaskInfo info_;
+};
+
+}  // namespace
+
+const Task& masked_tokens_task(PretrainingObjective objective) {
+  static const MaskedTokensTask tasks[] = {
+      MaskedTokensTask(PretrainingObjective::mlm), MaskedTokensTask(PretrainingObjective::mlm_nsp),
+      MaskedTokensTask(PretrainingObjective::mlm_sop), MaskedTokensTask(PretrainingObjective::rtd)};
+  return tasks[static_cast<std::size_t>(objective)];
+}
+
+}  // namespace weft

@@ -1,0 +1,10 @@
+// weft train gpt: a language model of a text.
+#pragma once
+
+#include "weft/models/tasks/common/task.h"
+
+namespace weft {
+
+const Task& next_token_task();
+
+}  // namespace weft

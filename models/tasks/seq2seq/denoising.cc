@@ -1,0 +1,175 @@
+// weft train seq2seq --task span-corruption|ul2|denoising|gap-sentences
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/models/tasks/seq2seq/denoising_task.h"
+#include "weft/models/tasks/seq2seq/describe.h"
+#include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/task.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kText = "--text";
+constexpr const char* kVocab = "--vocab";
+constexpr const char* kGroup = "Pre-training";
+constexpr std::int64_t kUsualVocab = 4000;
+constexpr std::int64_t kSamples = 3;
+
+constexpr std::array<std::string_view, 4> kAbouts = {
+    "pre-training: find what hidden spans were (T5)",
+    "the same, lightly or heavily, or go on with a text (UL2's mixture)",
+    "write a text again without noise (BART)",
+    "write the sentences that say most of the others (PEGASUS)"};
+
+Passages passages_of(const Translator& model, const std::vector<TextDocument>& documents,
+                     const char* part) {
+  try {
+    return make_passages(model, documents);
+  } catch (const ArgumentError& e) {
+    throw ArgumentError(
+        fmt::format("the {} part of the text: {} (a blank line ends a document; "
+                    "--validation-fraction says how many of them validate)",
+                    part, e.what()));
+  }
+}
+
+class DenoisingRun final : public TaskRun {
+ public:
+  DenoisingRun(std::unique_ptr<Translator> model, std::vector<TextDocument> documents)
+      : model_(std::move(model)),
+        split_(split_documents(std::move(documents), model_->settings.validation_fraction)),
+        train_(passages_of(*model_, split_.train, "training")) {
+    if (!split_.validation.empty())
+      held_out_.emplace(passages_of(*model_, split_.validation, "validation"));
+  }
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    return describe_seq2seq(*model_) +
+           fmt::format("objective {}, passages of up to {} tokens\n",
+                       choice_name(model_->denoising->objective), model_->denoising->passage) +
+           fmt::format("text      {} documents, {} tokens to train on, {} to validate\n",
+                       grouped(train_.documents()), grouped(train_.tokens()),
+                       grouped(held_out_ ? held_out_->tokens() : 0));
+  }
+  std::string batch_unit() const override { return "tokens"; }
+
+  TrainTask task(Session& session) override {
+    return weft::denoising_task(session, *model_, train_, held_out_ ? &*held_out_ : nullptr);
+  }
+
+  TaskReport report(Session& session, const TrainOutcome& outcome, const std::string&) override {
+    if (!held_out_) return {};
+    std::string text = fmt::format("held out  loss {:.4f}, perplexity {:.3f}\n",
+                                   outcome.evaluation.loss, std::exp(outcome.evaluation.loss));
+    for (const Denoised& sample : denoise(session, *model_, *held_out_, kSamples)) {
+      text += fmt::format("\ninput     {}\ntarget    {}\noutput    {}\n", sample.input,
+                          sample.target, sample.output);
+    }
+    return {text};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    if (!held_out_) throw DataError("no part of the text was held out in training");
+    return weft::denoising_task(session, dynamic_cast<const Translator&>(model), *held_out_,
+                                &*held_out_)
+        .evaluate(true);
+  }
+
+ private:
+  std::unique_ptr<Translator> model_;
+  DocumentSplit split_;
+  Passages train_;
+  std::optional<Passages> held_out_;
+};
+
+class DenoisingTask final : public Task {
+ public:
+  explicit DenoisingTask(DenoisingObjective objective) : objective_(objective) {
+    info_.id = info_.name = choice_name(objective);
+    info_.family = "seq2seq";
+    info_.about = kAbouts[static_cast<std::size_t>(objective)];
+    info_.help = {{"batch", "tokens of passages per step"},
+                  {"validation_fraction", "share of the documents that validates"}};
+    info_.perplexity = true;
+    info_.plan_cache = kTranslatorPlans;
+  }
+
+  const TaskInfo& info() const override { return info_; }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options.files(kText, "UTF-8 files, a sentence per line and a blank line between documents")
+        .data()
+        .integer(kVocab, kVocabRange, "pieces of words (default 4000)")
+        .of_new_models();
+    std::set<std::string> skip;
+    std::vector<std::string> used = fields_of(objective_);
+    used.emplace_back("passage");
+    for (const Field& field : DenoisingOptions::fields().fields()) {
+      if (std::find(used.begin(), used.end(), field.name) == used.end()) skip.insert(field.name);
+    }
+    return options.field_group(kGroup, DenoisingOptions::fields(), skip);
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
+  }
+  std::vector<PresetAbout> presets() const override { return abouts(denoising_presets()); }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<Translator>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    std::vector<TextDocument> documents = read(args.options);
+    DenoisingOptions options =
+        DenoisingOptions::fields().with({.objective = objective_}, args.options.fields(kGroup));
+    TaskArguments chosen = args;
+    if (chosen.preset.empty()) chosen.preset = default_preset(objective_);
+    const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
+    const EncoderDecoderConfig config = chosen_config(
+        args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
+    const SequenceTokenizer tokenizer =
+        args.from ? PartValue<SequenceTokenizer>::read(args.from->tokenizer_part())
+                  : make_denoising_tokenizer(sentences(documents),
+                                             args.options.integer(kVocab, kUsualVocab), options);
+    auto model = std::make_unique<Translator>(
+        build_denoising_model(config, tokenizer, preset.training, options));
+    std::optional<LoadReport> loaded;
+    if (args.from) loaded = start_weights(*model, args, args.from->weights);
+    auto run = std::make_unique<DenoisingRun>(std::move(model), std::move(documents));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    return std::make_unique<DenoisingRun>(model_as<Translator>(std::move(model)), read(options));
+  }
+
+ private:
+  static std::vector<TextDocument> read(const OptionValues& options) {
+    if (!options.has(kText)) throw ArgumentError("--text is required: files to learn from");
+    return read_documents(options.texts(kText));
+  }
+
+  DenoisingObjective objective_;
+  TaskInfo info_;
+};
+
+}  // namespace
+
+const Task& denoising_task(DenoisingObjective objective) {
+  static const DenoisingTask tasks[] = {DenoisingTask(DenoisingObjective::span_corruption),
+                                        DenoisingTask(DenoisingObjective::ul2),
+                                        DenoisingTask(DenoisingObjective::denoising),
+                                        DenoisingTask(DenoisingObjective::gap_sentences)};
+  return tasks[static_cast<std::size_t>(objective)];
+}
+
+}  // namespace weft

@@ -1,0 +1,206 @@
+#include "weft/models/tasks/seq2seq/denoising_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "weft/core/error.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/data/token_rows.h"
+
+namespace weft {
+namespace {
+
+// Rows of a batch are as long as a multiple of this: few plans.
+constexpr std::int64_t kMultiple = 16;
+
+const DenoisingOptions& options_of(const Translator& model) {
+  if (!model.denoising)
+    throw ArgumentError("the model learns from pairs of texts, it has no objective for passages");
+  return *model.denoising;
+}
+
+/// Most ids of a row.
+std::int64_t longest_row(const EncoderDecoderConfig& config) {
+  return config.positions == Seq2SeqPositions::learned ? config.context
+                                                       : std::numeric_limits<std::int64_t>::max();
+}
+
+std::int64_t rows_per_batch(const Translator& model) {
+  return std::max<std::int64_t>(1, model.settings.batch / options_of(model).passage);
+}
+
+std::vector<std::int32_t> narrow(const TokenIds& ids, std::int64_t most) {
+  return {ids.begin(), ids.begin() + std::min(most, std::ssize(ids))};
+}
+
+struct Batch {
+  NamedTensors inputs;
+  std::int64_t tokens = 0;  // of the passages
+  std::int64_t labels = 0;
+};
+
+class BatchMaker {
+ public:
+  BatchMaker(const Translator& model, const Passages& passages)
+      : denoiser_(options_of(model), model.tokenizer.pieces()),
+        passages_(&passages),
+        padding_(model.tokenizer.padding_id()),
+        most_(longest_row(model.config)),
+        rows_(rows_per_batch(model)),
+        seed_(model.settings.seed) {}
+
+  Batch random(std::int64_t step) const {
+    Rows rows;
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      Draws draws(stable_hash("denoising", seed_), static_cast<std::uint32_t>(r),
+                  static_cast<std::uint32_t>(step));
+      const std::int64_t place = draws.below(passages_->count());
+      add(rows, passages_->at(place), noise_seed(draws));
+    }
+    return batch(rows);
+  }
+  /// The noise of passage `place` in evaluations.
+  DenoisingExample fixed(std::int64_t place) const {
+    return denoiser_(passages_->at(place), evaluation_seed(place));
+  }
+  Batch fixed_batch(std::span<const std::int64_t> places) const {
+    Rows rows;
+    for (const std::int64_t place : places) add(rows, passages_->at(place), evaluation_seed(place));
+    return batch(rows);
+  }
+  std::int64_t most() const { return most_; }
+
+ private:
+  struct Rows {
+    std::vector<std::vector<std::int32_t>> sources, labels;
+    std::int64_t tokens = 0;
+  };
+
+  static std::uint64_t noise_seed(Draws& draws) {
+    return static_cast<std::uint64_t>(draws.below(std::numeric_limits<std::int64_t>::max()));
+  }
+  std::uint64_t evaluation_seed(std::int64_t place) const {
+    // A stream that no training row draws from.
+    Draws draws(stable_hash("denoising evaluation", seed_), 0, static_cast<std::uint32_t>(place));
+    return noise_seed(draws);
+  }
+  void add(Rows& rows, const std::vector<TokenIds>& sentences, std::uint64_t seed) const {
+    const DenoisingExample example = denoiser_(sentences, seed);
+    rows.sources.push_back(narrow(example.input, most_));
+    rows.labels.push_back(narrow(example.target, most_));
+    for (const TokenIds& sentence : sentences) rows.tokens += std::ssize(sentence);
+  }
+  Batch batch(const Rows& rows) const {
+    Batch result{{{"source", pad_rows(rows.sources, padding_, kMultiple, most_).ids},
+                  {"labels", pad_rows(rows.labels, -100, kMultiple, most_).ids}},
+                 rows.tokens};
+    for (const auto& row : rows.labels) result.labels += std::ssize(row);
+    return result;
+  }
+
+  Denoiser denoiser_;
+  const Passages* passages_;
+  std::int32_t padding_;
+  std::int64_t most_, rows_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+SequenceTokenizer make_denoising_tokenizer(std::span<const std::string> texts, std::int64_t vocab,
+                                           const DenoisingOptions& options) {
+  options.check();
+  return SequenceTokenizer(SentencePieceTokenizer::train(
+      texts, {.vocab = vocab, .symbols = denoising_symbols(options)}));
+}
+
+Translator build_denoising_model(const EncoderDecoderConfig& config,
+                                 const SequenceTokenizer& tokenizer, const TrainSettings& settings,
+                                 const DenoisingOptions& options, SourceLocation loc) {
+  const Denoiser known(options, tokenizer.pieces());  // or it throws
+  if (longest_row(config) <= options.passage) {
+    throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
+                                    options.passage, config.context));
+  }
+  Translator model = build_translator(config, tokenizer, settings, loc);
+  model.task = choice_name(options.objective);
+  model.denoising = options;
+  return model;
+}
+
+Translator make_denoising_model(const EncoderDecoderConfig& config,
+                                const SequenceTokenizer& tokenizer, const TrainSettings& settings,
+                                const DenoisingOptions& options, SourceLocation loc) {
+  Translator model = build_denoising_model(config, tokenizer, settings, options, loc);
+  make_trainable(model, {}, loc);
+  return model;
+}
+
+Passages make_passages(const Translator& model, std::span<const TextDocument> documents) {
+  const DenoisingOptions& options = options_of(model);
+  const SentencePieceTokenizer& pieces = model.tokenizer.pieces();
+  std::vector<std::vector<TokenIds>> ids;
+  for (const TextDocument& document : documents) {
+    std::vector<TokenIds>& sentences = ids.emplace_back();
+    for (const std::string& sentence : document) {
+      const std::vector<std::int32_t> found = pieces.encode(sentence);
+      sentences.emplace_back(found.begin(), found.end());
+    }
+  }
+  return {std::move(ids), options.passage, least_sentences(options.objective)};
+}
+
+TrainTask denoising_task(Session& session, const Translator& model, const Passages& train,
+                         const Passages* held_out) {
+  TrainTask task{.train = model.find_program("train"),
+                 .batch = [maker = BatchMaker(model, train)](std::int64_t step) {
+                   Batch batch = maker.random(step);
+                   return TrainBatch{std::move(batch.inputs), batch.tokens};
+                 }};
+  task.accumulate = model.find_program("accumulate");
+  if (held_out == nullptr) return task;
+  task.evaluate = [&session, &model, maker = BatchMaker(model, *held_out),
+                   places = held_out->cover()](bool whole) {
+    const std::int64_t rows = rows_per_batch(model), wanted = model.settings.eval_batches;
+    const std::int64_t batches = (std::ssize(places) + rows - 1) / rows;
+    const std::int64_t used = whole || wanted == 0 ? batches : std::min(batches, wanted);
+    double sum = 0;
+    std::int64_t labels = 0;
+    for (std::int64_t b = 0; b < used; ++b) {
+      const std::int64_t begin = b * batches / used * rows;
+      const auto here = std::span(places).subspan(
+          static_cast<std::size_t>(begin),
+          static_cast<std::size_t>(std::min(rows, std::ssize(places) - begin)));
+      const Batch batch = maker.fixed_batch(here);
+      const Results results = session.run(model.program("evaluate"), batch.inputs);
+      sum += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.labels);
+      labels += batch.labels;
+    }
+    const double loss = sum / static_cast<double>(labels);
+    return Evaluation{loss, {{"perplexity", std::exp(loss)}}};
+  };
+  return task;
+}
+
+std::vector<Denoised> denoise(Session& session, const Translator& model, const Passages& passages,
+                              std::int64_t count) {
+  const BatchMaker maker(model, passages);
+  const std::int64_t used = std::min(count, passages.count());
+  std::vector<std::vector<std::int32_t>> sources;
+  std::vector<Denoised> result;
+  for (std::int64_t i = 0; i < used; ++i) {
+    const DenoisingExample example = maker.fixed((2 * i + 1) * passages.count() / (2 * used));
+    result.push_back(
+        {model.tokenizer.decode(example.input), model.tokenizer.decode(example.target), {}});
+    sources.push_back(narrow(example.input, maker.most()));
+  }
+  const std::vector<TokenIds> outputs = translate_ids(session, model, sources);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    result[i].output = model.tokenizer.decode(outputs[i]);
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,124 @@
+#include "weft/models/tasks/seq2seq/presets.h"
+
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// The Transformer (Vaswani et al. 2017) in small: inner = 4 * width. Matrices start with a
+/// standard deviation of 1 / sqrt(width), as wide as models that are this narrow need; norms come
+/// before the blocks, which trains without the long warm-up that the paper's order needs.
+EncoderDecoderConfig transformer(std::int64_t layers, std::int64_t width, std::int64_t heads) {
+  EncoderDecoderConfig c;
+  c.encoder_layers = c.decoder_layers = layers;
+  c.width = width;
+  c.encoder_heads = c.decoder_heads = heads;
+  c.encoder_inner = c.decoder_inner = 4 * width;
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.initializer_range = 1 / std::sqrt(static_cast<double>(width));
+  return c;
+}
+
+EncoderDecoderConfig translation(std::int64_t vocab, double dropout) {
+  EncoderDecoderConfig c = transformer(2, 128, 4);
+  c.vocab = vocab;
+  c.dropout = dropout;
+  c.label_smoothing = 0.1;
+  return c;
+}
+
+EncoderDecoderConfig reversal() {
+  EncoderDecoderConfig c = transformer(2, 64, 4);
+  c.dropout = 0;
+  return c;
+}
+
+/// The paper's Adam (beta 0.9, 0.98) and schedule.
+TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int64_t warmup) {
+  return {.steps = steps,
+          .batch = batch,
+          .lr = lr,
+          .min_lr = 0,
+          .schedule = LearningRate::inverse_sqrt,
+          .warmup = warmup,
+          .beta2 = 0.98,
+          .weight_decay = 0.0,
+          .validation_fraction = 0.04,
+          .eval_every = steps / 10,
+          .eval_batches = 0,
+          .save_every = steps / 5};
+}
+
+/// A rate that falls to nothing: at the end every string shall come out right.
+TrainSettings reversal_training() {
+  TrainSettings settings = recipe(2500, 2048, 2e-3, 200);
+  settings.schedule = LearningRate::cosine;
+  return settings;
+}
+
+/// A family's blocks in small, so that AdamW trains them in minutes: matrices and tokens start as
+/// wide as those of transformer(), norms come before the blocks.
+EncoderDecoderConfig small(EncoderDecoderConfig c) {
+  c.encoder_layers = c.decoder_layers = 3;
+  c.width = 128;
+  c.encoder_heads = c.decoder_heads = 4;
+  c.head_size = 0;
+  c.encoder_inner = c.decoder_inner = 512;
+  c.context = 512;
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.initializer_range = 1 / std::sqrt(static_cast<double>(c.width));
+  return c;
+}
+
+/// T5 1.1's choices: gated, without dropout in pre-training. Its tokens of deviation 1, which the
+/// head then divides, are made for Adafactor, whose steps are as large as what they change: with
+/// AdamW they hardly move, and such a model finds little more than how often pieces are.
+EncoderDecoderConfig t5_mini() {
+  EncoderDecoderConfig c = small(EncoderDecoderConfig::t5());
+  c.activation = Activation::gelu_tanh;
+  c.gated = true;
+  c.scale_scores = true;
+  c.scale_tied_head = false;
+  c.dropout = c.attention_dropout = c.activation_dropout = c.final_dropout = 0;
+  return c;
+}
+
+}  // namespace
+
+const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"eng-swe", "English to Swedish from 25,000 pairs", translation(4000, 0.2),
+       recipe(1500, 2048, 3e-3, 200)},
+      {"eng-swe-short", "the same, ended at 600 of 1,500 steps", translation(4000, 0.2),
+       recipe(600, 2048, 3e-3, 200)},
+      {"eng-fra", "English to French from 5,000 short pairs", translation(1500, 0.3),
+       recipe(500, 2048, 3e-3, 200)},
+      {"reversal", "strings of 1 to 20 letters come out reversed", reversal(), reversal_training()},
+  };
+  return presets;
+}
+
+const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"t5-mini", "T5 1.1 of 3 + 3 layers, width 128", t5_mini(), recipe(2000, 4096, 3e-3, 200)},
+      {"bart-mini", "BART (norms as mBART's) of 3 + 3 layers, width 128",
+       small(EncoderDecoderConfig::bart()), recipe(2000, 4096, 3e-3, 200)},
+  };
+  return presets;
+}
+
+const std::string& default_preset(DenoisingObjective objective) {
+  const bool t5 =
+      objective == DenoisingObjective::span_corruption || objective == DenoisingObjective::ul2;
+  return denoising_presets()[t5 ? 0 : 1].name;
+}
+
+const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets() {
+  static const std::vector<Preset<EncoderDecoderConfig>> presets = {
+      {"fine-tune", "with --from: the model is the one in the file", EncoderDecoderConfig{},
+       recipe(600, 2048, 1e-3, 100)},
+  };
+  return presets;
+}
+
+}  // namespace weft

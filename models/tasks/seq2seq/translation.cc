@@ -1,0 +1,274 @@
+// weft train seq2seq --task translation
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/models/data/reversal.h"
+#include "weft/models/plots/svg_heat_map.h"
+#include "weft/models/plots/svg_plot.h"
+#include "weft/models/tasks/seq2seq/describe.h"
+#include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/task.h"
+#include "weft/models/tasks/seq2seq/translator_task.h"
+
+namespace weft {
+namespace {
+
+constexpr const char *kPairs = "--pairs", *kVocab = "--vocab";
+constexpr const char *kMeasure = ".measure.svg", *kAttention = ".attention.svg";
+constexpr const char* kReversal = "reversal";
+constexpr std::int64_t kStrings = 40000;
+constexpr std::int64_t kBeams = 4;
+
+/// What is learned from, split into its parts; and what people should know of it.
+struct PairData {
+  TextPairSplit split;
+  std::string notes;
+};
+
+/// Strings and what they are backwards, where no file is given.
+PairData read_pairs(const OptionValues& options, const TrainSettings& settings) {
+  PairData data;
+  std::int64_t more_columns = 0;
+  const std::string& path = options.text(kPairs);
+  const std::vector<TextPair> pairs =
+      path.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(path, &more_columns);
+  if (more_columns > 0) {
+    data.notes =
+        fmt::format("columns   {} lines of {} have more than two: the others are not read\n",
+                    grouped(more_columns), path);
+  }
+  data.split = split_by_source(pairs, settings.validation_fraction, settings.seed);
+  return data;
+}
+
+SequenceTokenizer learn_pieces(const std::vector<TextPair>& train, std::int64_t vocab) {
+  std::vector<std::string> texts;
+  for (const TextPair& pair : train) {
+    texts.push_back(pair.source);
+    texts.push_back(pair.target);
+  }
+  return SequenceTokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
+}
+
+class TranslationRun final : public TaskRun {
+ public:
+  TranslationRun(std::unique_ptr<Translator> model, PairData data)
+      : model_(std::move(model)),
+        data_(std::move(data)),
+        batches_(data_.split, *model_,
+                 model_->tokenizer.reads_characters() ? exact_match_metric : bleu_metric) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    const TextPairSplit& s = data_.split;
+    return data_.notes + describe_seq2seq(*model_) +
+           fmt::format(
+               "pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
+               grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
+               grouped(std::ssize(s.test)));
+  }
+  std::string batch_unit() const override { return "tokens"; }
+
+  TrainTask task(Session& session) override { return translator_task(session, *model_, batches_); }
+
+  TaskReport report(Session& session, const TrainOutcome&, const std::string& title) override {
+    return {test_figures(session),
+            {{kMeasure, measures(title)}, {kAttention, attention(session, title)}}};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    return {mean_loss(session, model.program("evaluate"), batches_.validation), {}};
+  }
+
+ private:
+  /// The figures of the part that nothing was chosen by.
+  std::string test_figures(Session& session) {
+    const std::vector<TextPair>& test = data_.split.test;
+    const PairBatches pairs = make_pair_batches(test, model_->tokenizer, model_->settings);
+    const std::vector<TranslationCase> cases = group_by_source(test);
+    const double loss = mean_loss(session, model_->program("evaluate"), pairs);
+    const Translations greedy = translate_cases(session, *model_, cases);
+    std::string text = fmt::format("test      {} sources: loss {:.4f}, perplexity {:.3f}\n",
+                                   cases.size(), loss, std::exp(loss));
+    if (model_->tokenizer.reads_characters()) {
+      return text + fmt::format("test      exact match {:.2f}%\n",
+                                100 * exact_match(greedy.outputs, greedy.references));
+    }
+    const Translations beams = translate_cases(session, *model_, cases, {.beams = kBeams});
+    std::string samples;
+    constexpr std::size_t kSamples = 10;
+    const std::size_t count = std::min(kSamples, cases.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      // Spread over the part, its shortest and longest texts left out.
+      const std::size_t at = (2 * i + 1) * cases.size() / (2 * count);
+      samples += fmt::format("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n",
+                             cases[at].source, fmt::join(cases[at].references, " | "),
+                             greedy.outputs[at], beams.outputs[at]);
+    }
+    for (const auto& [name, found] : {std::pair("greedy", &greedy), std::pair("beams", &beams)}) {
+      const Bleu bleu = corpus_bleu(found->outputs, found->references);
+      text += fmt::format("{:9} {}, chrF2 = {:.2f}, exact match {:.2f}%\n", name, bleu.to_string(),
+                          corpus_chrf(found->outputs, found->references),
+                          100 * exact_match(found->outputs, found->references));
+    }
+    return samples + "\n" + text +
+           fmt::format("signature {} ({} beams)\n",
+                       corpus_bleu(greedy.outputs, greedy.references).signature, kBeams);
+  }
+
+  /// Measures over the steps.
+  std::string measures(const std::string& title) const {
+    std::vector<PlotSeries> series;
+    std::string measure;
+    for (const auto& [name, points] : model_->history.metrics) {
+      if (name == "perplexity") continue;
+      measure = name;
+      PlotSeries& line = series.emplace_back(PlotSeries{.name = name});
+      for (const auto& [step, value] : points) line.points.emplace_back(step, value);
+    }
+    return svg_line_plot(series,
+                         {.title = title + ": validation", .x_label = "step", .y_label = measure});
+  }
+
+  /// What the last layer's heads looked at in one translation, of a text of middling length:
+  /// readable, and with something to see.
+  std::string attention(Session& session, const std::string& title) const {
+    const TextPair& shown = data_.split.test[data_.split.test.size() / 2];
+    const std::string output = translate(session, *model_, {shown.source}).front();
+    const CrossAttention found = cross_attention(session, *model_, shown.source, output);
+    const Tensor& last = found.layers.back();
+    const std::int64_t heads = last.size(0), rows = last.size(1), columns = last.size(2);
+    const auto* values = last.data<float>();
+    std::vector<HeatMap> panels;
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const float* first = values + head * rows * columns;
+      panels.push_back({.title = fmt::format("head {}", head),
+                        .rows = rows,
+                        .columns = columns,
+                        .values = {first, first + rows * columns},
+                        .row_labels = found.target,
+                        .column_labels = found.source,
+                        .low = 0,
+                        .high = 1,
+                        .show_values = false});
+    }
+    return svg_heat_maps(panels,
+                         {.title = title + ": what the last layer looks at", .panels_per_row = 2});
+  }
+
+  std::unique_ptr<Translator> model_;
+  PairData data_;
+  TranslatorData batches_;
+};
+
+class TranslationTask final : public Task {
+ public:
+  const TaskInfo& info() const override {
+    static const TaskInfo info{
+        .id = "translation",
+        .family = "seq2seq",
+        .name = "translation",
+        .about = "learn from pairs of texts",
+        .help = {{"batch", "tokens per step, of sources or targets, padding included"},
+                 {"validation_fraction",
+                  "share of the different sources that validates, and of those that test"}},
+        .plots = {kMeasure, kAttention},
+        .perplexity = true,
+        .plan_cache = kTranslatorPlans};
+    return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options
+        .file(kPairs,
+              "file to learn from: source <tab> target on every line; some of the sources "
+              "validate, some test")
+        .data()
+        .integer(kVocab, kVocabRange,
+                 "pieces of words, of both languages together (default: as the preset says)")
+        .of_new_models();
+    return options;
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
+  }
+  std::vector<PresetAbout> presets() const override {
+    std::vector<PresetAbout> all = abouts(translator_presets());
+    for (const PresetAbout& preset : abouts(translator_fine_tuning_presets()))
+      all.push_back(preset);
+    return all;
+  }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<Translator>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    const bool pairs = args.options.has(kPairs);
+    const Preset<EncoderDecoderConfig> preset =
+        chosen_preset(args.from ? translator_fine_tuning_presets() : translator_presets(), args);
+    const bool reversal = preset.name == kReversal;
+    if (!pairs && !reversal) {
+      throw ArgumentError(
+          "--pairs is required: the file to learn from, source <tab> target on a line");
+    }
+    if (pairs && reversal)
+      throw ArgumentError("the preset reversal makes its own strings: it takes no --pairs");
+    if (args.options.has(kVocab) && reversal)
+      throw ArgumentError("the preset reversal reads characters: it takes no --vocab");
+    const EncoderDecoderConfig config = chosen_config(
+        args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
+    PairData data = read_pairs(args.options, preset.training);
+    auto model = std::make_unique<Translator>(
+        build_translator(config, tokenizer_for(args, config, data, reversal), preset.training));
+    std::optional<LoadReport> loaded;
+    if (args.from) loaded = start_weights(*model, args, args.from->weights);
+    auto run = std::make_unique<TranslationRun>(std::move(model), std::move(data));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    auto known = model_as<Translator>(std::move(model));
+    if (known->tokenizer.reads_characters() == options.has(kPairs)) {
+      throw ArgumentError(options.has(kPairs)
+                              ? "the model learns to reverse strings: it takes no --pairs"
+                              : "--pairs is required: the pairs that the model learns from");
+    }
+    PairData data = read_pairs(options, known->settings);
+    return std::make_unique<TranslationRun>(std::move(known), std::move(data));
+  }
+
+ private:
+  static SequenceTokenizer tokenizer_for(const TaskArguments& args,
+                                         const EncoderDecoderConfig& config, const PairData& data,
+                                         bool reversal) {
+    if (args.from) {
+      const auto tokenizer = PartValue<SequenceTokenizer>::read(args.from->tokenizer_part());
+      if (tokenizer.reads_characters()) {
+        throw ArgumentError(fmt::format(
+            "{} reads characters, as strings that are reversed do: pairs need a model of pieces",
+            args.from->source));
+      }
+      return tokenizer;
+    }
+    if (reversal)
+      return SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
+    return learn_pieces(data.split.train, args.options.integer(kVocab, config.vocab));
+  }
+};
+
+}  // namespace
+
+const Task& translation_task() {
+  static const TranslationTask task;
+  return task;
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// A translator learns from pairs of texts, and is measured on pairs held out.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/models/data/pair_batches.h"
+#include "weft/models/data/parallel_text.h"
+#include "weft/models/metrics/bleu.h"
+#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/train/trainer.h"
+
+namespace weft {
+
+/// Pairs as ids, in batches of up to settings.batch tokens on one side. Throws DataError for a
+/// character that the tokenizer does not know.
+PairBatches make_pair_batches(const std::vector<TextPair>& pairs,
+                              const SequenceTokenizer& tokenizer, const TrainSettings& settings);
+
+/// Mean loss per label of `evaluate` over the pairs, the decoder fed
+/// with the references (teacher forcing): over `batches` batches, spread evenly, or over all where
+/// that is 0. Its exponential is the perplexity.
+double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
+                 std::int64_t batches = 0);
+
+/// Outputs and references to a figure: one of those below.
+using OutputMeasure = Metric (*)(const std::vector<std::string>&, const std::vector<References>&);
+/// {"bleu", 0 to 100}.
+Metric bleu_metric(const std::vector<std::string>& outputs,
+                   const std::vector<References>& references);
+/// {"exact match", 0 to 1}.
+Metric exact_match_metric(const std::vector<std::string>& outputs,
+                          const std::vector<References>& references);
+
+/// What a model is trained and measured on.
+struct TranslatorData {
+  PairBatches train, validation;
+  std::vector<TranslationCase> cases;  // of the validation pairs
+  OutputMeasure measure;
+
+  TranslatorData(const TextPairSplit& split, const Translator& model, OutputMeasure measured_by);
+};
+
+/// The outputs for `cases` and what `measure` finds.
+struct Translations {
+  std::vector<std::string> outputs;
+  std::vector<References> references;
+};
+Translations translate_cases(Session& session, const Translator& model,
+                             const std::vector<TranslationCase>& cases,
+                             const TranslateOptions& options = {});
+
+/// Training on the pairs, with looks at those of the validation part: loss, perplexity and the
+/// measure of greedy outputs, now and then on a part of them (settings.eval_batches batches and
+/// kQuickCases cases), at the end on all. Session, model and data must outlive the task.
+inline constexpr std::size_t kQuickCases = 256;
+TrainTask translator_task(Session& session, const Translator& model, TranslatorData& data);
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+#include "weft/models/tasks/tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/tasks/image_classification/task.h"
+#include "weft/models/tasks/masked_image/task.h"
+#include "weft/models/tasks/masked_tokens/task.h"
+#include "weft/models/tasks/next_token/task.h"
+#include "weft/models/tasks/seq2seq/task.h"
+#include "weft/models/tasks/text_classification/task.h"
+
+namespace weft {
+
+const std::vector<const Task*>& all_tasks() {
+  static const std::vector<const Task*> tasks = {
+      &next_token_task(),
+      &masked_tokens_task(PretrainingObjective::mlm),
+      &masked_tokens_task(PretrainingObjective::mlm_nsp),
+      &masked_tokens_task(PretrainingObjective::mlm_sop),
+      &masked_tokens_task(PretrainingObjective::rtd),
+      &text_classification_task(),
+      &translation_task(),
+      &denoising_task(DenoisingObjective::span_corruption),
+      &denoising_task(DenoisingObjective::ul2),
+      &denoising_task(DenoisingObjective::denoising),
+      &denoising_task(DenoisingObjective::gap_sentences),
+      &image_classification_task(),
+      &masked_image_task(),
+  };
+  return tasks;
+}
+
+const std::vector<FamilyAbout>& families() {
+  static const std::vector<FamilyAbout> all = {
+      {"encoder", "Train a BERT: on texts without labels, then as a classifier of texts"},
+      {"gpt", "Train a GPT on the characters of a text"},
+      {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
+      {"vit", "Train a vision transformer: to classify images, or on images without labels"},
+  };
+  return all;
+}
+
+const Task* find_task(std::string_view id) {
+  const auto& tasks = all_tasks();
+  const auto found =
+      std::find_if(tasks.begin(), tasks.end(), [&](const Task* t) { return t->info().id == id; });
+  return found == tasks.end() ? nullptr : *found;
+}
+
+std::vector<const Task*> tasks_of(std::string_view family) {
+  std::vector<const Task*> found;
+  for (const Task* task : all_tasks()) {
+    if (task->info().family == family) found.push_back(task);
+  }
+  return found;
+}
+
+const Task& task_of_file(const std::string& path) {
+  const Checkpoint file = load_checkpoint(path);
+  const std::string id = task_of(file);
+  if (const Task* task = find_task(id)) return *task;
+  if (!id.empty()) {
+    throw FormatError(fmt::format(
+        "{} holds a model of the task '{}', which this program does not know", path, id));
+  }
+  throw FormatError(
+      fmt::format("{} holds no trained model: it lacks the attachment '{}' (weft train writes it)",
+                  path, kConfigPart));
+}
+
+std::unique_ptr<TrainedModel> load_any_model(const std::string& path) {
+  auto model = task_of_file(path).empty_model();
+  read_model(path, *model);
+  return model;
+}
+
+}  // namespace weft

@@ -1,0 +1,241 @@
+#include "weft/models/tasks/text_classification/text_classifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/data/token_rows.h"
+#include "weft/models/families/encoder_heads.h"
+#include "weft/models/layers/attention_maps.h"
+#include "weft/models/trained/encoder_vocabulary.h"
+
+namespace weft {
+namespace {
+
+/// Rows of some texts.
+TokenRows rows_of(const TextClassifier& model, std::span<const std::string> texts) {
+  std::vector<std::vector<std::int32_t>> rows;
+  for (const std::string& text : texts) {
+    rows.push_back(with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(),
+                             model.tokenizer.sep_id(), model.config.longest_row()));
+  }
+  return pad_rows(rows, model.tokenizer.pad_id(), 16, model.config.longest_row());
+}
+
+/// Evenly spread over the data: its order may be that of the classes.
+LabelledText spread(const LabelledText& data, std::int64_t count) {
+  if (count >= data.size()) return data;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < count; ++i) places.push_back(i * data.size() / count);
+  return data.subset(places);
+}
+
+}  // namespace
+
+const ModelLayout& TextClassifier::file_layout() {
+  static const ModelLayout layout =
+      ModelLayout{
+          .kind = "text classifier", .config_type = kEncoderConfigType, .programs = {"classify"}}
+          .part(kConfigPart, kEncoderConfigType, &TextClassifier::config)
+          .part(kTokenizerPart, kPieceType, &TextClassifier::tokenizer)
+          .part(kClassesPart, "weft.classes", &TextClassifier::classes);
+  return layout;
+}
+
+void TextClassifier::check() const {
+  check_vocabulary(config, tokenizer);
+  if (classes.size() < 2)
+    throw ArgumentError(fmt::format("a classifier needs two classes, not {}", classes.size()));
+}
+
+TextClassifier build_text_classifier(const EncoderConfig& config,
+                                     const SentencePieceTokenizer& tokenizer,
+                                     const std::vector<std::string>& classes,
+                                     const TrainSettings& settings) {
+  TextClassifier model;
+  model.task = "text-classification";
+  model.settings = settings;
+  model.config = config;
+  model.tokenizer = tokenizer;
+  model.classes = classes;
+  model.check();
+  Graph& graph = *model.graph;
+  const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
+                             .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  const Value labels = graph.input("labels", DType::i32, {"batch"});
+  const Encoder encoder(Scope(graph), config);
+  const Pooler pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+  const Linear classifier =
+      make_linear(Scope(graph, "classifier"), DType::f32, config.width,
+                  static_cast<std::int64_t>(classes.size()),
+                  {.initializer = Initializer::normal(config.initializer_range)});
+  const auto logits = [&](bool training) {
+    Value pooled = pooler(encoder(inputs, training).last_hidden_state);
+    if (training && config.hidden_dropout > 0)
+      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
+    return classifier(pooled);
+  };
+  model.add_program("classify")
+      .precision(settings.precision)
+      .output("log_probabilities", log_softmax(logits(false), -1));
+  model.add_program("train").output("loss", label_loss(logits(true), labels));
+  return model;
+}
+
+TextClassifier make_text_classifier(const EncoderConfig& config,
+                                    const SentencePieceTokenizer& tokenizer,
+                                    const std::vector<std::string>& classes,
+                                    const TrainSettings& settings, const FineTuneOptions& options) {
+  TextClassifier model = build_text_classifier(config, tokenizer, classes, settings);
+  make_trainable(model, options);
+  return model;
+}
+
+std::vector<Classified> classify(Session& session, const TextClassifier& model,
+                                 std::span<const std::string> texts) {
+  constexpr std::size_t kBatch = 64;
+  // Texts of like length share a batch: little padding.
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return texts[a].size() < texts[b].size(); });
+  std::vector<Classified> result(texts.size());
+  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
+    const std::size_t end = std::min(begin + kBatch, order.size());
+    std::vector<std::string> batch;
+    for (std::size_t i = begin; i < end; ++i) batch.push_back(texts[order[i]]);
+    const TokenRows rows = rows_of(model, batch);
+    const Results results =
+        session.run(model.program("classify"), {{"tokens", rows.ids}, {"mask", rows.mask}});
+    const auto logs = results["log_probabilities"].span<float>();
+    const std::size_t classes = model.classes.size();
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto row = logs.subspan((i - begin) * classes, classes);
+      Classified& found = result[order[i]];
+      found.label =
+          static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
+      for (const float log : row) {
+        found.log_probabilities.push_back(log);
+        found.probabilities.push_back(std::exp(static_cast<double>(log)));
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
+                                 int threads) {
+  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
+  return classify(session, model, texts);
+}
+
+ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data) {
+  ConfusionMatrix matrix(model.classes);
+  std::vector<std::int32_t> predicted;
+  for (const Classified& found : classify(session, model, data.texts))
+    predicted.push_back(found.label);
+  matrix.add(data.labels, predicted);
+  return matrix;
+}
+
+Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data) {
+  const std::vector<Classified> found = classify(session, model, data.texts);
+  ConfusionMatrix matrix(model.classes);
+  double loss = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::int32_t label = data.labels[i];
+    matrix.add({&label, 1}, {&found[i].label, 1});
+    loss -= found[i].log_probabilities[static_cast<std::size_t>(label)];
+  }
+  return {loss / static_cast<double>(found.size()),
+          {{"accuracy", matrix.accuracy()},
+           {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
+}
+
+TrainTask text_classifier_task(Session& session, const TextClassifier& model,
+                               const LabelledText& train, const LabelledText* held_out) {
+  TrainTask task{.train = model.find_program("train"),
+                 .batch =
+                     [&model, &train](std::int64_t step) {
+                       const std::int64_t batch = model.settings.batch;
+                       std::vector<std::string> texts;
+                       std::vector<std::int32_t> labels;
+                       std::vector<std::size_t> order(train.texts.size());
+                       std::int64_t epoch = -1;
+                       for (std::int64_t r = 0; r < batch; ++r) {
+                         const std::int64_t at = step * batch + r;
+                         if (at / train.size() != epoch) {
+                           epoch = at / train.size();
+                           std::iota(order.begin(), order.end(), std::size_t{0});
+                           Draws(stable_hash("epoch", model.settings.seed),
+                                 static_cast<std::uint32_t>(epoch))
+                               .shuffle(order);
+                         }
+                         const std::size_t i = order[static_cast<std::size_t>(at % train.size())];
+                         texts.push_back(train.texts[i]);
+                         labels.push_back(train.labels[i]);
+                       }
+                       const TokenRows rows = rows_of(model, texts);
+                       return TrainBatch{{{"tokens", rows.ids},
+                                          {"mask", rows.mask},
+                                          {"labels", Tensor::of({batch}, labels)}},
+                                         batch};
+                     },
+                 .unit = "texts"};
+  task.accumulate = model.find_program("accumulate");
+  if (held_out != nullptr)
+    task.evaluate = [&session, &model, held_out](bool whole) {
+      const std::int64_t count = model.settings.eval_batches * model.settings.batch;
+      return evaluate(session, model, whole || count == 0 ? *held_out : spread(*held_out, count));
+    };
+  return task;
+}
+
+std::string attention_svg(const TextClassifier& model, const std::string& text) {
+  const std::vector<AttentionMap> maps =
+      attention_maps(model.program("classify").outputs().front().second);
+  std::vector<std::string> names = {"[CLS]"};
+  for (const std::string& piece : model.tokenizer.pieces(text)) names.push_back(piece);
+  names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.longest_row()) - 1));
+  names.push_back("[SEP]");
+  std::vector<std::vector<std::int32_t>> rows = {
+      with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
+                model.config.longest_row())};
+  const TokenRows batch = pad_rows(rows, model.tokenizer.pad_id(), 1);
+  Program look("attention");
+  for (std::size_t i = 0; i < maps.size(); ++i)
+    look.output(fmt::format("map.{}", i), maps[i].probabilities);
+  Session session(*model.graph, model.store);
+  const Results results = session.run(look, {{"tokens", batch.ids}, {"mask", batch.mask}});
+  std::vector<HeatMap> panels;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const Tensor& tensor = results[fmt::format("map.{}", i)];
+    const auto values = tensor.span<float>();
+    const auto size = static_cast<std::size_t>(tensor.size(2));
+    for (std::size_t head = 0; head < static_cast<std::size_t>(tensor.size(1)); ++head) {
+      const auto part = values.subspan(head * size * size, size * size);
+      panels.push_back({.title = fmt::format("{}, head {}", maps[i].scope, head),
+                        .rows = static_cast<std::int64_t>(size),
+                        .columns = static_cast<std::int64_t>(size),
+                        .values = {part.begin(), part.end()},
+                        .row_labels = names,
+                        .column_labels = names,
+                        .row_axis = "looks",
+                        .column_axis = "at",
+                        .low = 0,
+                        .high = 1,
+                        .show_values = false,
+                        .show_scale = false,
+                        .cell = 16});
+    }
+  }
+  return svg_heat_maps(panels,
+                       {.title = text, .panels_per_row = static_cast<int>(model.config.heads)});
+}
+
+}  // namespace weft

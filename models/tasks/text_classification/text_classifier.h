@@ -1,0 +1,74 @@
+// An encoder that says which class a text is of.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/data/labelled_text.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/metrics/classification_metrics.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/trained/trainable.h"
+
+namespace weft {
+
+/// BERT for sequence classification: pooler over the first token, dropout, linear layer. Parameters
+/// are named as in encoder.h; the new ones are "pooler" and "classifier". Programs over inputs
+/// "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 = token):
+///   train     one whole training step; also needs "labels" i32 [batch]
+///   classify  "log_probabilities" [batch, classes], without dropout
+struct TextClassifier : ModelKind<TextClassifier> {
+  EncoderConfig config;
+  SentencePieceTokenizer tokenizer;
+  std::vector<std::string> classes;  // their names
+
+  static const ModelLayout& file_layout();
+  void check() const override;
+};
+
+/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
+/// config and tokenizer do not fit, and for fewer than two classes.
+TextClassifier build_text_classifier(const EncoderConfig& config,
+                                     const SentencePieceTokenizer& tokenizer,
+                                     const std::vector<std::string>& classes,
+                                     const TrainSettings& settings);
+/// The same, made trainable. Throws as make_trainable, too.
+TextClassifier make_text_classifier(const EncoderConfig& config,
+                                    const SentencePieceTokenizer& tokenizer,
+                                    const std::vector<std::string>& classes,
+                                    const TrainSettings& settings,
+                                    const FineTuneOptions& options = {});
+
+struct Classified {
+  std::int32_t label = 0;                                          // the most likely class
+  std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
+};
+/// Classes of texts, in their order. `session` runs the model's graph over its store. Long texts
+/// are cut to the model's context. Throws FormatError for invalid UTF-8.
+std::vector<Classified> classify(Session& session, const TextClassifier& model,
+                                 std::span<const std::string> texts);
+/// The same in a Session of its own.
+std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
+                                 int threads = 0);
+
+/// All predictions for labelled texts.
+ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data);
+
+/// On labelled texts: mean loss, "accuracy" and the "f1" of the last class (two classes) or its
+/// mean over all classes.
+Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data);
+
+/// Training in epochs, each in an order of its own; evaluation on all of `held_out` (may be null).
+/// Everything must outlive the task.
+TrainTask text_classifier_task(Session& session, const TextClassifier& model,
+                               const LabelledText& train, const LabelledText* held_out);
+
+/// The attention that the first token of `text` pays, a panel per layer and head: rows and columns
+/// are the text's pieces. An SVG document.
+std::string attention_svg(const TextClassifier& model, const std::string& text);
+
+}  // namespace weft

@@ -1,0 +1,262 @@
+#include "weft/models/tasks/text_classification/tfidf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/data/draws.h"
+#include "weft/models/tasks/text_classification/lbfgs.h"
+
+namespace weft {
+namespace {
+
+bool in_word(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  const char lower = static_cast<char>(c | 0x20);
+  return byte >= 0x80 || (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
+}
+
+template <class T>
+Tensor column(const std::vector<T>& values) {
+  return Tensor::of({static_cast<std::int64_t>(values.size())}, values);
+}
+
+/// Which fold every example is in: each has the classes in equal shares.
+std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::uint64_t seed) {
+  std::map<std::int32_t, std::vector<std::size_t>> classes;
+  for (std::size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(i);
+  std::vector<int> fold(labels.size());
+  for (auto& [label, members] : classes) {
+    Draws(stable_hash("folds", seed), static_cast<std::uint32_t>(label)).shuffle(members);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      fold[members[i]] = static_cast<int>(i % static_cast<std::size_t>(folds));
+  }
+  return fold;
+}
+
+}  // namespace
+
+std::string_view term_frequency_name(TermFrequency form) {
+  constexpr std::string_view kNames[] = {"count", "logarithmic", "binary"};
+  return kNames[static_cast<std::size_t>(form)];
+}
+
+std::vector<std::string> words(std::string_view text, bool punctuation) {
+  std::vector<std::string> result;
+  bool inside = false;
+  for (const char c : text) {
+    if (in_word(c)) {
+      if (!inside) result.emplace_back();
+      result.back() += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+      inside = true;
+      continue;
+    }
+    inside = false;
+    if (punctuation && c > ' ' && c < 0x7F) result.emplace_back(1, c);
+  }
+  return result;
+}
+
+TfIdf::TfIdf(std::span<const std::string> texts, const TfIdfOptions& options) : options_(options) {
+  if (options.longest < 1 || options.min_texts < 1) {
+    throw ArgumentError(fmt::format("longest ({}) and min_texts ({}) must be at least 1",
+                                    options.longest, options.min_texts));
+  }
+  std::map<std::string, std::int64_t> texts_with;
+  for (const std::string& text : texts) {
+    for (const auto& [feature, count] : counts(text)) ++texts_with[feature];
+  }
+  const double n = static_cast<double>(texts.size());
+  for (const auto& [feature, found] : texts_with) {
+    if (found < options.min_texts) continue;
+    ids_.emplace(feature, static_cast<std::int32_t>(idf_.size()));
+    idf_.push_back(std::log((1 + n) / (1 + static_cast<double>(found))) + 1);
+  }
+  if (ids_.empty()) throw ArgumentError("the texts have no features");
+}
+
+std::int32_t TfIdf::find(std::string_view feature) const {
+  const auto it = ids_.find(feature);
+  return it == ids_.end() ? -1 : it->second;
+}
+
+std::map<std::string, double> TfIdf::counts(const std::string& text) const {
+  const std::vector<std::string> all = words(text, options_.punctuation);
+  std::map<std::string, double> result;
+  for (std::size_t begin = 0; begin < all.size(); ++begin) {
+    std::string feature;
+    for (std::size_t i = begin;
+         i < std::min(all.size(), begin + static_cast<std::size_t>(options_.longest)); ++i) {
+      feature += (i == begin ? "" : " ") + all[i];
+      ++result[feature];
+    }
+  }
+  return result;
+}
+
+SparseRows TfIdf::operator()(std::span<const std::string> texts) const {
+  SparseRows rows;
+  for (const std::string& text : texts) {
+    const auto id = static_cast<std::int32_t>(rows.rows++);
+    const std::size_t begin = rows.value.size();
+    double squares = 0;
+    for (const auto& [name, count] : counts(text)) {
+      const std::int32_t feature = find(name);
+      if (feature < 0) continue;
+      const double tf = options_.frequency == TermFrequency::count         ? count
+                        : options_.frequency == TermFrequency::logarithmic ? 1 + std::log(count)
+                                                                           : 1;
+      const double value = tf * idf_[static_cast<std::size_t>(feature)];
+      squares += value * value;
+      rows.row.push_back(id);
+      rows.feature.push_back(feature);
+      rows.value.push_back(static_cast<float>(value));
+    }
+    for (std::size_t i = begin; i < rows.value.size(); ++i)
+      rows.value[i] = static_cast<float>(rows.value[i] / std::sqrt(squares));
+  }
+  return rows;
+}
+
+/// The graph and what is fed to it.
+struct LogisticRegression::Loss {
+  Loss(const SparseRows& rows, std::span<const std::int32_t> labels, std::int64_t features,
+       std::int64_t classes, int threads)
+      : session(graph, {.threads = threads}), weight_count(features * classes) {
+    const Value row = graph.input("row", DType::i32, {"entries"});
+    const Value feature = graph.input("feature", DType::i32, {"entries"});
+    const Value value = graph.input("value", DType::f64, {"entries"});
+    const Value truth = graph.input("labels", DType::i32, {"rows"});
+    const Value weights = graph.input("weights", DType::f64, {features, classes});
+    const Value biases = graph.input("biases", DType::f64, {classes});
+    const Value l2 = graph.input("l2", DType::f64, {});
+    // A sparse matrix times a dense one: every entry adds its multiple of a row of the weights.
+    const Value products = take(weights, feature) * unsqueeze(value, 1);
+    const Value scores =
+        index_add(zeros(graph, DType::f64, {truth.size(0), classes}), row, products);
+    const Value loss = cross_entropy(scores + biases, truth) + sum(weights * weights) * l2 * 0.5;
+    const std::vector<Value> slopes = gradients(loss, {weights, biases});
+    program.output("loss", loss).output("weights", slopes[0]).output("biases", slopes[1]);
+    feeds = {{"row", column(rows.row)},
+             {"feature", column(rows.feature)},
+             {"value", column(rows.value).to(DType::f64)},
+             {"labels", Tensor::of({rows.rows}, labels)},
+             {"weights", Tensor::empty(DType::f64, {features, classes})},
+             {"biases", Tensor::empty(DType::f64, {classes})},
+             {"l2", Tensor::scalar(DType::f64, 0)}};
+  }
+
+  double operator()(const std::vector<double>& x, std::vector<double>& gradient) {
+    std::copy_n(x.begin(), weight_count, feeds[4].second.mutable_data<double>());
+    std::copy(x.begin() + weight_count, x.end(), feeds[5].second.mutable_data<double>());
+    const Results results = session.run(program, feeds);
+    const auto weights = results["weights"].span<double>();
+    const auto biases = results["biases"].span<double>();
+    std::copy(weights.begin(), weights.end(), gradient.begin());
+    std::copy(biases.begin(), biases.end(), gradient.begin() + weight_count);
+    return results["loss"].item<double>();
+  }
+
+  Graph graph;
+  Session session;
+  std::int64_t weight_count;
+  Program program{"logistic_regression"};
+  NamedTensors feeds;
+};
+
+LogisticRegression::LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
+                                       std::int64_t features, std::int64_t classes, int threads)
+    : classes_(static_cast<std::size_t>(classes)) {
+  if (static_cast<std::int64_t>(labels.size()) != rows.rows || rows.rows == 0) {
+    throw ArgumentError(fmt::format("{} labels were given for {} rows", labels.size(), rows.rows));
+  }
+  if (classes < 2) throw ArgumentError(fmt::format("classes must be at least 2, not {}", classes));
+  loss_ = std::make_unique<Loss>(rows, labels, features, classes, threads);
+  parameters_.assign(static_cast<std::size_t>((features + 1) * classes), 0);
+}
+
+LogisticRegression::~LogisticRegression() = default;
+
+void LogisticRegression::fit(double l2) {
+  if (!(l2 >= 0)) throw ArgumentError(fmt::format("l2 must not be negative: {}", l2));
+  *loss_->feeds.back().second.mutable_data<double>() = l2;
+  LbfgsResult found = minimise_lbfgs(std::ref(*loss_), std::move(parameters_));
+  parameters_ = std::move(found.x);
+  gradient_ = found.gradient;
+}
+
+std::vector<std::int32_t> LogisticRegression::predict(const SparseRows& rows) const {
+  const std::size_t classes = classes_, weights = parameters_.size() - classes_;
+  std::vector<double> scores;
+  for (std::int64_t r = 0; r < rows.rows; ++r)
+    scores.insert(scores.end(), parameters_.begin() + static_cast<std::ptrdiff_t>(weights),
+                  parameters_.end());
+  for (std::size_t i = 0; i < rows.row.size(); ++i) {
+    for (std::size_t c = 0; c < classes; ++c) {
+      scores[static_cast<std::size_t>(rows.row[i]) * classes + c] +=
+          static_cast<double>(rows.value[i]) *
+          parameters_[static_cast<std::size_t>(rows.feature[i]) * classes + c];
+    }
+  }
+  std::vector<std::int32_t> labels;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows.rows); ++r) {
+    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(r * classes);
+    labels.push_back(static_cast<std::int32_t>(
+        std::max_element(begin, begin + static_cast<std::ptrdiff_t>(classes)) - begin));
+  }
+  return labels;
+}
+
+TextBaseline tfidf_baseline(const LabelledText& train, const LabelledText& test, std::uint64_t seed,
+                            int folds, int threads) {
+  constexpr double kL2[] = {1e-3, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7};
+  const auto classes = static_cast<std::int64_t>(train.names.size());
+  const std::vector<int> fold = folds_of(train.labels, folds, seed);
+  std::vector<LabelledText> inside, outside;
+  for (int f = 0; f < folds; ++f) {
+    std::vector<std::int64_t> kept, left_out;
+    for (std::size_t i = 0; i < fold.size(); ++i)
+      (fold[i] == f ? left_out : kept).push_back(static_cast<std::int64_t>(i));
+    inside.push_back(train.subset(kept));
+    outside.push_back(train.subset(left_out));
+  }
+  TextBaseline best{{}, 0, -1, 0, ConfusionMatrix(train.names)};
+  for (const bool punctuation : {false, true}) {
+    for (const TermFrequency frequency : {TermFrequency::logarithmic, TermFrequency::binary}) {
+      const TfIdfOptions options{.frequency = frequency, .punctuation = punctuation};
+      std::vector<double> right(std::size(kL2), 0);
+      for (std::size_t f = 0; f < inside.size(); ++f) {
+        const TfIdf tfidf(inside[f].texts, options);
+        const SparseRows rows = tfidf(inside[f].texts), others = tfidf(outside[f].texts);
+        LogisticRegression model(rows, inside[f].labels, tfidf.features(), classes, threads);
+        for (std::size_t l = 0; l < std::size(kL2); ++l) {
+          model.fit(kL2[l]);
+          const std::vector<std::int32_t> found = model.predict(others);
+          for (std::size_t i = 0; i < found.size(); ++i)
+            right[l] += found[i] == outside[f].labels[i] ? 1 : 0;
+        }
+      }
+      for (std::size_t l = 0; l < std::size(kL2); ++l) {
+        ++best.tried;
+        const double accuracy = right[l] / static_cast<double>(train.size());
+        if (accuracy <= best.validation_accuracy) continue;
+        best.validation_accuracy = accuracy;
+        best.features = options;
+        best.l2 = kL2[l];
+      }
+    }
+  }
+  const TfIdf tfidf(train.texts, best.features);
+  LogisticRegression model(tfidf(train.texts), train.labels, tfidf.features(), classes, threads);
+  model.fit(best.l2);
+  best.test.add(test.labels, model.predict(tfidf(test.texts)));
+  return best;
+}
+
+}  // namespace weft

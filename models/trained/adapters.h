@@ -1,0 +1,22 @@
+// Low-rank adapters beside the weights of a trained model.
+#pragma once
+
+#include "weft/graph/weights/lora.h"
+#include "weft/models/fields/field_list.h"
+
+namespace weft {
+
+struct TrainedModel;
+
+/// What files keep of a model's adapters: rank, alpha and dropout.
+const FieldList<LoraOptions>& lora_fields();
+
+/// Puts adapters beside the matrices of a model whose "train" has no training step yet, only the
+/// output "loss". Graph, programs and store become others, which share the tensors. Throws
+/// ArgumentError as add_lora.
+void add_adapters(TrainedModel& model, const LoraOptions& options);
+
+/// The adapters of a model that has them. Throws ArgumentError where it has none.
+LoraAdapters lora_adapters(const TrainedModel& model);
+
+}  // namespace weft

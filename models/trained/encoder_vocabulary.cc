@@ -1,0 +1,17 @@
+#include "weft/models/trained/encoder_vocabulary.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+
+namespace weft {
+
+void check_vocabulary(const EncoderConfig& config, const SentencePieceTokenizer& tokenizer) {
+  if (config.vocab != tokenizer.vocab_size() || config.padding_id != tokenizer.pad_id()) {
+    throw ArgumentError(fmt::format(
+        "the model has a vocabulary of {} with padding {}, the tokenizer one of {} with padding {}",
+        config.vocab, config.padding_id, tokenizer.vocab_size(), tokenizer.pad_id()));
+  }
+}
+
+}  // namespace weft

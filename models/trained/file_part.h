@@ -1,0 +1,108 @@
+// The parts of a trained model's file besides its programs and variables: each an attachment, and a
+// member of the model's struct.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft {
+
+struct TrainedModel;
+
+/// How a value is written as an attachment and read again. Reading throws FormatError.
+template <class T>
+struct PartValue;
+
+template <class T>
+concept JsonValue = requires(const T& value, std::string_view text) {
+  { value.to_json() } -> std::convertible_to<std::string>;
+  { T::from_json(text) } -> std::convertible_to<T>;
+};
+template <JsonValue T>
+struct PartValue<T> {
+  static std::string write(const T& value) { return value.to_json(); }
+  static T read(const Attachment& part) { return T::from_json(part.bytes); }
+};
+
+/// Values that say their type themselves: tokenizers.
+template <class T>
+concept TypedValue = requires(const T& value, std::string_view text) {
+  { value.type() } -> std::convertible_to<std::string>;
+  { value.bytes() } -> std::convertible_to<std::string>;
+  { T::from_bytes(text, text) } -> std::convertible_to<T>;
+};
+template <TypedValue T>
+struct PartValue<T> {
+  static std::string write(const T& value) { return value.bytes(); }
+  static T read(const Attachment& part) { return T::from_bytes(part.type, part.bytes); }
+};
+
+template <>
+struct PartValue<SentencePieceTokenizer> {
+  static std::string write(const SentencePieceTokenizer& pieces) { return pieces.to_bytes(); }
+  static SentencePieceTokenizer read(const Attachment& part) {
+    return SentencePieceTokenizer::from_bytes(part.bytes);
+  }
+};
+
+/// Names of classes: a list of strings.
+template <>
+struct PartValue<std::vector<std::string>> {
+  static std::string write(const std::vector<std::string>& names);
+  static std::vector<std::string> read(const Attachment& part);
+};
+
+/// One part: an attachment's name, and how it comes out of a model and into one.
+struct FilePart {
+  std::string name;
+  bool required = true;
+  /// Nothing where an optional part is not there.
+  std::function<std::optional<Attachment>(const TrainedModel&)> write;
+  std::function<void(TrainedModel&, const Attachment&)> read;
+};
+
+namespace detail {
+
+template <class T>
+std::string part_type(const std::string& type, const T& value) {
+  if constexpr (TypedValue<T>) {
+    return value.type();
+  } else {
+    return type;
+  }
+}
+
+template <class Model, class T>
+FilePart make_part(const char* name, const char* type, T Model::*member) {
+  return {name, true,
+          [=](const TrainedModel& model) -> std::optional<Attachment> {
+            const T& value = static_cast<const Model&>(model).*member;
+            return Attachment{name, part_type(type, value), PartValue<T>::write(value)};
+          },
+          [=](TrainedModel& model, const Attachment& part) {
+            static_cast<Model&>(model).*member = PartValue<T>::read(part);
+          }};
+}
+
+template <class Model, class T>
+FilePart make_part(const char* name, const char* type, std::optional<T> Model::*member) {
+  return {name, false,
+          [=](const TrainedModel& model) -> std::optional<Attachment> {
+            const std::optional<T>& value = static_cast<const Model&>(model).*member;
+            if (!value) return std::nullopt;
+            return Attachment{name, part_type(type, *value), PartValue<T>::write(*value)};
+          },
+          [=](TrainedModel& model, const Attachment& part) {
+            static_cast<Model&>(model).*member = PartValue<T>::read(part);
+          }};
+}
+
+}  // namespace detail
+}  // namespace weft

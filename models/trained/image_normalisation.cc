@@ -1,0 +1,49 @@
+#include "weft/models/trained/image_normalisation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+
+namespace weft {
+namespace {
+
+Value per_channel(Graph& graph, const std::vector<double>& values) {
+  const std::vector<float> floats(values.begin(), values.end());
+  return graph.constant(Tensor::of({static_cast<std::int64_t>(values.size()), 1, 1}, floats));
+}
+
+}  // namespace
+
+void ImageNormalisation::check(std::int64_t channels) const {
+  const auto count = static_cast<std::size_t>(channels);
+  if (mean.size() != count || deviation.size() != count) {
+    throw ArgumentError(fmt::format("{} means and {} deviations for images of {} channels",
+                                    mean.size(), deviation.size(), channels));
+  }
+  for (const double d : deviation) {
+    if (!(d > 0)) throw ArgumentError(fmt::format("a deviation must be positive, not {}", d));
+  }
+}
+
+ImageNormalisation normalisation_of(const ImageSet& set) {
+  ChannelStatistics found = channel_statistics(set);
+  std::replace(found.deviation.begin(), found.deviation.end(), 0.0, 1.0);
+  return {found.mean, found.deviation};
+}
+
+Value normalised(const Value& images, const ImageNormalisation& normalisation) {
+  Graph& graph = images.graph();
+  return (images - per_channel(graph, normalisation.mean)) /
+         per_channel(graph, normalisation.deviation);
+}
+
+Value denormalised(const Value& pixels, const ImageNormalisation& normalisation) {
+  Graph& graph = pixels.graph();
+  return pixels * per_channel(graph, normalisation.deviation) +
+         per_channel(graph, normalisation.mean);
+}
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "weft/models/trained/lora_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "weft/core/error.h"
+#include "weft/serialization/crc32c.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kScale = "weft.lora.scale";
+constexpr const char* kBase = "weft.lora.base";
+constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
+
+bool is_finite(const Tensor& tensor) {
+  if (tensor.dtype() != DType::f32) return true;  // refused for that, where it is used
+  const auto* values = tensor.data<float>();
+  return std::all_of(values, values + tensor.numel(), [](float x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+std::string adapters_base(const LoraAdapters& adapters, const VariableStore& store) {
+  std::uint32_t crc = 0;
+  for (const auto& [name, adapter] : adapters.adapters) {
+    const Tensor matrix = store.tensor(name);
+    crc = crc32c(name.data(), name.size(), crc);
+    crc = crc32c(matrix.raw(), matrix.bytes(), crc);
+  }
+  return fmt::format("{:08x}", crc);
+}
+
+void save_lora(const std::string& path, const LoraAdapters& adapters) {
+  TensorMap tensors;
+  for (const auto& [name, adapter] : adapters.adapters) {
+    tensors[name + std::string(kA)] = adapter.a;
+    tensors[name + std::string(kB)] = adapter.b;
+  }
+  std::map<std::string, std::string> metadata = {{kScale, fmt::format("{:a}", adapters.scale)}};
+  if (!adapters.base.empty()) metadata[kBase] = adapters.base;
+  write_safetensors(path, tensors, metadata);
+}
+
+LoraAdapters load_lora(const std::string& path) {
+  const Safetensors file = read_safetensors(path);
+  const auto fail = [&](const std::string& what) {
+    return FormatError(fmt::format("{} is no file of adapters: {}", path, what));
+  };
+  const auto text = file.metadata.find(kScale);
+  if (text == file.metadata.end()) throw fail(fmt::format("it lacks the metadata '{}'", kScale));
+  char* end = nullptr;
+  LoraAdapters result;
+  result.scale = std::strtod(text->second.c_str(), &end);
+  if (text->second.empty() || *end != '\0' || !std::isfinite(result.scale))
+    throw fail(fmt::format("its '{}' is '{}', which is not a number", kScale, text->second));
+  if (!(result.scale > 0))
+    throw fail(fmt::format("its '{}' is {}, which is not positive", kScale, result.scale));
+  if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
+    result.base = base->second;
+  for (const auto& [name, tensor] : file.tensors) {
+    if (name.ends_with(kA)) {
+      result.adapters[name.substr(0, name.size() - kA.size())].a = tensor;
+    } else if (name.ends_with(kB)) {
+      result.adapters[name.substr(0, name.size() - kB.size())].b = tensor;
+    } else {
+      throw fail(fmt::format("tensor '{}' ends neither in {} nor in {}", name, kA, kB));
+    }
+  }
+  if (result.adapters.empty()) throw fail("it has no tensors");
+  for (const auto& [name, adapter] : result.adapters) {
+    if (!adapter.a.defined() || !adapter.b.defined())
+      throw fail(fmt::format("it lacks '{}{}'", name, adapter.a.defined() ? kB : kA));
+    if (!is_finite(adapter.a) || !is_finite(adapter.b))
+      throw fail(fmt::format("the adapter of {} holds values that are not finite", name));
+  }
+  return result;
+}
+
+}  // namespace weft

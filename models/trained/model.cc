@@ -1,0 +1,178 @@
+#include "weft/models/trained/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "weft/core/closest.h"
+#include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
+#include "weft/models/trained/adapters.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kTaskPart = "model.task";
+
+/// What all kinds of models have. A file without its task is of the first versions.
+const std::vector<FilePart>& common_parts() {
+  static const std::vector<FilePart> parts = [] {
+    std::vector<FilePart> all = {
+        detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings),
+        detail::make_part("train.history", "weft.train.history", &TrainedModel::history)};
+    all.push_back(
+        {"train.lora", false,
+         [](const TrainedModel& model) -> std::optional<Attachment> {
+           if (!model.lora) return std::nullopt;
+           return Attachment{"train.lora", "weft.train.lora", lora_fields().to_json(*model.lora)};
+         },
+         [](TrainedModel& model, const Attachment& part) {
+           model.lora = lora_fields().from_json(part.bytes);
+         }});
+    return all;
+  }();
+  return parts;
+}
+
+/// The program of this name in the file, or under the name that it had once.
+const Program* program_in(const Checkpoint& file, const ModelLayout& layout,
+                          const std::string& name) {
+  if (file.has_program(name)) return &file.program(name);
+  for (const auto& [before, now] : layout.renamed_programs) {
+    if (now == name && file.has_program(before)) return &file.program(before);
+  }
+  return nullptr;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::string PartValue<std::vector<std::string>>::write(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump();
+}
+
+std::vector<std::string> PartValue<std::vector<std::string>>::read(const Attachment& part) {
+  const auto parsed = parse_json(part.bytes, part.name);
+  std::vector<std::string> names;
+  if (parsed.is_array()) {
+    for (const auto& name : parsed) {
+      if (name.is_string()) names.push_back(name.get<std::string>());
+    }
+  }
+  if (names.size() < 2 || names.size() != parsed.size())
+    throw FormatError(
+        fmt::format("the attachment '{}' is not a list of names of classes", part.name));
+  return names;
+}
+
+const Program* TrainedModel::find_program(std::string_view name) const {
+  const auto found = programs.find(name);
+  return found == programs.end() ? nullptr : &found->second;
+}
+
+const Program& TrainedModel::program(std::string_view name) const {
+  if (const Program* found = find_program(name)) return *found;
+  std::vector<std::string> known;
+  for (const auto& [other, program] : programs) known.push_back(other);
+  throw ArgumentError(fmt::format("a {}: {}", layout().kind, unknown_name("program", name, known)));
+}
+
+Program& TrainedModel::add_program(const std::string& name) {
+  return programs.insert_or_assign(name, Program(name)).first->second;
+}
+
+void save_model(const std::string& path, const TrainedModel& model) {
+  const ModelLayout& layout = model.layout();
+  std::vector<Program> programs;
+  for (const char* name : {"train", "accumulate"}) {
+    if (const Program* found = model.find_program(name)) programs.push_back(*found);
+  }
+  for (const std::string& name : layout.programs) {
+    if (model.has_program(name) || !contains(layout.added_programs, name))
+      programs.push_back(model.program(name));
+  }
+  std::vector<Attachment> attachments;
+  if (!model.task.empty()) attachments.push_back({kTaskPart, "weft.task", model.task});
+  for (const auto* parts : {&layout.parts, &common_parts()}) {
+    for (const FilePart& part : *parts) {
+      if (auto written = part.write(model)) attachments.push_back(*std::move(written));
+    }
+  }
+  save_checkpoint(path, *model.store, programs, {.attachments = std::move(attachments)});
+}
+
+void read_model(const std::string& path, TrainedModel& model) {
+  const ModelLayout& layout = model.layout();
+  const Checkpoint file = load_checkpoint(path, {.verify = true});
+  const auto fail = [&](const std::string& what) {
+    return FormatError(fmt::format("{} holds no {}: {}", path, layout.kind, what));
+  };
+  const auto find = [&](const FilePart& part) {
+    const Attachment* found = file.find_attachment(part.name);
+    if (found == nullptr && part.required)
+      throw fail(fmt::format("it lacks the attachment '{}' (weft train writes it)", part.name));
+    return found;
+  };
+  const Attachment& config = *find(layout.parts.front());
+  if (config.type != layout.config_type) {
+    throw fail(
+        fmt::format("its configuration is a '{}', not a '{}'", config.type, layout.config_type));
+  }
+  for (const std::string& name : layout.programs) {
+    if (const Program* found = program_in(file, layout, name)) {
+      model.programs.insert_or_assign(name, *found);
+    } else if (!contains(layout.added_programs, name)) {
+      throw fail(fmt::format("it lacks the program '{}'", name));
+    }
+  }
+  for (const char* name : {"train", "accumulate"}) {
+    if (file.has_program(name)) model.programs.insert_or_assign(name, file.program(name));
+  }
+  for (const auto* parts : {&layout.parts, &common_parts()}) {
+    for (const FilePart& part : *parts) {
+      if (const Attachment* found = find(part)) part.read(model, *found);
+    }
+  }
+  try {
+    model.check();
+  } catch (const ArgumentError& e) {
+    throw fail(e.what());
+  }
+  model.task = task_of(file);
+  model.graph = file.shared_graph();
+  model.store = file.store();
+  check_finite(*model.store, path);
+}
+
+std::string task_of(const Checkpoint& file) {
+  if (const Attachment* task = file.find_attachment(kTaskPart)) return task->bytes;
+  const Attachment* config = file.find_attachment(kConfigPart);
+  if (config == nullptr) return {};
+  if (config->type == "weft.config.gpt") return "next-token";
+  if (config->type == "weft.config.vit")
+    return file.has_program("reconstruct") ? "masked-image" : "image-classification";
+  const auto objective = [&](const char* name, const char* otherwise) -> std::string {
+    const Attachment* options = file.find_attachment(name);
+    if (options == nullptr) return otherwise;
+    return parse_json_object(options->bytes, name).value("objective", otherwise);
+  };
+  if (config->type == "weft.config.encoder_decoder")
+    return objective("train.denoising", "translation");
+  if (config->type == "weft.config.encoder")
+    return file.has_program("classify") ? "text-classification"
+                                        : objective("train.pretraining", "mlm");
+  return {};
+}
+
+TrainHistory read_history(const std::string& path) {
+  const Checkpoint file = load_checkpoint(path);
+  const Attachment* found = file.find_attachment("train.history");
+  return found == nullptr ? TrainHistory() : TrainHistory::from_json(found->bytes);
+}
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// A trained model to start others from: of any .weft file, or of a folder of Hugging Face's
+// library.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/families/encoder_decoder_config.h"
+#include "weft/models/families/gpt_config.h"
+#include "weft/models/families/vit_config.h"
+#include "weft/models/trained/image_normalisation.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft {
+
+/// What a model is made of.
+using FamilyConfig = std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig>;
+/// "decoder", "encoder", "encoder-decoder", "vision transformer".
+std::string_view family_name(const FamilyConfig& config);
+
+struct Pretrained {
+  std::string source;      // the path
+  std::string about = {};  // what is there, for messages: "a GPT2LMHeadModel (model_type \"gpt2\")"
+  FamilyConfig config = {};
+  TensorMap weights = {};  // parameters and buffers, heads included, by Weft's names
+  std::optional<Attachment> tokenizer = {};  // as files of trained models keep it
+  std::vector<std::string> classes = {};     // that a classifier's head knows; empty where none are
+  std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
+
+  /// The config of a model of this family. Throws FormatError that says what is there instead.
+  template <class Config>
+  const Config& config_of() const {
+    const Config* found = std::get_if<Config>(&config);
+    if (found == nullptr) wrong_family(family_name(FamilyConfig(Config{})));
+    return *found;
+  }
+  /// Its tokenizer: T has from_bytes or from_json, as PartValue says. Throws FormatError where
+  /// there is none, or one of another kind.
+  const Attachment& tokenizer_part() const;
+
+ private:
+  [[noreturn]] void wrong_family(std::string_view wanted) const;
+};
+
+/// Of a .weft file whatever its task, or of a folder with a model of any class that Weft builds,
+/// its tokenizer (a byte-pair model of SentencePiece: spiece.model, say) and its
+/// preprocessor_config.json, where there are any. Throws IoError; FormatError; ArgumentError for a
+/// config that is not supported, and for files whose weights cannot be started from: quantised
+/// ones, and those with adapters, which must be merged first.
+Pretrained load_pretrained(const std::string& path);
+
+}  // namespace weft

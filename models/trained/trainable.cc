@@ -1,0 +1,19 @@
+#include "weft/models/trained/trainable.h"
+
+#include "weft/models/train/training_step.h"
+
+namespace weft {
+
+void make_trainable(TrainedModel& model, const FineTuneOptions& options, SourceLocation loc) {
+  const Value loss = model.program("train").outputs().front().second;
+  Program& train = model.add_program("train");
+  freeze(*model.graph, options.freeze);
+  const std::vector<ParameterGroup> groups = layer_groups(*model.graph, options.layer_lr_decay);
+  if (model.settings.accumulate == 1) {
+    add_training_step(train, loss, groups, model.settings, loc);
+  } else {
+    add_accumulated_step(model.add_program("accumulate"), train, loss, groups, model.settings, loc);
+  }
+}
+
+}  // namespace weft

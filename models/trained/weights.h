@@ -1,0 +1,34 @@
+// Weights of one model for another: what is there is taken over, what is not starts anew.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/run/variable_store.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace weft {
+
+/// The parameters and buffers of `graph` that `store` has, by name.
+TensorMap weights_of(const Graph& graph, const VariableStore& store);
+
+/// What a model took over, by name.
+struct LoadReport {
+  std::vector<std::string> loaded;
+  std::vector<std::string> missing;     // in the model only: they start anew
+  std::vector<std::string> unexpected;  // in the weights only
+
+  /// For people: counts, and the names of what is new and what is not used.
+  std::string str() const;
+};
+
+/// Gives the parameters and buffers of `graph` that `weights` has by name (or alias) these values,
+/// in a store that has none of them yet; the others start as always. Throws one FormatError that
+/// lists all whose shapes or dtypes do not fit, and one where nothing is taken over; `source` names
+/// the weights in it. Parameters that match one of the patterns `reinit` ("layers.0.*") start anew
+/// though there are weights: a head for other classes.
+LoadReport load_weights(VariableStore& store, const Graph& graph, const TensorMap& weights,
+                        std::string_view source, const std::vector<std::string>& reinit = {});
+
+}  // namespace weft

@@ -1,0 +1,199 @@
+// Every task does everything that training offers: each row of the table is a task, trained as
+// small as can be; a task without a row is an error.
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <string>
+
+#include "program_shell.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft {
+namespace {
+
+/// How a tiny model of a task is trained.
+struct TinyTraining {
+  std::string data, model;
+  std::string options = {};  // of the task, also where the model starts from a file
+};
+
+const std::string kText = "{data}/text.txt", kDocs = "{data}/docs.txt";
+const std::string kEncoder =
+    "--layers 1 --heads 2 --width 16 --inner 32 --context 32 --batch 4 --lr 0.01 --vocab 60";
+const std::string kSeq2Seq =
+    "--encoder-layers 1 --decoder-layers 1 --encoder-heads 2 --decoder-heads 2 --width 16 "
+    "--encoder-inner 32 --decoder-inner 32 --context 64 --batch 128 --lr 0.01";
+const std::string kVit =
+    "--image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 --batch 8 "
+    "--lr 0.01 --padding 0 --shift 0 --rotation 0";
+
+const std::map<std::string, TinyTraining> kTrainings = {
+    {"next-token",
+     {"--text " + kText, "--layers 1 --heads 2 --width 16 --context 16 --batch 4 --lr 0.01"}},
+    {"mlm", {"--text " + kDocs, kEncoder}},
+    {"mlm+nsp", {"--text " + kDocs, kEncoder}},
+    {"mlm+sop", {"--text " + kDocs, kEncoder}},
+    {"rtd", {"--text " + kDocs, kEncoder}},
+    {"text-classification", {"--data {data}/films.tsv", kEncoder}},
+    {"translation", {"--pairs {data}/pairs.tsv", kSeq2Seq + " --vocab 60"}},
+    {"span-corruption", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
+    {"ul2", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
+    {"denoising", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
+    {"gap-sentences", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
+    {"image-classification", {"--data {data}", kVit}},
+    {"masked-image", {"--data {data}", kVit}},
+};
+
+/// Runs commands of one task over the data of the fixtures.
+class TaskShell {
+ public:
+  explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTrainings.at(info_.id)) {}
+
+  std::string path(const std::string& name) const { return shell_.path(name); }
+  /// `weft train` with the data, without a model's sizes.
+  Outcome train(const std::string& arguments) const {
+    return run(fmt::format("train {} {} {} --threads 1 {}", info_.family,
+                           tasks_of(info_.family).size() > 1 ? "--task " + info_.name : "",
+                           tiny_.data, arguments));
+  }
+  Outcome train_new(const std::string& arguments) const {
+    return train(tiny_.model + " " + tiny_.options +
+                 (info_.id == "text-classification" ? "" : kFraction) + kShort + arguments);
+  }
+  Outcome with_data(const std::string& arguments) const {
+    return run(arguments + " " + tiny_.data);
+  }
+  Outcome run(std::string arguments) const {
+    const std::string data = std::string(WEFT_FIXTURES) + "/weft_files/data";
+    for (std::size_t at; (at = arguments.find("{data}")) != std::string::npos;)
+      arguments.replace(at, 6, data);
+    return shell_(arguments);
+  }
+
+  /// Of a training that starts from weights, whose sizes are the file's.
+  std::string short_settings() const {
+    return tiny_.options + (info_.id == "text-classification" ? "" : kFraction) + kShort +
+           (info_.family == "seq2seq" ? " --batch 128" : " --batch 4");
+  }
+
+ private:
+  static constexpr const char* kFraction = " --validation-fraction 0.1";
+  static constexpr const char* kShort = " --steps 4 --warmup 1 --eval-every 2 --seed 3 ";
+  Shell shell_;
+  const TaskInfo& info_;
+  const TinyTraining& tiny_;
+};
+
+void succeeds(const Outcome& outcome, const std::string& what) {
+  BOOST_TEST_CONTEXT(what << "\n" << outcome.out << outcome.err) { BOOST_TEST(outcome.code == 0); }
+}
+
+void check_everything(const Task& task) {
+  const TaskShell weft(task);
+  const std::string whole = weft.path("whole.weft"), half = weft.path("half.weft");
+  const std::string more =
+      " --optimizer lion --accumulate 2 --ema 0.9 --keep 2 --save-every 1 --log " +
+      weft.path("log.jsonl");
+  const std::string averaged = weft.path("averaged.weft");
+  succeeds(weft.train_new(more + " --stop-after 3 --out " + averaged),
+           "averages, two batches a step");
+  succeeds(weft.train("--resume " + averaged + " --log " + weft.path("log.jsonl")), "that goes on");
+  succeeds(weft.with_data("evaluate " + weft.path("averaged.ema.weft")), "averages are measured");
+  succeeds(weft.run("inspect " + weft.path("averaged.2.weft")), "an earlier checkpoint");
+  succeeds(weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
+           "a training");
+  // A run that was stopped and goes on ends with the same bits.
+  succeeds(weft.train_new("--stop-after 2 --out " + half), "a training that is stopped");
+  succeeds(weft.train("--resume " + half), "a training that goes on");
+  BOOST_TEST(load_any_model(whole)->history.train == load_any_model(half)->history.train);
+  BOOST_TEST(load_any_model(whole)->task == task.info().id);
+
+  const std::string start =
+      weft.short_settings() + " --from " + whole + " --out " + weft.path("b.weft");
+  succeeds(weft.train(start + " --freeze '*.0.*' --layer-lr-decay 0.9 --memory-budget 1GiB"),
+           "a training from weights");
+  succeeds(weft.train(start + " --reinit '*.0.*' --precision medium"),
+           "a training from some of the weights");
+  const std::string lora = weft.path("lora.weft");
+  succeeds(weft.train(weft.short_settings() + " --from " + whole +
+                      " --lora-rank 2 --stop-after 2 --out " + lora),
+           "adapters");
+  succeeds(weft.train("--resume " + lora), "adapters that go on");
+  succeeds(weft.run("merge " + whole + " --adapters " + weft.path("lora.lora.safetensors") +
+                    " --out " + weft.path("merged.weft")),
+           "merged adapters");
+  succeeds(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation");
+  const Outcome small = weft.with_data("quantize " + whole + " --out " + weft.path("small.weft"));
+  succeeds(small, "a quantisation");
+  BOOST_TEST(contains(small.out, "->"));
+  succeeds(weft.with_data("evaluate " + weft.path("small.weft")), "an evaluation of int8 weights");
+  check_error(weft.train("--resume " + weft.path("small.weft") + " --out " + weft.path("c.weft")),
+              2, "its weights were quantised");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(task_features)
+
+BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantised) {
+  for (const Task* task : all_tasks()) {
+    BOOST_TEST_CONTEXT("task " << task->info().id) {
+      BOOST_REQUIRE(kTrainings.contains(task->info().id));
+      check_everything(*task);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
+  for (const Task* task : all_tasks()) {
+    BOOST_TEST_CONTEXT("task " << task->info().id) {
+      BOOST_TEST(!task->info().about.empty());
+      BOOST_TEST(!task->presets().empty());
+      TaskOptions options = task->options();
+      BOOST_TEST(options.options.size() > 0U);
+      for (const TaskOption& option : options.options)
+        BOOST_TEST(!option.help.empty(), option.name);
+      options.fields.push_back(task->config_fields());
+      options.fields.push_back({"Training", &TrainSettings::fields()});
+      for (const TaskFields& group : options.fields) {
+        for (const Field& field : group.list->fields()) BOOST_TEST(!field.help.empty(), field.name);
+      }
+    }
+  }
+}
+
+/// What the test above runs, in the order of the columns.
+constexpr std::array kFeatures = {"`--from`, `--reinit`",
+                                  "`--freeze`, `--layer-lr-decay`",
+                                  "`--lora-*`, merge",
+                                  "`--resume`, `--keep`",
+                                  "`--best`, `--patience`",
+                                  "`--optimizer`, `--accumulate`, `--ema`",
+                                  "`--memory-budget`",
+                                  "`--precision`",
+                                  "evaluate",
+                                  "quantize"};
+
+BOOST_AUTO_TEST_CASE(the_table_of_tasks_and_features_is_in_the_readme) {
+  std::string table = "| task | command |", line = "| --- | --- |";
+  for (const char* feature : kFeatures) {
+    table += fmt::format(" {} |", feature);
+    line += " --- |";
+  }
+  table += "\n" + line + "\n";
+  for (const Task* task : all_tasks()) {
+    const TaskInfo& info = task->info();
+    table += fmt::format("| {} | `weft train {}{}` |", info.id, info.family,
+                         tasks_of(info.family).size() > 1 ? " --task " + info.name : "");
+    for (std::size_t i = 0; i < kFeatures.size(); ++i) table += " yes |";
+    table += "\n";
+  }
+  const std::string readme = read_text_file(std::string(WEFT_FIXTURES) + "/../../models/README.md");
+  BOOST_TEST_CONTEXT(table) { BOOST_TEST(contains(readme, table)); }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft
