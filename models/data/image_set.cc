@@ -48,13 +48,6 @@ ImageSet ImageSet::pick(const std::vector<std::int64_t>& places) const {
   return out;
 }
 
-std::vector<std::int64_t> evenly_spread(std::int64_t count, std::int64_t most) {
-  const std::int64_t used = most == 0 ? count : std::min(count, most);
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < used; ++i) places.push_back(i * count / used);
-  return places;
-}
-
 std::pair<ImageSet, ImageSet> split(const ImageSet& set, double fraction, std::uint64_t seed) {
   if (!(fraction >= 0 && fraction < 1))
     throw ArgumentError(fmt::format("the part to take must be in [0, 1), not {}", fraction));

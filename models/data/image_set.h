@@ -37,10 +37,6 @@ struct ImageSet {
 /// Images that are run at once where no gradient needs them: their size only costs memory.
 inline constexpr std::int64_t kImagesAtOnce = 250;
 
-/// Places of `most` images of `count` (of all, where there are no more, and for 0), evenly spread:
-/// a set's order may be that of its classes.
-std::vector<std::int64_t> evenly_spread(std::int64_t count, std::int64_t most);
-
 /// Takes about `fraction` of every class away, chosen by `seed`: what is left, and what was taken,
 /// both in their old order. A class keeps at least one image. Throws ArgumentError unless 0 <=
 /// fraction < 1.

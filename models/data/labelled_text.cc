@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
+#include "weft/models/data/lines.h"
 #include "weft/models/data/text.h"
 
 namespace weft {
@@ -16,26 +17,10 @@ namespace {
 
 constexpr std::string_view kSides[] = {"auto", "first", "last"};
 
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-template <class Visit>
-void for_lines(std::string_view text, Visit&& visit) {
-  std::int64_t number = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(++number, text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 /// The two sides of the first tab (`first`) or of the last one.
 std::pair<std::string, std::string> sides(std::string_view line, std::size_t tab) {
-  return {std::string(trim(line.substr(0, tab))), std::string(trim(line.substr(tab + 1)))};
+  return {std::string(trimmed_line(line.substr(0, tab))),
+          std::string(trimmed_line(line.substr(tab + 1)))};
 }
 
 }  // namespace
@@ -59,7 +44,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
   std::vector<Line> lines;
   for (const std::string& path : paths) {
     for_lines(read_utf8_file(path), [&](std::int64_t number, std::string_view line) {
-      if (trim(line).empty()) return;
+      if (trimmed_line(line).empty()) return;
       const std::string place = fmt::format("{}:{}", path, number);
       const std::size_t tab = line.find('\t');
       if (tab == std::string_view::npos)
@@ -106,7 +91,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
 std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
   for_lines(read_utf8_file(path), [&](std::int64_t, std::string_view line) {
-    if (!trim(line).empty()) lines.emplace_back(trim(line));
+    if (!trimmed_line(line).empty()) lines.emplace_back(trimmed_line(line));
   });
   return lines;
 }

@@ -1,5 +1,6 @@
 #include "weft/models/data/shuffle.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +18,13 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
     std::swap(order[i - 1], order[uniform_below(bits, i)]);
   }
   return order;
+}
+
+std::vector<std::int64_t> evenly_spread(std::int64_t count, std::int64_t most) {
+  const std::int64_t used = most == 0 ? count : std::min(count, most);
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < used; ++i) places.push_back(i * count / used);
+  return places;
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/image_transform.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
 

@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 
 namespace weft {

@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/draws.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
@@ -25,14 +26,6 @@ TokenRows rows_of(const TextClassifier& model, std::span<const std::string> text
                              model.tokenizer.sep_id(), model.config.longest_row()));
   }
   return pad_rows(rows, model.tokenizer.pad_id(), 16, model.config.longest_row());
-}
-
-/// Evenly spread over the data: its order may be that of the classes.
-LabelledText spread(const LabelledText& data, std::int64_t count) {
-  if (count >= data.size()) return data;
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < count; ++i) places.push_back(i * data.size() / count);
-  return data.subset(places);
 }
 
 }  // namespace
@@ -191,7 +184,8 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
   if (held_out != nullptr)
     task.evaluate = [&session, &model, held_out](bool whole) {
       const std::int64_t count = model.settings.eval_batches * model.settings.batch;
-      return evaluate(session, model, whole || count == 0 ? *held_out : spread(*held_out, count));
+      if (whole || count == 0) return evaluate(session, model, *held_out);
+      return evaluate(session, model, held_out->subset(evenly_spread(held_out->size(), count)));
     };
   return task;
 }
