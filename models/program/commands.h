@@ -21,6 +21,7 @@ using Action = std::function<int()>;
 
 void add_train_command(CLI::App& app, Action& action);
 void add_classify_command(CLI::App& app, Action& action);
+void add_tag_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);

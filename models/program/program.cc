@@ -103,6 +103,7 @@ CommandLine::CommandLine()
   app_.require_subcommand(1);
   add_train_command(app_, action_);
   add_classify_command(app_, action_);
+  add_tag_command(app_, action_);
   add_generate_command(app_, action_);
   add_score_command(app_, action_);
   add_translate_command(app_, action_);

@@ -354,7 +354,7 @@ int run(TrainArguments& args) {
   say("{}", run->describe());
   print_training(model.settings, *run);
   Session session(*model.graph, model.store, args.session_options(model.settings, info));
-  TrainTask work = run->task(session);
+  TrainTask work = rethrow_as_usage([&] { return run->task(session); });
   print_plan(session, model.program(work.accumulate == nullptr ? "train" : "accumulate"),
              work.batch(0).inputs, args);
   std::optional<Averages> averages;

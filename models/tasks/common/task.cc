@@ -25,6 +25,12 @@ std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel
       fmt::format("the file holds a {}, which knows no classes", model.layout().kind));
 }
 
+std::vector<TaggedSentence> Task::tag(Session&, const TrainedModel& model,
+                                      const std::vector<std::string>&) const {
+  throw FormatError(
+      fmt::format("the file holds a {}, which knows no tags of words", model.layout().kind));
+}
+
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
   FieldTexts training = given;
   // A short try of a preset warms up for a tenth of its steps, but a step at least: not every

@@ -3,6 +3,7 @@
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
+//   weft classify FILE, weft tag FILE     Task::classify(), Task::tag()
 #pragma once
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
+#include "weft/models/data/tagged_text.h"
 #include "weft/models/tasks/common/options.h"
 #include "weft/models/train/preset.h"
 #include "weft/models/train/trainer.h"
@@ -82,7 +84,8 @@ class TaskRun {
   virtual std::string batch_unit() const = 0;
   /// Values in a row of a batch; 0 where a batch counts tokens.
   virtual std::int64_t row_size() const { return 0; }
-  /// What a training feeds and measures.
+  /// What a training feeds and measures. Throws ArgumentError where the data are enough to measure
+  /// a model on, not to train it.
   virtual TrainTask task(Session& session) = 0;
   /// A line that shows what the model has learned, after an evaluation; may be empty.
   virtual std::string sample(Session&) { return {}; }
@@ -134,6 +137,10 @@ class Task {
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
                                                         std::int64_t most) const;
+  /// The words of every text, which blanks part, each with the model's tag: what weft tag prints.
+  /// Throws FormatError where models of the task know no tags.
+  virtual std::vector<TaggedSentence> tag(Session& session, const TrainedModel& model,
+                                          const std::vector<std::string>& texts) const;
 };
 
 /// `base` with the fields that were given. A short try of a preset warms up for a tenth of its
