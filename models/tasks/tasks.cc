@@ -11,6 +11,7 @@
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/tasks/seq2seq/task.h"
 #include "weft/models/tasks/text_classification/task.h"
+#include "weft/models/tasks/token_classification/task.h"
 
 namespace weft {
 
@@ -22,6 +23,7 @@ const std::vector<const Task*>& all_tasks() {
       &masked_tokens_task(PretrainingObjective::mlm_sop),
       &masked_tokens_task(PretrainingObjective::rtd),
       &text_classification_task(),
+      &token_classification_task(),
       &translation_task(),
       &denoising_task(DenoisingObjective::span_corruption),
       &denoising_task(DenoisingObjective::ul2),

@@ -37,6 +37,7 @@ const std::map<std::string, TinyTraining> kTrainings = {
     {"mlm+sop", {"--text " + kDocs, kEncoder}},
     {"rtd", {"--text " + kDocs, kEncoder}},
     {"text-classification", {"--data {data}/films.tsv", kEncoder}},
+    {"token-classification", {"--train {data}/../../tagged/towns.conll", kEncoder}},
     {"translation", {"--pairs {data}/pairs.tsv", kSeq2Seq + " --vocab 60"}},
     {"span-corruption", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
     {"ul2", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},

@@ -1,0 +1,12 @@
+// Taggers of words by name.
+#pragma once
+
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/train/preset.h"
+
+namespace weft {
+
+/// The config counts where no trained weights do.
+const std::vector<Preset<EncoderConfig>>& token_classifier_presets();
+
+}  // namespace weft

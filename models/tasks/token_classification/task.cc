@@ -1,0 +1,239 @@
+#include "weft/models/tasks/token_classification/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/data/tagged_text.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/token_classification/presets.h"
+#include "weft/models/tasks/token_classification/token_classifier.h"
+
+namespace weft {
+namespace {
+
+constexpr const char *kTrain = "--train", *kValidation = "--validation", *kTest = "--test";
+
+/// The sentences in the parts that a run uses; all but the first may be empty, and the first where
+/// a model is only measured.
+struct TaggedParts {
+  std::vector<TaggedSentence> train, validation, test;
+};
+
+/// Throws ArgumentError where nothing was given, and as read_tagged_text.
+TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
+  if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
+    throw ArgumentError("--train is required: files of words and tags");
+  const auto read = [&](const char* option) {
+    return read_tagged_text(values.texts(option));  // of no files no sentences
+  };
+  TaggedParts parts{read(kTrain), read(kValidation), read(kTest)};
+  if (!values.has(kValidation)) {
+    TaggedSplit split =
+        split_sentences(std::move(parts.train), settings.validation_fraction, settings.seed);
+    parts.train = std::move(split.train);
+    parts.validation = std::move(split.held_out);
+  }
+  return parts;
+}
+
+/// A text per sentence, for tokenizers.
+std::vector<std::string> texts_of(const std::vector<TaggedSentence>& sentences) {
+  std::vector<std::string> texts;
+  for (const TaggedSentence& sentence : sentences)
+    texts.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
+  return texts;
+}
+
+/// What stands between blanks.
+std::vector<std::string> words_of(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  std::vector<std::string> words;
+  for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;
+       begin = text.find_first_not_of(kBlanks)) {
+    text.remove_prefix(begin);
+    words.emplace_back(text.substr(0, text.find_first_of(kBlanks)));
+    text.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
+class TokenClassificationRun final : public TaskRun {
+ public:
+  TokenClassificationRun(std::unique_ptr<TokenClassifier> model, TaggedParts parts)
+      : model_(std::move(model)),
+        train_(tagged_rows(*model_, std::move(parts.train))),
+        validation_(tagged_rows(*model_, std::move(parts.validation))),
+        test_(tagged_rows(*model_, std::move(parts.test))) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    std::string text = describe_encoder(model_->config, *model_->graph);
+    text += fmt::format(
+        "data      {} sentences of {} words to train on, {} to validate, {} to "
+        "test; tags {}\n",
+        grouped(train_.size()), grouped(train_.words), grouped(validation_.size()),
+        grouped(test_.size()), fmt::join(model_->tags, ", "));
+    std::int64_t sentences = 0, words = 0;
+    for (const TaggedRows* part : {&train_, &validation_, &test_}) {
+      sentences += part->cut_sentences;
+      words += part->cut_words;
+    }
+    if (sentences > 0) {
+      text += fmt::format(
+          "cut       {} sentences have more than {} tokens: {} words at their ends are not seen\n",
+          grouped(sentences), model_->config.longest_row(), grouped(words));
+    }
+    return text;
+  }
+  std::string batch_unit() const override { return "sentences"; }
+  std::int64_t row_size() const override { return model_->config.longest_row(); }
+
+  TrainTask task(Session& session) override {
+    if (train_.size() == 0) throw ArgumentError("--train is required: files of words and tags");
+    return token_classifier_task(session, *model_, train_, validation_);
+  }
+
+  TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
+    if (held_out().size() == 0) return {};
+    return {report_of(session, *model_)};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    return evaluation_of(scores(session, model));
+  }
+  std::string measure_report(Session& session, const TrainedModel& model) override {
+    return report_of(session, model);
+  }
+
+ private:
+  /// The test part, where there is one.
+  const TaggedRows& held_out() const { return test_.size() > 0 ? test_ : validation_; }
+  TaggingScores scores(Session& session, const TrainedModel& model) const {
+    if (held_out().size() == 0) throw DataError("no sentence was held out in training");
+    return score_tags(session, dynamic_cast<const TokenClassifier&>(model), held_out());
+  }
+  std::string report_of(Session& session, const TrainedModel& model) const {
+    const TaggingScores found = scores(session, model);
+    const SpanCounts all = found.spans.all();
+    return fmt::format(
+        "{}{:9} loss {:.4f}, span F1 {:.4f}, precision {:.4f}, recall {:.4f} of {} spans in {} "
+        "sentences\n",
+        found.spans.table(), test_.size() > 0 ? "test" : "held out",
+        finite_figure(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
+        grouped(all.truth), grouped(held_out().size()));
+  }
+
+  std::unique_ptr<TokenClassifier> model_;
+  TaggedRows train_, validation_, test_;
+};
+
+class TokenClassificationTask final : public Task {
+ public:
+  const TaskInfo& info() const override {
+    static const TaskInfo info{
+        .id = "token-classification",
+        .family = "encoder",
+        .name = "tag",
+        .about = "a tag for every word (named entities)",
+        .help = {{"batch", "sentences per step"},
+                 {"validation_fraction",
+                  "share of the training sentences that validates, where there is no "
+                  "--validation"}}};
+    return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options
+        .files(kTrain,
+               "files of lines 'word <tab> tag' with a blank line after every sentence; tags are "
+               "O, B-TYPE and I-TYPE")
+        .files(kValidation,
+               "such files to validate on (default: a share of the training sentences)")
+        .files(kTest, "such files to measure on once, at the end")
+        .data();
+    return add_vocab(options);
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
+  }
+  std::vector<PresetAbout> presets() const override { return abouts(token_classifier_presets()); }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<TokenClassifier>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    if (!args.options.has(kTrain))
+      throw ArgumentError("--train is required: files of words and tags");
+    if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
+      throw ArgumentError(
+          "--validation-fraction is held out of the training sentences where there is no "
+          "--validation: give one of them");
+    }
+    const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), args);
+    TaggedParts parts = read_parts(args.options, preset.training);
+    const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
+    chosen_config(base, args);  // before the tokenizer is made, which takes its time
+    const SentencePieceTokenizer tokenizer =
+        args.from ? encoder_tokenizer(*args.from)
+                  : new_tokenizer(texts_of(parts.train), args.options);
+    const std::vector<std::string> tags = known_tags(parts, args.options);
+    auto model = std::make_unique<TokenClassifier>(build_token_classifier(
+        encoder_config_for(base, tokenizer, args), tokenizer, tags, preset.training));
+    std::optional<LoadReport> loaded;
+    if (args.from) {
+      // A head for other tags says nothing of these.
+      const bool other = args.from->classes != tags;
+      loaded = start_weights(
+          *model, args, args.from->weights,
+          other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
+    }
+    auto run = std::make_unique<TokenClassificationRun>(std::move(model), std::move(parts));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    auto known = model_as<TokenClassifier>(std::move(model));
+    TaggedParts parts = read_parts(options, known->settings);
+    return std::make_unique<TokenClassificationRun>(std::move(known), std::move(parts));
+  }
+
+  std::vector<TaggedSentence> tag(Session& session, const TrainedModel& model,
+                                  const std::vector<std::string>& texts) const override {
+    std::vector<std::vector<std::string>> words;
+    for (const std::string& text : texts) words.push_back(words_of(text));
+    auto tags = tag_words(session, dynamic_cast<const TokenClassifier&>(model), words);
+    std::vector<TaggedSentence> tagged;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      tagged.push_back({std::move(words[i]), std::move(tags[i])});
+    return tagged;
+  }
+
+ private:
+  /// Those of the training part, held-out sentences included. Throws DataError where there are no
+  /// spans to learn.
+  static std::vector<std::string> known_tags(const TaggedParts& parts, const OptionValues& values) {
+    std::vector<TaggedSentence> all = parts.train;
+    if (!values.has(kValidation))
+      all.insert(all.end(), parts.validation.begin(), parts.validation.end());
+    std::vector<std::string> tags = tags_of(all);
+    if (tags.size() > 1) return tags;
+    throw DataError(fmt::format("{}: every word has the tag O: there is nothing to learn",
+                                fmt::join(values.texts(kTrain), ", ")));
+  }
+};
+
+}  // namespace
+
+const Task& token_classification_task() {
+  static const TokenClassificationTask task;
+  return task;
+}
+
+}  // namespace weft

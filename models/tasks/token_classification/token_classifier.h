@@ -1,0 +1,93 @@
+// An encoder that gives every word of a sentence a tag.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/data/tagged_text.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/metrics/span_f1.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/trained/trainable.h"
+
+namespace weft {
+
+/// BERT for token classification: dropout and a linear layer over every token. Parameters are named
+/// as in encoder.h; the new ones are "classifier". Programs over inputs "tokens" i32 [batch, seq]
+/// and "mask" i32 [batch, seq] (1 = token):
+///   train     one whole training step; also needs "labels" i32 [batch, seq]: the tag at the first
+///             piece of a word, -100 elsewhere
+///   evaluate  the same inputs: "loss", the mean over the labels, and "predictions", without
+///             dropout
+///   tag       "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
+struct TokenClassifier : ModelKind<TokenClassifier> {
+  EncoderConfig config;
+  SentencePieceTokenizer tokenizer;
+  std::vector<std::string> tags;  // of the BIO scheme, "O" first
+
+  static const ModelLayout& file_layout();
+  void check() const override;
+};
+
+/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
+/// config and tokenizer do not fit, a row has no room for a word, and for tags that are not "O" and
+/// others of the BIO scheme.
+TokenClassifier build_token_classifier(const EncoderConfig& config,
+                                       const SentencePieceTokenizer& tokenizer,
+                                       const std::vector<std::string>& tags,
+                                       const TrainSettings& settings);
+/// The same, made trainable. Throws as make_trainable, too.
+TokenClassifier make_token_classifier(const EncoderConfig& config,
+                                      const SentencePieceTokenizer& tokenizer,
+                                      const std::vector<std::string>& tags,
+                                      const TrainSettings& settings,
+                                      const FineTuneOptions& options = {});
+
+/// A sentence as a model reads it: every word is cut into pieces by itself.
+struct WordRow {
+  std::vector<std::int32_t> ids;     // [CLS] pieces [SEP], cut to the model's context
+  std::vector<std::int64_t> firsts;  // where each word's first piece is; -1 where it was cut off
+  std::vector<std::int32_t> labels;  // of each id, where the tags are known
+  std::int64_t words_seen() const;
+};
+
+/// Tagged sentences, and how a model reads them.
+struct TaggedRows {
+  std::vector<TaggedSentence> sentences;
+  std::vector<WordRow> rows;  // as many
+  std::int64_t words = 0;
+  std::int64_t cut_sentences = 0,
+               cut_words = 0;  // of which the model does not see all; and how many words
+
+  std::int64_t size() const { return static_cast<std::int64_t>(sentences.size()); }
+};
+/// Throws DataError for a tag that the model does not know, FormatError for invalid UTF-8.
+TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
+
+/// The likeliest tag of every word. `session` runs the model's graph over its store. Words that do
+/// not fit into the model's context are "O". Throws FormatError for invalid UTF-8.
+std::vector<std::vector<std::string>> tag_words(
+    Session& session, const TokenClassifier& model,
+    std::span<const std::vector<std::string>> sentences);
+
+struct TaggingScores {
+  double loss = 0;   // mean over the words that the model sees
+  SpanScores spans;  // of all words: those that were cut off are "O"
+};
+/// On `most` of the sentences, evenly spread (0: on all). Throws DataError where there are none.
+TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,
+                         std::int64_t most = 0);
+
+/// The loss and the "f1" of the spans.
+Evaluation evaluation_of(const TaggingScores& scores);
+
+/// Training in epochs, each in an order of its own; evaluation on `held_out`, which may have no
+/// sentences. Everything must outlive the task.
+TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
+                                const TaggedRows& train, const TaggedRows& held_out);
+
+}  // namespace weft
