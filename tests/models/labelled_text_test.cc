@@ -9,7 +9,7 @@
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/text_classification/lbfgs.h"
-#include "weft/models/tasks/text_classification/tfidf.h"
+#include "weft/models/tasks/text_classification/text_baseline.h"
 
 namespace weft {
 namespace {
@@ -123,6 +123,15 @@ BOOST_AUTO_TEST_CASE(words_and_features_by_hand) {
   BOOST_TEST(TfIdf(texts, {.longest = 1, .min_texts = 2}).features() == 1);
   check_says<ArgumentError>([&] { TfIdf(texts, {.longest = 0}); }, "longest (0)");
   check_says<ArgumentError>([] { TfIdf(Texts{" "}, {}); }, "the texts have no features");
+
+  // "a a b" with the same text, with one that shares "a" only, and with one that it does not know.
+  const Texts three = {"a a b", "a a b", "a a b"}, others = {"a a b", "a z", "z"};
+  const std::vector<double> cosines = row_products(tfidf(three), tfidf(others));
+  BOOST_TEST(cosines[0] == 1, boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(cosines[1] == 2 / length, boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(cosines[2] == 0);
+  check_says<ArgumentError>([&] { row_products(tfidf(three), tfidf(texts)); },
+                            "3 rows cannot meet 2 others");
 }
 
 BOOST_AUTO_TEST_CASE(lbfgs_finds_the_minimum_of_rosenbrocks_valley) {
