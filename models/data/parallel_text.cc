@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_line(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";
   const std::size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
@@ -43,7 +43,7 @@ std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* mor
     const std::size_t end = std::min(rest.find('\n', start), rest.size());
     const std::string_view line = rest.substr(start, end - start);
     start = end + 1;
-    if (trimmed(line).empty()) continue;
+    if (trimmed_line(line).empty()) continue;
     const auto refuse = [&](const std::string& what) {
       throw FormatError(
           fmt::format("{}, line {}: {}; expected source <tab> target", path, number, what));
@@ -52,8 +52,8 @@ std::vector<TextPair> read_text_pairs(const std::string& path, std::int64_t* mor
     if (tab == std::string_view::npos) refuse("there is no second column");
     const std::string_view target = line.substr(tab + 1);
     if (more_columns != nullptr && target.find('\t') != std::string_view::npos) ++*more_columns;
-    TextPair pair{std::string(trimmed(line.substr(0, tab))),
-                  std::string(trimmed(target.substr(0, target.find('\t'))))};
+    TextPair pair{std::string(trimmed_line(line.substr(0, tab))),
+                  std::string(trimmed_line(target.substr(0, target.find('\t'))))};
     if (pair.source.empty()) refuse("the source is empty");
     if (pair.target.empty()) refuse("the target is empty");
     pairs.push_back(std::move(pair));

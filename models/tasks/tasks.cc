@@ -11,6 +11,7 @@
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/tasks/seq2seq/task.h"
 #include "weft/models/tasks/text_classification/task.h"
+#include "weft/models/tasks/text_similarity/task.h"
 #include "weft/models/tasks/token_classification/task.h"
 
 namespace weft {
@@ -24,6 +25,7 @@ const std::vector<const Task*>& all_tasks() {
       &masked_tokens_task(PretrainingObjective::rtd),
       &text_classification_task(),
       &token_classification_task(),
+      &text_similarity_task(),
       &translation_task(),
       &denoising_task(DenoisingObjective::span_corruption),
       &denoising_task(DenoisingObjective::ul2),
@@ -37,7 +39,7 @@ const std::vector<const Task*>& all_tasks() {
 
 const std::vector<FamilyAbout>& families() {
   static const std::vector<FamilyAbout> all = {
-      {"encoder", "Train a BERT: on texts without labels, then as a classifier of texts"},
+      {"encoder", "Train a BERT: on texts without labels, then to classify texts or to score them"},
       {"gpt", "Train a GPT on the characters of a text"},
       {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
       {"vit", "Train a vision transformer: to classify images, or on images without labels"},

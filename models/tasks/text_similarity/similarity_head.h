@@ -1,0 +1,36 @@
+// How an encoder's output becomes a score.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/models/fields/field_list.h"
+
+namespace weft {
+
+/// What of the encoder's output the score is computed from.
+enum class Pooling : std::uint8_t {
+  cls,   // BERT's pooler over the first token
+  mean,  // the mean over all tokens
+};
+/// "cls", "mean".
+ChoiceNames choice_names(Pooling);
+
+struct SimilarityHead {
+  Pooling pooling = Pooling::cls;
+  bool pairs = true;  // false: texts that stand alone
+  /// The least and the greatest score of training: the model learns them as 0 and 1.
+  double low = 0, high = 1;
+
+  /// Throws ArgumentError unless low is below high, in float32 too.
+  void check() const;
+  /// Every field, with its help.
+  static const FieldList<SimilarityHead>& fields();
+  std::string to_json() const;
+  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  static SimilarityHead from_json(std::string_view json);
+  friend bool operator==(const SimilarityHead&, const SimilarityHead&) = default;
+};
+
+}  // namespace weft

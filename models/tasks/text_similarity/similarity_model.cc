@@ -1,0 +1,117 @@
+#include "weft/models/tasks/text_similarity/similarity_model.h"
+
+#include <optional>
+#include <utility>
+
+#include "weft/graph/functions.h"
+#include "weft/models/data/sentence_pairs.h"
+#include "weft/models/data/token_rows.h"
+#include "weft/models/families/encoder_heads.h"
+#include "weft/models/trained/encoder_vocabulary.h"
+
+namespace weft {
+namespace {
+
+/// Encoders without token types, or with one as RoBERTa, part two texts by [SEP] alone.
+bool reads_token_types(const SimilarityModel& model) {
+  return model.head.pairs && model.config.token_types >= 2;
+}
+
+/// [batch, seq, width] -> [batch, width] over the tokens of every row.
+Value mean_of_tokens(Value h, Value mask) {
+  const Value counts = unsqueeze(cast(mask, h.dtype()), -1);
+  return sum(h * counts, {1}) / sum(counts, {1});
+}
+
+PairTokens tokens_of(const SimilarityModel& model, const ScoredPair& line) {
+  const SentencePieceTokenizer& pieces = model.tokenizer;
+  const std::int64_t context = model.config.longest_row();
+  if (model.head.pairs) {
+    return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),
+                     pieces.sep_id(), context);
+  }
+  return {with_ends(pieces.encode(line.first), pieces.cls_id(), pieces.sep_id(), context), {}};
+}
+
+}  // namespace
+
+const ModelLayout& SimilarityModel::file_layout() {
+  static const ModelLayout layout =
+      ModelLayout{.kind = "similarity model",
+                  .config_type = kEncoderConfigType,
+                  .programs = {"evaluate", "score"}}
+          .part(kConfigPart, kEncoderConfigType, &SimilarityModel::config)
+          .part(kTokenizerPart, kPieceType, &SimilarityModel::tokenizer)
+          .part("model.similarity", "weft.similarity", &SimilarityModel::head);
+  return layout;
+}
+
+void SimilarityModel::check() const {
+  check_vocabulary(config, tokenizer);
+  head.check();
+}
+
+SimilarityModel build_similarity_model(const EncoderConfig& config,
+                                       const SentencePieceTokenizer& tokenizer,
+                                       const SimilarityHead& head, const TrainSettings& settings) {
+  SimilarityModel model;
+  model.task = "text-similarity";
+  model.settings = settings;
+  model.config = config;
+  model.tokenizer = tokenizer;
+  model.head = head;
+  model.check();
+  Graph& graph = *model.graph;
+  EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
+                       .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  if (reads_token_types(model))
+    inputs.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
+  const Value targets = graph.input("targets", DType::f32, {"batch"});
+  const Encoder encoder(Scope(graph), config);
+  std::optional<Pooler> pooler;
+  if (head.pooling == Pooling::cls)
+    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+  const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
+                                  {.initializer = Initializer::normal(config.initializer_range)});
+  // 0 is the least score of training, 1 the greatest.
+  const auto scaled = [&](bool training) {
+    const Value h = encoder(inputs, training).last_hidden_state;
+    Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
+    if (training && config.hidden_dropout > 0)
+      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
+    return select(last(pooled), 1, Dim(0));
+  };
+  const double range = head.high - head.low;
+  const Value wanted = (targets - head.low) / range, found = scaled(false);
+  const Value scores = found * range + head.low;
+  model.add_program("evaluate")
+      .precision(settings.precision)
+      .output("loss", mse(found, wanted))
+      .output("scores", scores);
+  model.add_program("score").precision(settings.precision).output("scores", scores);
+  model.add_program("train").output("loss", mse(scaled(true), wanted));
+  return model;
+}
+
+NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const ScoredPair> lines) {
+  std::vector<std::vector<std::int32_t>> ids, types;
+  for (const ScoredPair& line : lines) {
+    PairTokens tokens = tokens_of(model, line);
+    ids.push_back(std::move(tokens.ids));
+    types.push_back(std::move(tokens.token_types));
+  }
+  const std::int64_t most = model.config.longest_row();
+  const TokenRows rows = pad_rows(ids, model.tokenizer.pad_id(), 16, most);
+  NamedTensors inputs = {{"tokens", rows.ids}, {"mask", rows.mask}};
+  if (reads_token_types(model))
+    inputs.emplace_back("token_types", pad_rows(types, 0, 16, most).ids);
+  return inputs;
+}
+
+Tensor similarity_targets(std::span<const ScoredPair> lines) {
+  std::vector<float> scores;
+  for (const ScoredPair& line : lines) scores.push_back(static_cast<float>(line.score));
+  return Tensor::of({static_cast<std::int64_t>(lines.size())}, scores);
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// An encoder that scores pairs of texts, by how much alike they are say, or single texts.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/models/data/scored_pairs.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/tasks/text_similarity/similarity_head.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/trained/trainable.h"
+
+namespace weft {
+
+/// One encoder over "[CLS] first [SEP] second [SEP]" (BERT, Devlin et al. 2019, section 4.1), so
+/// that every token of one text sees those of the other; pooling, dropout, a linear layer to one
+/// number. Parameters are named as in encoder.h; the new ones are "pooler" (where the first token
+/// is pooled) and "score". Programs over inputs "tokens" i32 [batch, seq], "mask" i32 [batch, seq]
+/// (1 = token) and, of pairs where the encoder has two token types or more, "token_types" i32
+/// [batch, seq]:
+///   train     one whole training step; also needs "targets" f32 [batch], in the data's scale
+///   evaluate  "loss", the mean squared error in the scale where training's scores are 0 to 1, and
+///             "scores", without dropout; also needs "targets"
+///   score     "scores" f32 [batch], in the data's scale
+struct SimilarityModel : ModelKind<SimilarityModel> {
+  EncoderConfig config;
+  SentencePieceTokenizer tokenizer;
+  SimilarityHead head;
+
+  static const ModelLayout& file_layout();
+  void check() const override;
+};
+
+/// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
+/// config and tokenizer do not fit, and as head.check().
+SimilarityModel build_similarity_model(const EncoderConfig& config,
+                                       const SentencePieceTokenizer& tokenizer,
+                                       const SimilarityHead& head, const TrainSettings& settings);
+
+/// The inputs of all programs for some lines, without the targets. What is too long for the model
+/// is cut. Throws FormatError for invalid UTF-8.
+NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const ScoredPair> lines);
+/// Their scores, as the inputs "targets".
+Tensor similarity_targets(std::span<const ScoredPair> lines);
+
+}  // namespace weft

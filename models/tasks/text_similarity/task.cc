@@ -1,0 +1,218 @@
+#include "weft/models/tasks/text_similarity/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/text_similarity/presets.h"
+#include "weft/models/tasks/text_similarity/similarity_task.h"
+
+namespace weft {
+namespace {
+
+constexpr const char *kData = "--data", *kValidation = "--validation", *kTest = "--test";
+constexpr const char* kGroup = "Similarity";
+
+struct SimilarityParts {
+  ScoredPairs train, validation, test;  // empty where nothing was given
+};
+
+/// Parts that were given must have the same form.
+void check_form(const ScoredPairs& part, bool pairs, const char* what) {
+  if (part.size() > 0 && part.pairs != pairs) {
+    throw DataError(fmt::format("{} has lines with {}, where lines with {} are wanted", what,
+                                part.pairs ? "two texts" : "one text",
+                                pairs ? "two texts" : "one text"));
+  }
+}
+
+/// Without --validation a share of --data validates.
+SimilarityParts read_parts(const OptionValues& options, const TrainSettings& settings) {
+  const auto read = [&](const char* option) {
+    return options.has(option) ? read_scored_pairs(options.texts(option)) : ScoredPairs();
+  };
+  SimilarityParts parts{read(kData), read(kValidation), read(kTest)};
+  if (parts.train.size() > 0 && parts.validation.size() == 0) {
+    ScoredSplit split = hold_out(parts.train, settings.validation_fraction, settings.seed);
+    parts.train = std::move(split.train);
+    parts.validation = std::move(split.held_out);
+  }
+  return parts;
+}
+
+void check_forms(const SimilarityParts& parts, bool pairs) {
+  check_form(parts.train, pairs, kData);
+  check_form(parts.validation, pairs, kValidation);
+  check_form(parts.test, pairs, kTest);
+}
+
+/// `head` with what the training lines say.
+SimilarityHead head_for(SimilarityHead head, const ScoredPairs& train) {
+  const std::vector<double> scores = train.scores();
+  const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
+  if (!(static_cast<float>(*low) < static_cast<float>(*high))) {
+    throw DataError(
+        fmt::format("all {} lines to train on have the score {}: there is no more and "
+                    "less to learn",
+                    train.size(), *low));
+  }
+  head.pairs = train.pairs;
+  head.low = *low;
+  head.high = *high;
+  return head;
+}
+
+std::string metrics_text(const std::vector<Metric>& metrics) {
+  std::string text;
+  for (const Metric& metric : metrics)
+    text += fmt::format(", {} {:.4f}", metric.name, metric.value);
+  return text;
+}
+
+class SimilarityRun final : public TaskRun {
+ public:
+  SimilarityRun(std::unique_ptr<SimilarityModel> model, SimilarityParts parts)
+      : model_(std::move(model)), parts_(std::move(parts)) {}
+
+  TrainedModel& model() override { return *model_; }
+
+  std::string describe() override {
+    const SimilarityHead& head = model_->head;
+    return describe_encoder(model_->config, *model_->graph) +
+           fmt::format(
+               "data      {} {} to train on, {} to validate, {} to test; scores from {:g} to "
+               "{:g}\n",
+               grouped(parts_.train.size()), batch_unit(), grouped(parts_.validation.size()),
+               grouped(parts_.test.size()), head.low, head.high) +
+           fmt::format("pooling   {}\n", choice_name(head.pooling));
+  }
+  std::string batch_unit() const override { return model_->head.pairs ? "pairs" : "texts"; }
+  std::int64_t row_size() const override { return model_->config.longest_row(); }
+
+  TrainTask task(Session& session) override {
+    if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to learn from");
+    return similarity_task(session, *model_, parts_.train,
+                           parts_.validation.size() > 0 ? &parts_.validation : nullptr);
+  }
+
+  TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
+    if (parts_.test.size() + parts_.validation.size() == 0) return {};
+    std::string text = measure_report(session, *model_);
+    if (model_->head.pairs) {
+      const std::vector<double> cosines = tfidf_cosines(parts_.train, held_out());
+      text += fmt::format("without a model: cosine of TF-IDF vectors{}\n",
+                          metrics_text(correlations(cosines, held_out().scores())));
+    }
+    return {text};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    return evaluate(session, dynamic_cast<const SimilarityModel&>(model), held_out());
+  }
+  std::string measure_report(Session& session, const TrainedModel& model) override {
+    const Evaluation found = measure(session, model);
+    return fmt::format("{:9} loss {:.5f}{} of {} {}\n",
+                       parts_.test.size() > 0 ? "test" : "validation",
+                       finite_figure(found.loss, "the loss"), metrics_text(found.metrics),
+                       grouped(held_out().size()), batch_unit());
+  }
+
+ private:
+  /// What no step learned from: the test part, whose lines chose nothing either, where there is
+  /// one.
+  const ScoredPairs& held_out() const {
+    const ScoredPairs& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
+    if (found.size() == 0) throw DataError("no line of the data was held out in training");
+    return found;
+  }
+
+  std::unique_ptr<SimilarityModel> model_;
+  SimilarityParts parts_;
+};
+
+class TextSimilarityTask final : public Task {
+ public:
+  const TaskInfo& info() const override {
+    static const TaskInfo info{
+        .id = "text-similarity",
+        .family = "encoder",
+        .name = "similarity",
+        .about = "a score of each pair of texts, or of each text",
+        .help = {{"batch", "pairs (or texts) per step"},
+                 {"validation_fraction",
+                  "share of the lines of --data that validates, without --validation"}},
+        .loss_unit = "squared error of scores scaled to [0, 1]"};
+    return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options
+        .files(kData,
+               "files of lines 'score <tab> text <tab> text', or 'score <tab> text', to "
+               "learn from")
+        .files(kValidation, "files of such lines to validate on (default: a share of --data)")
+        .files(kTest, "files of such lines to measure on once, at the end (default: none)")
+        .data();
+    add_vocab(options);
+    return options.field_group(kGroup, SimilarityHead::fields(), {"pairs", "low", "high"});
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
+  }
+  std::vector<PresetAbout> presets() const override { return abouts(text_similarity_presets()); }
+  std::unique_ptr<TrainedModel> empty_model() const override {
+    return std::make_unique<SimilarityModel>();
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    if (!args.options.has(kData)) {
+      throw ArgumentError(
+          "--data is required: files of lines 'score <tab> text <tab> text' to learn from");
+    }
+    if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
+      throw ArgumentError(
+          "--validation-fraction is the share of --data that validates: with --validation none "
+          "does");
+    }
+    const Preset<EncoderConfig> preset = chosen_preset(text_similarity_presets(), args);
+    SimilarityParts parts = read_parts(args.options, preset.training);
+    const SimilarityHead head =
+        head_for(SimilarityHead::fields().with({}, args.options.fields(kGroup)), parts.train);
+    check_forms(parts, head.pairs);
+    EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
+    // Presets for single texts have no token types. An encoder that was trained without them does
+    // without.
+    if (head.pairs && !args.from) base.token_types = std::max<std::int64_t>(base.token_types, 2);
+    chosen_config(base, args);  // before the tokenizer is made, which takes its time
+    const SentencePieceTokenizer tokenizer = args.from
+                                                 ? encoder_tokenizer(*args.from)
+                                                 : new_tokenizer(parts.train.texts(), args.options);
+    auto model = std::make_unique<SimilarityModel>(build_similarity_model(
+        encoder_config_for(base, tokenizer, args), tokenizer, head, preset.training));
+    std::optional<LoadReport> loaded;
+    if (args.from) loaded = start_weights(*model, args, args.from->weights);
+    auto run = std::make_unique<SimilarityRun>(std::move(model), std::move(parts));
+    run->preset = preset.name;
+    run->loaded = std::move(loaded);
+    return run;
+  }
+
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const override {
+    auto known = model_as<SimilarityModel>(std::move(model));
+    SimilarityParts parts = read_parts(options, known->settings);
+    check_forms(parts, known->head.pairs);
+    return std::make_unique<SimilarityRun>(std::move(known), std::move(parts));
+  }
+};
+
+}  // namespace
+
+const Task& text_similarity_task() {
+  static const TextSimilarityTask task;
+  return task;
+}
+
+}  // namespace weft

@@ -1,0 +1,322 @@
+// Scores of pairs of texts: reading them, figures by hand, models that learn them.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include "program_shell.h"
+#include "small_encoder.h"
+#include "text_files.h"
+#include "weft/core/error.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/models/data/scored_pairs.h"
+#include "weft/models/metrics/correlation.h"
+#include "weft/models/tasks/text_similarity/similarity_task.h"
+
+namespace weft {
+namespace {
+
+using Numbers = std::vector<double>;
+
+/// How alike two temperatures are: 4 where they are the same, 0 from one end to the other.
+ScoredPairs weather() {
+  const Texts words = {"icy", "cold", "mild", "warm", "hot"};
+  ScoredPairs all;
+  for (int i = 0; i < 100; ++i) {
+    const int a = i % 5, b = i / 5 % 5;
+    all.lines.push_back({"day " + std::to_string(i % 7) + " was " + words[std::size_t(a)],
+                         "it is " + words[std::size_t(b)], 4.0 - std::abs(a - b)});
+  }
+  return all;
+}
+
+/// How warm a day is: texts that stand alone.
+ScoredPairs single_texts() {
+  ScoredPairs all = weather();
+  all.pairs = false;
+  for (std::size_t i = 0; i < all.lines.size(); ++i) {
+    all.lines[i].second.clear();
+    all.lines[i].score = -10.0 + 10.0 * static_cast<double>(i % 5);
+  }
+  return all;
+}
+
+EncoderConfig weather_encoder(const SentencePieceTokenizer& pieces, std::int64_t token_types) {
+  EncoderConfig config = small();
+  config.vocab = pieces.vocab_size();
+  config.context = 24;
+  config.token_types = token_types;
+  config.width = 32;
+  config.inner = 64;
+  config.hidden_dropout = 0;
+  return config;
+}
+
+SimilarityModel new_model(const ScoredPairs& data, SimilarityHead head, std::int64_t steps,
+                          std::int64_t token_types = 2) {
+  const auto pieces =
+      SentencePieceTokenizer::train(data.texts(), {.vocab = 50, .character_coverage = 1});
+  TrainSettings training = settings(steps);
+  training.batch = 20;
+  training.eval_every = 0;
+  head.pairs = data.pairs;
+  SimilarityModel model =
+      build_similarity_model(weather_encoder(pieces, token_types), pieces, head, training);
+  make_trainable(model);
+  return model;
+}
+
+TrainOutcome run(SimilarityModel& model, const ScoredPairs& data, std::int64_t stop_after = 0,
+                 int threads = 1) {
+  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
+  Trainer trainer(session, similarity_task(session, model, data, &data),
+                  {.settings = model.settings,
+                   .history = model.history,
+                   .save = [&](const TrainHistory& history) { model.history = history; },
+                   .stop_after = stop_after});
+  return trainer.run();
+}
+
+double metric(const Evaluation& found, std::string_view name) {
+  for (const Metric& m : found.metrics) {
+    if (m.name == name) return m.value;
+  }
+  return NAN;
+}
+
+BOOST_AUTO_TEST_SUITE(text_similarity)
+
+BOOST_AUTO_TEST_CASE(scored_lines_hold_two_texts_or_one) {
+  const TextFiles files("scored");
+  const std::string two = files.write("two", "3.5\ta cat \tthe cat\r\n\n -1e1\tx\ty"),
+                    more = files.write("more", "0\tm\tn\n"),
+                    one = files.write("one", "4\tgood\n0\tbad\n");
+  const ScoredPairs pairs = read_scored_pairs(Texts{two, more});
+  BOOST_TEST(pairs.pairs);
+  BOOST_TEST((pairs.lines ==
+              std::vector<ScoredPair>{{"a cat", "the cat", 3.5}, {"x", "y", -10}, {"m", "n", 0}}));
+  BOOST_TEST(pairs.texts() == (Texts{"a cat", "x", "m", "the cat", "y", "n"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(pairs.scores() == (Numbers{3.5, -10, 0}), boost::test_tools::per_element());
+  const ScoredPairs single = read_scored_pairs(Texts{one});
+  BOOST_TEST(!single.pairs);
+  BOOST_TEST(single.texts() == (Texts{"good", "bad"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(files_that_are_not_scored_are_refused) {
+  const TextFiles files("unscored");
+  const auto read = [&](const std::string& text) {
+    return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
+  };
+  check_says<FormatError>(read("1\ta\tb\n2\n"),
+                          "f:2: expected a score and two texts with tabs between, as in the lines "
+                          "before, here is a line of 1 columns");
+  check_says<FormatError>(read("1\ta\n\n2\tb\tc\n"),
+                          "f:3: expected a score and a text with a tab between, as in the lines");
+  check_says<FormatError>(read("1\ta\tb\tc\n"),
+                          "f:1: expected a score and one text or two with tabs between, here is a "
+                          "line of 4 columns");
+  check_says<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
+  check_says<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
+  check_says<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");
+  check_says<FormatError>(read("\ta\tb\n"), "f:1: the score must be a finite number");
+  check_says<FormatError>(read("1\ta\tb\n1\ta\t \n"), "f:2: a text is empty");
+  check_says<FormatError>(read("1\t\tb\n"), "f:1: a text is empty");
+  check_says<FormatError>(read("\n \n"), "f: there is no line with a score");
+  check_says<FormatError>(read("1\t\xff\tb\n"), "f");
+  check_says<IoError>([] { read_scored_pairs(Texts{"/nowhere/f"}); }, "/nowhere/f");
+}
+
+BOOST_AUTO_TEST_CASE(lines_are_held_out_by_chance_and_a_seed) {
+  const ScoredPairs all = weather();
+  const ScoredSplit split = hold_out(all, 0.25, 3);
+  BOOST_TEST(split.held_out.size() == 25);
+  BOOST_TEST(split.train.size() == 75);
+  // Every line is in one part, in its place.
+  std::size_t train = 0, held_out = 0;
+  for (const ScoredPair& line : all.lines) {
+    if (train < 75 && split.train.lines[train] == line) {
+      ++train;
+    } else {
+      BOOST_TEST((split.held_out.lines[held_out++] == line));
+    }
+  }
+  BOOST_TEST((hold_out(all, 0.25, 3).held_out.lines == split.held_out.lines));
+  BOOST_TEST((hold_out(all, 0.25, 4).held_out.lines != split.held_out.lines));
+  BOOST_TEST(hold_out(all, 0, 3).held_out.size() == 0);
+  BOOST_TEST(hold_out(all, 1e-9, 3).held_out.size() == 1);
+  BOOST_TEST(hold_out(all, 0.999, 3).train.size() == 1);
+  check_says<ArgumentError>([&] { hold_out(all, 1, 3); }, "must be in [0, 1), not 1");
+  check_says<ArgumentError>([&] { hold_out({{all.lines[0]}}, 0.1, 3); },
+                            "none of 1 lines can be held out");
+}
+
+BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
+  const auto close = boost::test_tools::tolerance(1e-12);
+  const Numbers x = {1, 2, 3, 4, 5}, y = {2, 1, 4, 3, 5};
+  BOOST_TEST(pearson(x, y) == 0.8, close);
+  BOOST_TEST(spearman(x, y) == 0.8, close);
+  // Anscombe's first set (1973).
+  const Numbers a = {10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5},
+                b = {8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68};
+  BOOST_TEST(pearson(a, b) == 0.81642051634484, close);
+  BOOST_TEST(spearman(a, b) == 0.8181818181818182, close);
+  // Only the order counts to Spearman's.
+  const Numbers cubes = {1, 8, 27};
+  BOOST_TEST(pearson(Numbers{1, 2, 3}, cubes) == 26 / std::sqrt(724.0), close);
+  BOOST_TEST(spearman(Numbers{1, 2, 3}, cubes) == 1, close);
+  BOOST_TEST(pearson(x, Numbers{5, 4, 3, 2, 1}) == -1, close);
+}
+
+BOOST_AUTO_TEST_CASE(equal_numbers_share_the_mean_of_their_ranks) {
+  const auto close = boost::test_tools::tolerance(1e-12);
+  // Ranks 1, 2.5, 2.5, 4 and 1, 2, 3, 4.
+  BOOST_TEST(spearman(Numbers{1, 2, 2, 3}, Numbers{1, 2, 3, 4}) == 4.5 / std::sqrt(22.5), close);
+  // Ranks 2, 2, 2, 4 and 3.5, 3.5, 1.5, 1.5.
+  BOOST_TEST(spearman(Numbers{7, 7, 7, 9}, Numbers{5, 5, 0, 0}) == -1 / std::sqrt(3.0), close);
+}
+
+BOOST_AUTO_TEST_CASE(correlations_of_any_size_and_of_nothing) {
+  const auto close = boost::test_tools::tolerance(1e-9);
+  BOOST_TEST(pearson(Numbers{1e300, 2e300, 3e300}, Numbers{1e-300, 2e-300, 3e-300}) == 1, close);
+  BOOST_TEST(pearson(Numbers{1e9 + 1, 1e9 + 2, 1e9 + 4}, Numbers{1, 2, 4}) == 1, close);
+  BOOST_TEST(std::isnan(pearson(Numbers{0.1, 0.1, 0.1}, Numbers{1, 2, 3})));
+  BOOST_TEST(std::isnan(spearman(Numbers{1, 2, 3}, Numbers{2, 2, 2})));
+  BOOST_TEST(std::isnan(pearson(Numbers{}, Numbers{})));
+  BOOST_TEST(std::isnan(pearson(Numbers{1}, Numbers{2})));
+  check_says<ArgumentError>(
+      [] {
+        pearson(Numbers{1, 2}, Numbers{1});
+      },
+      "2 numbers cannot follow 1 others");
+  check_says<ArgumentError>(
+      [] {
+        spearman(Numbers{1, NAN}, Numbers{1, 2});
+      },
+      "number 1 is nan, which is not finite");
+
+  // A model that says one thing of all lines follows nothing; data of one score have no order.
+  const std::vector<Metric> flat = correlations(Numbers{1, 1}, Numbers{1, 2});
+  BOOST_TEST(flat.size() == 2U);
+  BOOST_TEST(flat[0].value == 0);
+  BOOST_TEST(correlations(Numbers{1, 2}, Numbers{3, 3}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_bits) {
+  const TextFiles files("similarity");
+  const ScoredPairs data = weather();
+  const SimilarityHead head{.low = 0, .high = 4};
+  SimilarityModel straight = new_model(data, head, 150);
+  const TrainOutcome whole = run(straight, data);
+  BOOST_TEST(metric(whole.evaluation, "pearson") > 0.95);
+  BOOST_TEST(metric(whole.evaluation, "spearman") > 0.9);
+
+  SimilarityModel first = new_model(data, head, 150);
+  run(first, data, 37, 2);
+  save_model(files.path("a.weft"), first);
+  auto second = load_model<SimilarityModel>(files.path("a.weft"));
+  BOOST_TEST((second.head == first.head));
+  run(second, data, 0, 3);
+  check_same_weights(straight, second);
+
+  // Scores are in the data's scale, and the loss in that of the model.
+  Session session(*second.graph, second.store);
+  const Numbers scores = score_pairs(session, second, data.lines);
+  double squares = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    squares += std::pow((scores[i] - data.lines[i].score) / 4, 2);
+  BOOST_TEST(squares / 100 == whole.evaluation.loss, boost::test_tools::tolerance(1e-3));
+  // Neither padding nor company changes what is said of a pair.
+  const std::vector<ScoredPair> alone = {data.lines[7]};
+  BOOST_TEST(score_pairs(session, second, alone)[0] == scores[7],
+             boost::test_tools::tolerance(1e-3));
+
+  std::vector<Program> programs = {second.program("evaluate"), second.program("score")};
+  const QuantizedModel made = quantize(programs, *second.store, {.weights = WeightFormat::int8});
+  SimilarityModel small = second;
+  small.programs = {{"evaluate", made.programs[0]}, {"score", made.programs[1]}};
+  small.graph = made.graph;
+  small.store = made.store;
+  save_model(files.path("int8.weft"), small);
+  const auto loaded = load_model<SimilarityModel>(files.path("int8.weft"));
+  Session other(*loaded.graph, loaded.store);
+  BOOST_TEST(metric(evaluate(other, loaded, data), "pearson") > 0.95);
+}
+
+BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_types_learn) {
+  const ScoredPairs pairs = weather(), texts = single_texts();
+  SimilarityModel mean = new_model(pairs, {.pooling = Pooling::mean, .low = 0, .high = 4}, 150);
+  BOOST_TEST(metric(run(mean, pairs).evaluation, "pearson") > 0.95);
+  BOOST_TEST(!mean.graph->has_variable("pooler.weight"));
+
+  for (const std::int64_t token_types : {0, 1}) {
+    SimilarityModel without = new_model(pairs, {.low = 0, .high = 4}, 2, token_types);
+    BOOST_TEST(similarity_inputs(without, pairs.lines).size() == 2U);
+    BOOST_TEST(std::isfinite(run(without, pairs).evaluation.loss));
+  }
+  SimilarityModel single = new_model(texts, {.low = -10, .high = 30}, 60);
+  BOOST_TEST(metric(run(single, texts).evaluation, "pearson") > 0.95);
+  // A part of the data, spread over it, where a look now and then may cost that much only.
+  single.settings.eval_batches = 1;
+  Session session(*single.graph, single.store);
+  const TrainTask task = similarity_task(session, single, texts, &texts);
+  BOOST_TEST(task.evaluate(false).loss != task.evaluate(true).loss);
+  BOOST_TEST(task.unit == "texts");
+}
+
+BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
+  SimilarityHead head{.low = 2, .high = 2};
+  check_says<ArgumentError>([&] { head.check(); },
+                            "the greatest score must be above the least one in float32: they are 2 "
+                            "and 2");
+  head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
+  BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
+  check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "legal are cls, mean");
+}
+
+BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
+  const Shell weft;
+  std::string lines, few;
+  for (const ScoredPair& line : weather().lines) {
+    lines += std::to_string(line.score) + "\t" + line.first + "\t" + line.second + "\n";
+    if (few.size() < 500) few = lines;
+  }
+  const std::string data = " --data " + weft.write("pairs", lines),
+                    validation = " --validation " + weft.write("validation", few),
+                    test = " --test " + weft.write("test", few), model = weft.path("m.weft"),
+                    single = weft.write("single", "1\ta\n2\tb\n"),
+                    equal = weft.write("equal", "1\ta\tb\n1\tb\ta\n1\ta\tc\n");
+  const std::string start =
+      "train encoder --task similarity --vocab 50 --layers 1 --heads 2 "
+      "--width 16 --inner 32 --context 24 --steps 4 --batch 4 --threads 1 "
+      "--out " +
+      model;
+  const Outcome made = weft(start + data + validation + test + " --pooling mean");
+  BOOST_TEST(made.code == 0, made.err);
+  BOOST_TEST(contains(made.out, "100 pairs to train on, "));
+  BOOST_TEST(contains(made.out, "scores from 0 to 4\npooling   mean\n"));
+  BOOST_TEST(contains(made.out, "\ntest      loss "));
+  BOOST_TEST(contains(made.out, "\nwithout a model: cosine of TF-IDF vectors, pearson "));
+  // The test part alone says what a model is worth.
+  const Outcome measured = weft("evaluate " + model + test);
+  BOOST_TEST(measured.code == 0, measured.err);
+  BOOST_TEST(contains(made.out, measured.out));
+  BOOST_TEST(contains(weft("evaluate " + model + validation).out, "validation loss "));
+
+  check_error(weft(start), 2, "--data is required");
+  check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,
+              "--validation-fraction is the share of --data that validates");
+  check_error(weft(start + data + " --test " + single), 1,
+              "--test has lines with one text, where lines with two texts are wanted");
+  check_error(weft("evaluate " + model + " --data " + single), 1, "--data has lines with one text");
+  check_error(weft(start + " --data " + equal), 1, "lines to train on have the score 1");
+  check_error(weft(start + data + " --pooling max"), 2, "--pooling");
+  check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
+              2, "--pooling cannot be given with --resume");
+  check_error(weft("train encoder --task similarity --resume " + model + test), 1,
+              "--data is required: lines to learn from");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
