@@ -205,13 +205,13 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_b
   const TextFiles files("similarity");
   const ScoredPairs data = weather();
   const SimilarityHead head{.low = 0, .high = 4};
-  SimilarityModel straight = new_model(data, head, 150);
+  SimilarityModel straight = new_model(data, head, 400);
   const TrainOutcome whole = run(straight, data);
   BOOST_TEST(metric(whole.evaluation, "pearson") > 0.95);
   BOOST_TEST(metric(whole.evaluation, "spearman") > 0.9);
 
-  SimilarityModel first = new_model(data, head, 150);
-  run(first, data, 37, 2);
+  SimilarityModel first = new_model(data, head, 400);
+  run(first, data, 137, 2);
   save_model(files.path("a.weft"), first);
   auto second = load_model<SimilarityModel>(files.path("a.weft"));
   BOOST_TEST((second.head == first.head));
@@ -244,12 +244,12 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_goes_on_with_the_same_b
 
 BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_types_learn) {
   const ScoredPairs pairs = weather(), texts = single_texts();
-  SimilarityModel mean = new_model(pairs, {.pooling = Pooling::mean, .low = 0, .high = 4}, 150);
+  SimilarityModel mean = new_model(pairs, {.pooling = Pooling::mean, .low = 0, .high = 4}, 300);
   BOOST_TEST(metric(run(mean, pairs).evaluation, "pearson") > 0.95);
   BOOST_TEST(!mean.graph->has_variable("pooler.weight"));
 
   for (const std::int64_t token_types : {0, 1}) {
-    SimilarityModel without = new_model(pairs, {.low = 0, .high = 4}, 2, token_types);
+    SimilarityModel without = new_model(pairs, {.low = 0, .high = 4}, 4, token_types);
     BOOST_TEST(similarity_inputs(without, pairs.lines).size() == 2U);
     BOOST_TEST(std::isfinite(run(without, pairs).evaluation.loss));
   }
