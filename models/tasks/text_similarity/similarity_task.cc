@@ -114,6 +114,7 @@ TrainTask similarity_task(Session& session, const SimilarityModel& model, const 
                        return TrainBatch{std::move(inputs), model.settings.batch};
                      },
                  .unit = train.unit()};
+  task.accumulate = model.find_program("accumulate");
   if (held_out != nullptr) {
     task.evaluate = [&session, &model, held_out](bool whole) {
       const std::int64_t count = model.settings.eval_batches * model.settings.batch;

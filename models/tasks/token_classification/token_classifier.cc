@@ -278,6 +278,7 @@ TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
                                          words};
                      },
                  .unit = "words"};
+  task.accumulate = model.find_program("accumulate");
   if (held_out.size() > 0) {
     task.evaluate = [&session, &model, &held_out](bool whole) {
       const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;
