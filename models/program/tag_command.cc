@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 #include "weft/models/tasks/tasks.h"
