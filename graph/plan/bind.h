@@ -22,9 +22,9 @@ using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 /// Binds symbols: an axis that is a plain symbol binds it, every other Dim is checked afterwards;
 /// so are the graph's requirements, as far as their symbols are bound. `existing` are variables
 /// that have sizes already (caches bind symbols too). Throws
-///   ArgumentError  for an unknown, repeated or missing input (the legal ones are listed) or
-///   symbol, DTypeError     for another dtype (nothing is converted), ShapeError     for another
-///   rank or size: input, axis, expected Dim, its value and what came.
+/// - ArgumentError for an unknown, repeated or missing input (the legal ones are listed) or symbol,
+/// - DTypeError for another dtype (nothing is converted),
+/// - ShapeError for another rank or size: input, axis, expected Dim, its value and what came.
 Bindings bind_symbols(const CompiledProgram& program, const std::vector<FeedType>& feeds,
                       const DimValues& dims,
                       const std::vector<std::pair<VariableId, Sizes>>& existing = {});

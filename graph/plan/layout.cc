@@ -8,16 +8,17 @@ namespace weft {
 namespace {
 
 // Puts the steps in the order that scheduling finds; returns the new number of every step.
-IdVector<StepId, StepId> apply_schedule(Plan& plan, const Uses& uses, const UpdateOrder& updates) {
+IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
+                                        const UpdateOrder& updates) {
   ScheduleProblem problem;
   problem.bytes.resize(plan.values.size());
-  problem.kept = uses.at_end;
+  problem.kept = liveness.at_end;
   for (const ValueId v : plan.values.ids()) {
-    if (uses.producer[v].defined()) problem.bytes[v] = plan.values[v].bytes;
+    if (liveness.producer[v].defined()) problem.bytes[v] = plan.values[v].bytes;
   }
   problem.steps.resize(plan.steps.size());
   for (const ValueId v : plan.values.ids()) {
-    for (const StepId s : uses.readers[v]) {
+    for (const StepId s : liveness.readers[v]) {
       problem.steps[s].reads.push_back(v);
     }
   }
@@ -37,24 +38,25 @@ IdVector<StepId, StepId> apply_schedule(Plan& plan, const Uses& uses, const Upda
 }
 
 // True if, in the order of steps, everybody else has read the variable before the chain's head.
-bool head_comes_last(const Plan& plan, const Uses& uses, const IdVector<VariableId, ValueId>& reads,
-                     const UpdateChain& chain, StepId break_at) {
+bool head_comes_last(const Plan& plan, const Liveness& liveness,
+                     const IdVector<VariableId, ValueId>& reads, const UpdateChain& chain,
+                     StepId break_at) {
   if (chain.head < break_at) return false;
   const ValueId read = reads[plan.updates[chain.update].variable];
   if (!read.defined()) return true;
-  for (const StepId r : uses.readers[read]) {
+  for (const StepId r : liveness.readers[read]) {
     if (r > chain.head || (r == chain.head && chain.input < 0)) return false;
   }
   return true;
 }
 
 // Lets `to` join the group of `from` at step `s`, which writes one over the other.
-void join(Plan& plan, Occupation& o, StepId s, int output, int input) {
+void join(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
   PlanStep& step = plan.steps[s];
   const ValueId to = step.output(output), from = root_of(plan, step.input(input));
-  const Occupation::GroupId group = o.group_of[from];
-  Occupation::Group& own = o.groups[o.group_of[to]];
-  Occupation::Group& joined = o.groups[group];
+  const BufferGroups::GroupId group = o.group_of[from];
+  BufferGroups::Group& own = o.groups[o.group_of[to]];
+  BufferGroups::Group& joined = o.groups[group];
   joined.end = own.end;
   own.bytes = 0;
   own.first_value = {};
@@ -64,22 +66,23 @@ void join(Plan& plan, Occupation& o, StepId s, int output, int input) {
 }
 
 // Input `input` of step `s` may be written over: it dies there and belongs to nobody else.
-bool dies_at(const Plan& plan, const Uses& uses, const Occupation& o, StepId s, int input) {
+bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, StepId s,
+             int input) {
   const ValueId from = root_of(plan, plan.steps[s].input(input));
-  if (!uses.producer[from].defined() || uses.at_end[from]) return false;
-  if (uses.readers[from].back() != s) return false;
+  if (!liveness.producer[from].defined() || liveness.at_end[from]) return false;
+  if (liveness.readers[from].back() != s) return false;
   const std::vector<ValueId>& taken = o.overwrites[s];
   return std::find(taken.begin(), taken.end(), from) == taken.end();
 }
 
-void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>& chains,
-                    const IdVector<VariableId, ValueId>& reads, StepId break_at, Occupation& o) {
+void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<UpdateChain>& chains,
+                    const IdVector<VariableId, ValueId>& reads, StepId break_at, BufferGroups& o) {
   // What chains of updates want comes first; a head keeps its outputs for the variables' memory.
   IdVector<StepId, std::vector<std::pair<int, int>>> wanted(plan.steps.size());
   IdVector<StepId, std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
   for (const UpdateChain& chain : chains) {
-    if (!head_comes_last(plan, uses, reads, chain, break_at)) continue;
+    if (!head_comes_last(plan, liveness, reads, chain, break_at)) continue;
     legal.push_back(&chain);
     if (chain.input >= 0) held_outputs[chain.head].push_back(chain.output);
     for (const auto& link : chain.links) {
@@ -95,19 +98,20 @@ void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>
     };
     for (const auto& [output, input] : wanted[s]) {
       // Two variables may take one value: it is made over one operand only.
-      if (!in_place(output) && dies_at(plan, uses, o, s, input)) join(plan, o, s, output, input);
+      if (!in_place(output) && dies_at(plan, liveness, o, s, input))
+        join(plan, o, s, output, input);
     }
     const std::vector<int>& held = held_outputs[s];
     for (const auto& [out, in] : step.node->op().inplace) {
       if (std::find(held.begin(), held.end(), out) != held.end()) continue;
       if (!may_overwrite(plan, step, out, in) || in_place(out)) continue;
-      if (dies_at(plan, uses, o, s, in)) join(plan, o, s, out, in);
+      if (dies_at(plan, liveness, o, s, in)) join(plan, o, s, out, in);
     }
   }
   for (const UpdateChain* chain : legal) {
     const PlanUpdate& update = plan.updates[chain->update];
     const ValueId root = root_of(plan, update.value);
-    Occupation::Group& group = o.groups[o.group_of[root]];
+    BufferGroups::Group& group = o.groups[o.group_of[root]];
     // The group may have begun before the head, where it went on from another operand.
     if (group.begin != chain->head || group.update.defined()) continue;
     group.update = chain->update;
@@ -120,12 +124,12 @@ void write_in_place(Plan& plan, const Uses& uses, const std::vector<UpdateChain>
 }
 
 // A check runs before the first wave in which all integers that it reads are there.
-void place_checks(Plan& plan, const Uses& uses) {
+void place_checks(Plan& plan, const Liveness& liveness) {
   for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];
     if (!step.kernel.check) continue;
     WaveId wave(0);
-    for (const StepId p : check_producers(plan, uses, step)) {
+    for (const StepId p : check_producers(plan, liveness, step)) {
       wave = std::max(wave, plan.steps[p].wave + 1);
     }
     plan.waves[wave].checks.push_back(s);
@@ -134,27 +138,27 @@ void place_checks(Plan& plan, const Uses& uses) {
 
 }  // namespace
 
-Occupation occupy(const Plan& plan, const Uses& uses) {
-  Occupation o;
+BufferGroups group_buffers(const Plan& plan, const Liveness& liveness) {
+  BufferGroups o;
   o.group_of.resize(plan.values.size());
   o.overwrites.resize(plan.steps.size());
   for (const ValueId v : plan.values.ids()) {
-    if (!uses.producer[v].defined()) continue;
-    Occupation::Group group;
+    if (!liveness.producer[v].defined()) continue;
+    BufferGroups::Group group;
     group.bytes = plan.values[v].bytes;
     group.first_value = v;
-    group.begin = group.end = uses.producer[v];
-    if (!uses.readers[v].empty()) group.end = uses.readers[v].back();
-    if (uses.at_end[v]) group.end = plan.steps.end_id();
+    group.begin = group.end = liveness.producer[v];
+    if (!liveness.readers[v].empty()) group.end = liveness.readers[v].back();
+    if (liveness.at_end[v]) group.end = plan.steps.end_id();
     o.group_of[v] = o.groups.push_back(group);
   }
   return o;
 }
 
 std::vector<UpdateChain> order_steps(Plan& plan) {
-  const Uses uses = collect_uses(plan);
-  UpdateOrder updates = order_updates(plan, uses);
-  const IdVector<StepId, StepId> position = apply_schedule(plan, uses, updates);
+  const Liveness liveness = find_liveness(plan);
+  UpdateOrder updates = order_updates(plan, liveness);
+  const IdVector<StepId, StepId> position = apply_schedule(plan, liveness, updates);
   for (UpdateChain& chain : updates.chains) {
     chain.head = position[chain.head];
     for (auto& link : chain.links) link.step = position[link.step];
@@ -162,17 +166,17 @@ std::vector<UpdateChain> order_steps(Plan& plan) {
   return std::move(updates.chains);
 }
 
-void place(Plan& plan, const std::vector<UpdateChain>& chains) {
-  const Uses uses = collect_uses(plan);
-  const std::vector<StepId> producers = check_producers(plan, uses);
+void lay_out_in_order(Plan& plan, const std::vector<UpdateChain>& chains) {
+  const Liveness liveness = find_liveness(plan);
+  const std::vector<StepId> producers = check_producers(plan, liveness);
   const StepId break_at = producers.empty() ? StepId(0) : producers.back() + 1;
-  Occupation occupation = occupy(plan, uses);
-  write_in_place(plan, uses, chains, variable_reads(plan), break_at, occupation);
-  form_waves(plan, occupation, break_at);
-  place_checks(plan, uses);
-  place_memory(plan, uses, occupation);
+  BufferGroups groups = group_buffers(plan, liveness);
+  write_in_place(plan, liveness, chains, variable_reads(plan), break_at, groups);
+  form_waves(plan, groups, break_at);
+  place_checks(plan, liveness);
+  assign_memory(plan, liveness, groups);
 }
 
-void lay_out(Plan& plan) { place(plan, order_steps(plan)); }
+void lay_out(Plan& plan) { lay_out_in_order(plan, order_steps(plan)); }
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 // From steps to a finished plan: order, in-place writes, waves, checks and memory.
 #pragma once
 
+#include "weft/graph/plan/liveness.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/plan/update_order.h"
-#include "weft/graph/plan/uses.h"
 
 namespace weft {
 
@@ -14,12 +14,13 @@ void lay_out(Plan& plan);
 /// Puts the steps in order; returns the updates that this order lets happen in place, whose steps
 /// are numbers in the new order.
 std::vector<UpdateChain> order_steps(Plan& plan);
-/// Leaves the steps in their order and decides what is written in place, forms waves and places all
-/// memory.
-void place(Plan& plan, const std::vector<UpdateChain>& chains);
+/// Leaves the steps in their order and decides what is written in place, forms waves and assigns
+/// all memory.
+void lay_out_in_order(Plan& plan, const std::vector<UpdateChain>& chains);
 
-/// What happens to memory while steps run in the order of the plan, before waves are formed.
-struct Occupation {
+/// Which values share a buffer, and when it is live, while steps run one by one in the order of the
+/// plan: waves are formed afterwards.
+struct BufferGroups {
   using GroupId = Id<struct GroupTag>;
   struct Group {
     std::size_t bytes = 0;
@@ -35,14 +36,14 @@ struct Occupation {
 };
 
 /// Groups for all roots, each alone.
-Occupation occupy(const Plan& plan, const Uses& uses);
+BufferGroups group_buffers(const Plan& plan, const Liveness& liveness);
 
 /// Forms waves of adjacent independent steps that are too small to fill the machine alone, as long
 /// as no more memory is needed than without; fills Plan::waves and PlanStep::wave. No wave spans
 /// `break_at`.
-void form_waves(Plan& plan, const Occupation& occupation, StepId break_at);
+void form_waves(Plan& plan, const BufferGroups& groups, StepId break_at);
 
-/// Makes every buffer: places of updates and outputs, lifetimes in waves, scratch, offsets.
-void place_memory(Plan& plan, const Uses& uses, const Occupation& occupation);
+/// Makes every buffer: whose memory it is, its lifetime in waves, scratch, offsets in the arena.
+void assign_memory(Plan& plan, const Liveness& liveness, const BufferGroups& groups);
 
 }  // namespace weft

@@ -59,7 +59,8 @@ struct PlanStep {
   BufferId scratch;            // the shared scratch
   VariableId packed_variable;  // that Kernel::packed is made of
   WaveId wave = WaveId(0);
-  bool again = false;  // a second run, whose results an earlier one had before they were dropped
+  /// A second run: the results of the first were dropped in between.
+  bool rematerialised = false;
 
   ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
@@ -120,7 +121,7 @@ struct CostReport {
     std::string name;
     double flops = 0, bytes = 0;
   };
-  double flops = 0, bytes = 0;  // second runs included
+  double flops = 0, bytes = 0;  // of rematerialisation, too
   std::vector<Entry> entries;
   std::string text(std::size_t rows = 20) const;
 };
@@ -130,7 +131,7 @@ class Plan {
  public:
   std::shared_ptr<const CompiledProgram> program;
   Bindings bindings;
-  /// Those of the program, then those of added copies and second runs.
+  /// Those of the program, then those of added copies and of rematerialised results.
   IdVector<ValueId, PlanValue> values;
   IdVector<BufferId, PlanBuffer> buffers;
   IdVector<StepId, PlanStep> steps;
@@ -148,7 +149,7 @@ class Plan {
   const PlanBuffer& buffer_of(ValueId value) const {
     return buffers[values[values[value].root].buffer];
   }
-  /// "matmul (net.head)", "again matmul (net.head)" for a second run; for reports and messages.
+  /// "matmul (net.head)", "again matmul (net.head)" if rematerialised; for reports and messages.
   std::string step_name(StepId step) const;
 
   /// Everything that can be said before a run.

@@ -8,12 +8,32 @@ namespace {
 
 using Index = std::size_t;
 
-constexpr std::size_t kMostTogether = 96;  // steps that one decision may make run again
-constexpr std::size_t kSmallPart = 16;     // an operand this much smaller is kept, not remade
-constexpr std::size_t kFewBytes = 4096;    // of the peak: what is smaller is no candidate
-constexpr Index kBins = 96;                // positions are seen in this many groups
-constexpr int kMostRounds = 3;
-constexpr std::size_t kForbidden = std::size_t{1} << 52;  // bytes: worse than any plan
+// Steps that one move may rematerialise. Longer chains cost more time than they save memory.
+constexpr std::size_t kMaxMoveSteps = 96;
+// An operand that is smaller than its reader's results by this factor is kept alive instead of
+// being rematerialised too: it takes little, and its own operands would have to be there.
+constexpr std::size_t kSmallOperand = 16;
+// Results smaller than the peak by this factor are no candidates: they change next to nothing, and
+// there may be very many.
+constexpr std::size_t kFewBytes = 4096;
+// The excess is summed over this many intervals of the order, so that estimating a move takes as
+// long for a program of 100,000 steps as for one of 100.
+constexpr Index kBins = 96;
+// Passes over all candidates; a pass may make a move possible that an earlier one could not see.
+constexpr int kMaxRounds = 3;
+// Bytes that a forbidden run counts as: worse than any plan, and far from overflow.
+constexpr std::size_t kForbidden = std::size_t{1} << 52;
+
+// Scores in the queue grow stale, since every move changes what others gain. A move whose present
+// score is below this part of the queue's best waits for its turn; for closer ones another estimate
+// would cost more than the better order is worth.
+constexpr double kStillBest = 0.8;
+// A move is an estimate until the order is evaluated with it. At its first attempt it must save at
+// least this part of the estimate, or better moves would come too late.
+constexpr double kMinYield = 0.3;
+// A move that saved too little is queued once more with what it did save, but with no less than
+// this part of the estimate: some save only in the company of others that come before it then.
+constexpr double kSecondChance = 0.05;
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -46,10 +66,10 @@ class Simulator {
   // Live bytes at every step, runs for its sake included; returns the peak.
   std::size_t live(const Recomputed& recomputed, IdVector<StepId, std::size_t>& at) {
     order(recomputed);
-    // The results of second runs are values of their own, numbered after all others.
+    // Rematerialised results are values of their own, numbered after all others.
     const auto values = static_cast<int>(p_.bytes.size());
     const auto id = [&](ValueId b, const StepRun& run) {
-      return reads_again(recomputed, producer_[b], run.before) ? b + values : b;
+      return reads_rematerialised(recomputed, producer_[b], run.before) ? b + values : b;
     };
     last_use_.assign(p_.bytes.size() * 2, kNever);
     for (Index r = 0; r < runs_.size(); ++r) {
@@ -61,7 +81,7 @@ class Simulator {
     for (Index r = 0; r < runs_.size(); ++r) {
       const StepRun& run = runs_[r];
       const RecomputeProblem::Step& step = p_.steps[run.step];
-      if (run.again && run.before > step.repeat_before) live += kForbidden;
+      if (run.rematerialised && run.before > step.rematerialise_before) live += kForbidden;
       const auto dies = [&](ValueId b) {
         return producer_[b].defined() && !p_.kept[b] && last_use_[id(b, run)] == r;
       };
@@ -85,7 +105,7 @@ class Simulator {
         if (dies(b)) live -= rounded(p_.bytes[b]);
       }
       for (const ValueId b : step.writes) {
-        const ValueId own = run.again ? b + values : b;
+        const ValueId own = run.rematerialised ? b + values : b;
         if (last_use_[own] == kNever && !p_.kept[b]) live -= rounded(p_.bytes[b]);
       }
     }
@@ -93,7 +113,7 @@ class Simulator {
   }
 
  private:
-  // Second runs of everything that step `s` reads when it runs for `before`, operands first.
+  // Rematerialises everything that step `s` reads when it runs for `before`, operands first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
     stack_.push_back({s, 0});
     while (!stack_.empty()) {
@@ -106,7 +126,7 @@ class Simulator {
         continue;
       }
       const StepId producer = producer_[reads[next++]];
-      if (!reads_again(recomputed, producer, before)) continue;
+      if (!reads_rematerialised(recomputed, producer, before)) continue;
       if (done_[producer] == stamp_) continue;
       done_[producer] = stamp_;
       stack_.push_back({producer, 0});
@@ -132,7 +152,7 @@ class Chooser {
         target_(target),
         simulator_(p),
         producer_(simulator_.producer()),
-        again_(p.steps.size()),
+        chosen_(p.steps.size()),
         last_read_(p.bytes.size()),
         uses_(p.steps.size()),
         met_(p.steps.size()) {
@@ -150,16 +170,16 @@ class Chooser {
 
   std::optional<Recomputed> run() {
     measure();
-    for (int round = 0; round < kMostRounds && area_ > 0; ++round) {
+    for (int round = 0; round < kMaxRounds && area_ > 0; ++round) {
       if (!improve()) break;
     }
     if (area_ > 0) return std::nullopt;
-    keep_superfluous();
-    return again_;
+    drop_superfluous();
+    return chosen_;
   }
 
  private:
-  // A step that may run again for `until`, with all that must do so for its sake.
+  // A step that may run a second time, with all those that must do so for its sake.
   struct Move {
     double gain = 0;  // bytes times positions, of what is too much
     double cost_ns = 0;
@@ -169,7 +189,7 @@ class Chooser {
   struct Candidate {
     double score;
     StepId step;
-    int tries;
+    bool second_attempt;  // the last
     bool operator<(const Candidate& o) const {
       return score != o.score ? score < o.score : step > o.step;
     }
@@ -177,7 +197,7 @@ class Chooser {
 
   // Updates excess and area; returns the area.
   double measure() {
-    simulator_.live(again_, live_);
+    simulator_.live(chosen_, live_);
     area_ = 0;
     excess_.assign(kBins, 0);
     width_.assign(kBins, 0);
@@ -219,9 +239,9 @@ class Chooser {
     return bytes;
   }
 
-  bool may_repeat(StepId s, StepId before) const {
+  bool may_rematerialise(StepId s, StepId before) const {
     const RecomputeProblem::Step& step = p_.steps[s];
-    return step.repeatable && before <= step.repeat_before && !again_[s].defined();
+    return step.can_rematerialise && before <= step.rematerialise_before && !chosen_[s].defined();
   }
 
   // The last use of the step's results before `until`.
@@ -233,10 +253,10 @@ class Chooser {
   // The best move for one step; no steps in it if there is none.
   Move best_move(StepId s) {
     Move best;
-    if (again_[s].defined()) return best;
+    if (chosen_[s].defined()) return best;
     const std::vector<StepId>& uses = uses_[s];
     for (Index u = 0; u + 1 < uses.size(); ++u) {
-      if (!may_repeat(s, uses[u + 1])) continue;
+      if (!may_rematerialise(s, uses[u + 1])) continue;
       Move move;
       const double bytes = result_bytes(s, uses[u]);
       const double whole = gain(uses[u], uses[u + 1], bytes);
@@ -249,7 +269,8 @@ class Chooser {
     return best;
   }
 
-  // All steps that must run again when `s` does, just before `until`; false if that is impossible.
+  // All steps that must be rematerialised when `s` is, just before `until`; false if that is
+  // impossible.
   bool collect(StepId s, StepId cut, StepId until, double bytes, Move& move, double& extended) {
     ++stamp_;
     move.steps = {{s, cut}};
@@ -259,17 +280,17 @@ class Chooser {
       move.cost_ns += step.cost_ns;
       for (const ValueId b : step.reads) {
         const StepId from = producer_[b];
-        if (!from.defined() || p_.kept[b] || last_read_[b] >= until || again_[from].defined() ||
+        if (!from.defined() || p_.kept[b] || last_read_[b] >= until || chosen_[from].defined() ||
             met_[from] == stamp_) {
           continue;
         }
         met_[from] = stamp_;
         const auto size = static_cast<double>(p_.bytes[b]);
-        if (size * kSmallPart <= bytes || !may_repeat(from, until)) {
+        if (size * kSmallOperand <= bytes || !may_rematerialise(from, until)) {
           extended += size;
           continue;
         }
-        if (move.steps.size() == kMostTogether) return false;
+        if (move.steps.size() == kMaxMoveSteps) return false;
         move.steps.emplace_back(from, cut_before(from, until));
       }
     }
@@ -277,10 +298,10 @@ class Chooser {
   }
 
   void apply(const Move& move) {
-    for (const auto& [step, cut] : move.steps) again_[step] = cut;
+    for (const auto& [step, cut] : move.steps) chosen_[step] = cut;
   }
   void revert(const Move& move) {
-    for (const auto& [step, cut] : move.steps) again_[step] = {};
+    for (const auto& [step, cut] : move.steps) chosen_[step] = {};
   }
 
   // One pass over all candidates, best first; false if nothing was gained.
@@ -290,7 +311,7 @@ class Chooser {
     for (const StepId s : p_.steps.ids()) {
       if (result_bytes(s, s) * kFewBytes < static_cast<double>(peak)) continue;
       const Move move = best_move(s);
-      if (!move.steps.empty()) queue.push({move.score(), s, 0});
+      if (!move.steps.empty()) queue.push({move.score(), s, false});
     }
     bool gained = false;
     while (!queue.empty() && area_ > 0) {
@@ -298,46 +319,49 @@ class Chooser {
       queue.pop();
       const Move move = best_move(top.step);
       if (move.steps.empty()) continue;
-      if (top.tries == 0 && !queue.empty() && move.score() < 0.8 * queue.top().score &&
-          move.score() < 0.8 * top.score) {
-        queue.push({move.score(), top.step, 0});  // others come first by now
+      const double stale = kStillBest * top.score;
+      if (!top.second_attempt && !queue.empty() && move.score() < stale &&
+          move.score() < kStillBest * queue.top().score) {
+        queue.push({move.score(), top.step, false});
         continue;
       }
       const double before = area_;
       apply(move);
-      const double won = before - measure();
-      if (won <= 0 || (top.tries == 0 && won < 0.3 * move.gain)) {
-        revert(move);
-        measure();
-        if (top.tries == 0)
-          queue.push({std::max(won, 0.05 * move.gain) / std::max(move.cost_ns, 1.0), top.step, 1});
+      const double saved = before - measure();
+      const double wanted = top.second_attempt ? 0 : kMinYield * move.gain;
+      if (saved > 0 && saved >= wanted) {
+        gained = true;
         continue;
       }
-      gained = true;
+      revert(move);
+      measure();
+      if (top.second_attempt) continue;
+      const double hoped = std::max(saved, kSecondChance * move.gain);
+      queue.push({hoped / std::max(move.cost_ns, 1.0), top.step, true});
     }
     return gained;
   }
 
-  void keep_superfluous() {
-    std::vector<StepId> chosen;
-    for (const StepId s : again_.ids()) {
-      if (again_[s].defined()) chosen.push_back(s);
+  void drop_superfluous() {
+    std::vector<StepId> steps;  // the most expensive first
+    for (const StepId s : chosen_.ids()) {
+      if (chosen_[s].defined()) steps.push_back(s);
     }
-    std::stable_sort(chosen.begin(), chosen.end(),
+    std::stable_sort(steps.begin(), steps.end(),
                      [&](StepId a, StepId b) { return p_.steps[a].cost_ns > p_.steps[b].cost_ns; });
-    for (const StepId s : chosen) {
-      StepId& cut = again_[s];
+    for (const StepId s : steps) {
+      StepId& cut = chosen_[s];
       const StepId was = cut;
       cut = {};
-      if (simulator_.live(again_, live_) > target_) cut = was;
+      if (simulator_.live(chosen_, live_) > target_) cut = was;
     }
-    // What no run needs is not chosen.
-    IdVector<StepId, char> runs(again_.size());
-    for (const StepRun& run : simulator_.order(again_)) {
-      if (run.again) runs[run.step] = 1;
+    // What no run reads need not be chosen.
+    IdVector<StepId, char> runs(chosen_.size());
+    for (const StepRun& run : simulator_.order(chosen_)) {
+      if (run.rematerialised) runs[run.step] = 1;
     }
-    for (const StepId s : again_.ids()) {
-      if (!runs[s]) again_[s] = {};
+    for (const StepId s : chosen_.ids()) {
+      if (!runs[s]) chosen_[s] = {};
     }
   }
 
@@ -345,7 +369,7 @@ class Chooser {
   const std::size_t target_;
   Simulator simulator_;
   const IdVector<ValueId, StepId>& producer_;
-  Recomputed again_;
+  Recomputed chosen_;
   IdVector<ValueId, StepId> last_read_;
   IdVector<StepId, std::vector<StepId>> uses_;  // itself and the readers of its results
   IdVector<StepId, std::size_t> live_;

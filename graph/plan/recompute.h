@@ -1,5 +1,5 @@
-// Recomputation: values that are dropped after their first uses and made again before later ones,
-// so that less memory is live at the same time.
+// Rematerialisation: values that are dropped after their first uses and recomputed before later
+// ones, so that less memory is live at the same time.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ struct RecomputeProblem {
     std::vector<std::pair<ValueId, ValueId>> inplace;  // {written, read} that may share memory
     std::size_t scratch = 0;                           // bytes that live only during the step
     double cost_ns = 0;
-    bool repeatable = false;  // may run a second time
+    bool can_rematerialise = false;  // the step may run a second time
     /// It may do so only before this step: later its operands are written over.
-    StepId repeat_before = StepId(std::numeric_limits<int>::max());
+    StepId rematerialise_before = StepId(std::numeric_limits<int>::max());
   };
   IdVector<StepId, Step> steps;
   IdVector<ValueId, std::size_t> bytes;  // 0 for what is not in the arena
@@ -38,14 +38,13 @@ using Recomputed = IdVector<StepId, StepId>;
 /// One run of a step in the order that results.
 struct StepRun {
   StepId step;
-  bool again = false;
+  bool rematerialised = false;
   StepId before;  // the step for which it runs: itself, or a later one
 };
 std::vector<StepRun> runs_of(const RecomputeProblem& problem, const Recomputed& recomputed);
 
-/// Whose results does a reader take that runs for step `before`: those of the producer's second
-/// run?
-inline bool reads_again(const Recomputed& recomputed, StepId producer, StepId before) {
+/// True if a reader that runs for step `before` takes the producer's rematerialised results.
+inline bool reads_rematerialised(const Recomputed& recomputed, StepId producer, StepId before) {
   const StepId cut = producer.defined() ? recomputed[producer] : StepId();
   return cut.defined() && before > cut;
 }
@@ -53,11 +52,11 @@ inline bool reads_again(const Recomputed& recomputed, StepId producer, StepId be
 /// Most bytes that live at the same time.
 std::size_t peak_bytes(const RecomputeProblem& problem, const Recomputed& recomputed);
 
-/// Picks what to recompute so that at most `target` bytes live at the same time; nothing if that
-/// was not found. Greedy: of all results that are live, but not in use, where there are too many
-/// bytes, the one that takes away most per nanosecond comes first, together with what its own
-/// second run needs and is gone by then; at the end what turned out to be superfluous is kept after
-/// all, beginning with the dearest. (A covering problem; compare Chen et al., "Training deep nets
+/// Chooses what to rematerialise so that at most `target` bytes live at the same time; nothing if
+/// that was not found. Greedy: of all results that are live, but not in use, where there are too
+/// many bytes, the one that saves most per nanosecond comes first, together with those operands of
+/// its second run that are gone by then. At the end, choices that turned out to be superfluous are
+/// undone, the most expensive first. (A covering problem; compare Chen et al., "Training deep nets
 /// with sublinear memory cost", 2016, and the rematerialisation of XLA.)
 std::optional<Recomputed> choose_recomputed(const RecomputeProblem& problem, std::size_t target);
 

@@ -49,7 +49,7 @@ std::string Plan::step_name(StepId s) const {
   if (step.node == nullptr) return "copy";
   const Node& node = *step.node;
   const Graph& graph = node.graph();
-  const std::string op = (step.again ? "again " : "") + op_text(node);
+  const std::string op = (step.rematerialised ? "again " : "") + op_text(node);
   for (int o = 0; o < node.output_count(); ++o) {
     const std::string name = graph.name_of(Value(const_cast<Node*>(&node), o));
     if (!name.empty()) return fmt::format("{} '{}'", op, name);
@@ -60,9 +60,9 @@ std::string Plan::step_name(StepId s) const {
 
 namespace {
 
-void report_second_runs(const Plan& plan, MemoryReport& report) {
+void report_rematerialised(const Plan& plan, MemoryReport& report) {
   for (const PlanStep& step : plan.steps) {
-    if (!step.again) continue;
+    if (!step.rematerialised) continue;
     const std::string& op = step.node->op().name;
     auto entry = std::find_if(report.recomputed.begin(), report.recomputed.end(),
                               [&](const auto& e) { return e.op == op; });
@@ -89,7 +89,7 @@ MemoryReport Plan::memory() const {
   MemoryReport report;
   report.arena = arena_bytes;
   report.budget = memory_budget;
-  report_second_runs(*this, report);
+  report_rematerialised(*this, report);
   report.slot_scratch = slot_scratch;
   IdVector<ValueId, StepId> producer(values.size());
   IdVector<BufferId, StepId> scratch_of(buffers.size());

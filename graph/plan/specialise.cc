@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "weft/core/error.h"
-#include "weft/graph/plan/fit.h"
 #include "weft/graph/plan/layout.h"
+#include "weft/graph/plan/memory_budget.h"
 #include "weft/ops/make_kernel.h"
 
 namespace weft {
@@ -25,8 +25,8 @@ ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bin
   return ShapeError(error.what());
 }
 
-// Sums of bytes stay far from overflow: of all values together, twice where steps run again, and of
-// the scratch of all steps.
+// Sums of bytes stay far from overflow: of all values together, twice where values are
+// rematerialised, and of the scratch of all steps.
 constexpr std::size_t kMostPlanBytes = std::size_t{1} << 60;
 
 void bound_total(const Plan& plan) {
@@ -246,7 +246,9 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
   }
   collect_results(*plan);
   bound_total(*plan);
-  if (options.memory_budget > 0) return fit(std::move(*plan), options.memory_budget);
+  if (options.memory_budget > 0) {
+    return meet_memory_budget(std::move(*plan), options.memory_budget);
+  }
   lay_out(*plan);
   return plan;
 }

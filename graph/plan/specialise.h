@@ -12,8 +12,9 @@ struct PlanOptions {
   std::size_t guard = 0;
   /// Of matrix products, where neither node nor program says.
   Precision precision = Precision::highest;
-  /// Most bytes of the arena; 0 = no limit. What does not fit is dropped after its first uses and
-  /// computed again before the later ones, by the same kernels, so that results keep their bits.
+  /// Most bytes of the arena; 0 = no limit. What does not fit is rematerialised: dropped after its
+  /// first uses and computed again before the later ones, by the same kernels, so that results keep
+  /// their bits.
   std::size_t memory_budget = 0;
   /// Weights that the program does not update are kept (OperandSpec::kept).
   bool prepack = false;

@@ -9,11 +9,11 @@ constexpr int kLongestChain = 8;
 
 class Orderer {
  public:
-  Orderer(const Plan& plan, const Uses& uses)
+  Orderer(const Plan& plan, const Liveness& liveness)
       : plan_(plan),
-        uses_(uses),
+        liveness_(liveness),
         reads_(variable_reads(plan)),
-        check_producers_(check_producers(plan, uses)),
+        check_producers_(check_producers(plan, liveness)),
         further_(plan.steps.size()),
         seen_(plan.steps.size()),
         target_(plan.steps.size()) {}
@@ -27,7 +27,7 @@ class Orderer {
       std::vector<StepId> before = check_producers_;
       const ValueId read = reads_[plan_.updates[u].variable];
       if (read.defined()) {
-        const std::vector<StepId>& readers = uses_.readers[read];
+        const std::vector<StepId>& readers = liveness_.readers[read];
         before.insert(before.end(), readers.begin(), readers.end());
       }
       std::erase(before, chain.head);
@@ -48,10 +48,10 @@ class Orderer {
   bool find_chain(UpdateChain& chain) const {
     const PlanUpdate& update = plan_.updates[chain.update];
     const ValueId root = root_of(plan_, update.value);
-    const StepId producer = uses_.producer[root];
+    const StepId producer = liveness_.producer[root];
     if (!producer.defined()) return false;  // a leaf is copied
     const ValueId read = reads_[update.variable];
-    if (read.defined() && uses_.at_end[read]) return false;
+    if (read.defined() && liveness_.at_end[read]) return false;
     if (read.defined() && walk(chain, root, read, kLongestChain)) return true;
     chain.head = producer;  // writes over the variable without reading it
     chain.links.clear();
@@ -59,7 +59,7 @@ class Orderer {
   }
 
   bool walk(UpdateChain& chain, ValueId root, ValueId read, int depth) const {
-    const StepId s = uses_.producer[root];
+    const StepId s = liveness_.producer[root];
     if (!s.defined() || depth == 0) return false;
     const PlanStep& step = plan_.steps[s];
     if (step.node == nullptr) return false;
@@ -73,8 +73,8 @@ class Orderer {
         chain.input = input;
         return true;
       }
-      if (!uses_.producer[from].defined() || uses_.at_end[from]) continue;
-      if (uses_.readers[from].size() != 1) continue;
+      if (!liveness_.producer[from].defined() || liveness_.at_end[from]) continue;
+      if (liveness_.readers[from].size() != 1) continue;
       if (walk(chain, from, read, depth - 1)) {
         chain.links.push_back({s, output, input});
         return true;
@@ -99,7 +99,7 @@ class Orderer {
       if (target_[s] == stamp_) return true;
       for (const ValueId id : plan_.steps[s].outputs) {
         if (!id.defined()) continue;
-        for (const StepId reader : uses_.readers[id]) visit(reader);
+        for (const StepId reader : liveness_.readers[id]) visit(reader);
       }
       for (const StepId next : further_[s]) visit(next);
     }
@@ -107,7 +107,7 @@ class Orderer {
   }
 
   const Plan& plan_;
-  const Uses& uses_;
+  const Liveness& liveness_;
   const IdVector<VariableId, ValueId> reads_;
   const std::vector<StepId> check_producers_;
   IdVector<StepId, std::vector<StepId>> further_;
@@ -117,6 +117,8 @@ class Orderer {
 
 }  // namespace
 
-UpdateOrder order_updates(const Plan& plan, const Uses& uses) { return Orderer(plan, uses).run(); }
+UpdateOrder order_updates(const Plan& plan, const Liveness& liveness) {
+  return Orderer(plan, liveness).run();
+}
 
 }  // namespace weft

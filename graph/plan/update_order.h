@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/graph/plan/uses.h"
+#include "weft/graph/plan/liveness.h"
 
 namespace weft {
 
@@ -31,6 +31,6 @@ struct UpdateOrder {
   std::vector<UpdateChain> chains;
   std::vector<std::pair<StepId, StepId>> edges;
 };
-UpdateOrder order_updates(const Plan& plan, const Uses& uses);
+UpdateOrder order_updates(const Plan& plan, const Liveness& liveness);
 
 }  // namespace weft

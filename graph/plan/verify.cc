@@ -143,7 +143,7 @@ class Verifier {
         continue;
       }
       const NodeId n = numbers.at(st.node);
-      if (!st.again) ++first_runs[n];
+      if (!st.rematerialised) ++first_runs[n];
       for (Index i = 0; i < st.inputs.size(); ++i) {
         if (source(st.inputs[i]) != c_.node_inputs[n].at(i)) {
           wrong(st.inputs[i], c_.node_inputs[n].at(i));

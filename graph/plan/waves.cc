@@ -18,15 +18,15 @@ bool is_small(const PlanStep& step) {
 
 class WaveFormer {
  public:
-  WaveFormer(Plan& plan, const Occupation& occupation)
+  WaveFormer(Plan& plan, const BufferGroups& groups)
       : plan_(plan),
-        o_(occupation),
+        o_(groups),
         written_(plan.values.size()),
         read_(plan.values.size()),
         overwritten_(plan.values.size()),
         begins_(plan.steps.size()),
         ends_(plan.steps.size()) {
-    for (const Occupation::Group& g : occupation.groups) {
+    for (const BufferGroups::Group& g : groups.groups) {
       if (!g.first_value.defined()) continue;
       begins_[g.begin] += g.bytes;
       if (ends_.contains(g.end)) ends_[g.end] += g.bytes;
@@ -91,7 +91,7 @@ class WaveFormer {
   }
 
   Plan& plan_;
-  const Occupation& o_;
+  const BufferGroups& o_;
   IdVector<ValueId, WaveId> written_, read_, overwritten_;  // last wave, by root
   IdVector<StepId, std::size_t> begins_, ends_;             // bytes
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;
@@ -100,8 +100,8 @@ class WaveFormer {
 
 }  // namespace
 
-void form_waves(Plan& plan, const Occupation& occupation, StepId break_at) {
-  WaveFormer(plan, occupation).run(break_at);
+void form_waves(Plan& plan, const BufferGroups& groups, StepId break_at) {
+  WaveFormer(plan, groups).run(break_at);
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/graph/plan/uses.h"
+#include "weft/graph/plan/liveness.h"
 #include "weft/graph/run/nonfinite.h"
 
 namespace weft {

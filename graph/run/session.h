@@ -88,11 +88,12 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Runs `program`. Throws
-  ///   ArgumentError, DTypeError, ShapeError  for feeds that are missing, unknown or do not fit,
-  ///   GraphError      for a program of another graph or an unknown name to fetch,
-  ///   DataError       for data that break a precondition (an index out of range): op, operands,
-  ///   line, CancelledError  if `cancel` said so, StateError      for a second thread, a second
-  ///   writer or a torn store.
+  /// - ArgumentError, DTypeError, ShapeError for feeds that are missing, unknown or do not fit,
+  /// - GraphError for a program of another graph or an unknown name to fetch,
+  /// - DataError for data that break a precondition (an index out of range), with op, operands and
+  ///   line,
+  /// - CancelledError if `cancel` said so,
+  /// - StateError for a second thread, a second writer or a torn store.
   /// All but the last leave every variable as it was.
   Results run(const Program& program, const NamedTensors& feeds = {},
               const RunOptions& options = {});

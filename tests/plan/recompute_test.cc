@@ -28,7 +28,7 @@ RecomputeProblem there_and_back(int n, Cost cost) {
     if (i > 0) step.reads = {ValueId(i - 1)};
     step.writes = {ValueId(i)};
     step.cost_ns = cost(i);
-    step.repeatable = true;
+    step.can_rematerialise = true;
     p.steps.push_back(step);
   }
   for (int i = 0; i < n; ++i) {
@@ -70,10 +70,10 @@ void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
     for (const ValueId v : p.steps[run.step].reads) {
       const StepId from = producer[v];
       if (!from.defined()) continue;
-      const bool second = reads_again(recomputed, from, run.before);
+      const bool second = reads_rematerialised(recomputed, from, run.before);
       BOOST_TEST((second ? again : runs)[from] == 1);
     }
-    ++(run.again ? again : runs)[run.step];
+    ++(run.rematerialised ? again : runs)[run.step];
   }
   for (const StepId s : p.steps.ids()) {
     BOOST_TEST(runs[s] == 1);
@@ -170,10 +170,10 @@ BOOST_AUTO_TEST_CASE(cheap_steps_come_first) {
 
 BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_left_alone) {
   RecomputeProblem p = there_and_back(12, [](int) { return 100.0; });
-  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].repeat_before = StepId(14);
+  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(14);
   // Runs again only for the first steps of the way back, where that saves next to nothing.
   BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
-  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].repeat_before = StepId(24);
+  for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(24);
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
 }
 
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(reports_say_what_runs_again) {
   BOOST_TEST(bytes == memory.recomputed_bytes);
   BOOST_TEST(flops == memory.recomputed_flops);
   BOOST_TEST(steps == std::count_if(plan->steps.begin(), plan->steps.end(),
-                                    [](const PlanStep& s) { return s.again; }));
+                                    [](const PlanStep& s) { return s.rematerialised; }));
   BOOST_TEST(memory.text().find("computed again ") != std::string::npos);
   BOOST_TEST(memory.text().find(" x t_") != std::string::npos);
   BOOST_TEST(plan->text().find("again t_") != std::string::npos);
@@ -273,13 +273,13 @@ BOOST_AUTO_TEST_CASE(the_verifier_finds_wrong_second_runs) {
   };
   const auto first_again = [](Plan& plan) {
     return std::find_if(plan.steps.begin(), plan.steps.end(),
-                        [](const PlanStep& s) { return s.again; });
+                        [](const PlanStep& s) { return s.rematerialised; });
   };
   check_broken("where the program says", [&](Plan& p) {
     PlanValue& v = p.values[first_again(p)->outputs[0]];
     v.source = v.source > ValueId(4) ? v.source - 2 : v.source + 2;
   });
-  check_broken("is in it twice", [&](Plan& p) { first_again(p)->again = false; });
+  check_broken("is in it twice", [&](Plan& p) { first_again(p)->rematerialised = false; });
   check_broken("output 's' is another value of the program", [](Plan& p) {
     const auto feed = std::find_if(p.buffers.begin(), p.buffers.end(),
                                    [](const PlanBuffer& b) { return b.space == Space::feed; });

@@ -101,7 +101,7 @@ void measure_start() {
         fitted = specialise(program, sizes(*program, 4, 256), {.memory_budget = budget});
       });
       double first = 0, second = 0;
-      for (const PlanStep& s : fitted->steps) (s.again ? second : first) += s.cost_ns;
+      for (const PlanStep& s : fitted->steps) (s.rematerialised ? second : first) += s.cost_ns;
       show(fmt::format("plan within {:.0f} MiB", static_cast<double>(budget) / (1 << 20)).c_str(),
            ms, fmt::format("{:.1f}% of the estimated time again", 100 * second / first).c_str());
     } catch (const ArgumentError& e) {

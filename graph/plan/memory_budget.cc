@@ -1,4 +1,4 @@
-#include "weft/graph/plan/fit.h"
+#include "weft/graph/plan/memory_budget.h"
 
 #include <fmt/format.h>
 
@@ -19,92 +19,94 @@ constexpr std::size_t kTiny = 4096;  // a variable of so few bytes may as well b
 
 std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-// The plan with its steps in order, before anything is placed, and how to place it.
+// The plan with its steps in order, before memory is assigned, and the updates that this order lets
+// happen in place.
 struct Ordered {
   Plan plan;
   std::vector<UpdateChain> chains;
 };
 
-// A buffer of the problem is a root of the plan; `placed` is the plan as it is without a budget.
-RecomputeProblem describe(const Plan& placed, const std::vector<UpdateChain>& chains) {
-  const Uses uses = collect_uses(placed);
+// The values of the problem are the roots of the plan; `whole` is the plan as it is without a
+// budget.
+RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& chains) {
+  const Liveness liveness = find_liveness(whole);
   RecomputeProblem problem;
-  problem.kept = uses.at_end;
-  problem.bytes.resize(placed.values.size());
-  IdVector<ValueId, char> elsewhere(placed.values.size());  // made outside the arena
-  for (const ValueId v : placed.values.ids()) {
-    if (!uses.producer[v].defined()) continue;
-    if (placed.buffer_of(v).space == Space::arena) {
-      problem.bytes[v] = placed.values[v].bytes;
+  problem.kept = liveness.at_end;
+  problem.bytes.resize(whole.values.size());
+  IdVector<ValueId, char> elsewhere(whole.values.size());  // made outside the arena
+  for (const ValueId v : whole.values.ids()) {
+    if (!liveness.producer[v].defined()) continue;
+    if (whole.buffer_of(v).space == Space::arena) {
+      problem.bytes[v] = whole.values[v].bytes;
     } else {
       elsewhere[v] = 1;
     }
   }
   const StepId never(std::numeric_limits<int>::max());
-  IdVector<ValueId, StepId> written_at(placed.values.size(), never);
-  const IdVector<VariableId, ValueId> variables = variable_reads(placed);
+  IdVector<ValueId, StepId> written_at(whole.values.size(), never);
+  const IdVector<VariableId, ValueId> variables = variable_reads(whole);
   for (const UpdateChain& chain : chains) {
-    const PlanUpdate& update = placed.updates[chain.update];
+    const PlanUpdate& update = whole.updates[chain.update];
     const ValueId read = variables[update.variable];
-    if (!update.direct || !read.defined() || placed.values[read].bytes <= kTiny) {
+    if (!update.direct || !read.defined() || whole.values[read].bytes <= kTiny) {
       continue;
     }
     written_at[read] = chain.head;
   }
-  problem.steps.resize(placed.steps.size());
-  for (const StepId s : placed.steps.ids()) {
-    const PlanStep& from = placed.steps[s];
+  problem.steps.resize(whole.steps.size());
+  for (const StepId s : whole.steps.ids()) {
+    const PlanStep& from = whole.steps[s];
     RecomputeProblem::Step& step = problem.steps[s];
     step.scratch = from.kernel.shared_scratch;
     step.cost_ns = from.cost_ns;
-    step.repeatable = from.node != nullptr;
+    step.can_rematerialise = from.node != nullptr;
     for (const ValueId id : from.outputs) {
       if (!id.defined()) continue;
       step.writes.push_back(id);
-      if (elsewhere[id] || problem.kept[id]) step.repeatable = false;
+      if (elsewhere[id] || problem.kept[id]) step.can_rematerialise = false;
     }
     for (const ValueId id : from.inputs) {
-      const ValueId root = root_of(placed, id);
+      const ValueId root = root_of(whole, id);
       if (!root.defined() ||
           std::find(step.reads.begin(), step.reads.end(), root) != step.reads.end()) {
         continue;
       }
       step.reads.push_back(root);
-      step.repeat_before = std::min(step.repeat_before, written_at[root]);
-      if (elsewhere[root]) step.repeatable = false;
+      step.rematerialise_before = std::min(step.rematerialise_before, written_at[root]);
+      if (elsewhere[root]) step.can_rematerialise = false;
     }
     if (from.node == nullptr) continue;
     for (const auto& [output, input] : from.node->op().inplace) {
-      if (!may_overwrite(placed, from, output, input)) continue;
-      step.inplace.emplace_back(from.output(output), root_of(placed, from.input(input)));
+      if (!may_overwrite(whole, from, output, input)) continue;
+      step.inplace.emplace_back(from.output(output), root_of(whole, from.input(input)));
     }
   }
   return problem;
 }
 
-// Makes the second runs and lets the right readers read their results.
-class Repeater {
+// Adds the second runs of steps and lets the readers after them read their results.
+class Rematerialiser {
  public:
-  Repeater(const Ordered& from, const RecomputeProblem& problem, const Recomputed& recomputed)
+  Rematerialiser(const Ordered& from, const RecomputeProblem& problem, const Recomputed& recomputed)
       : from_(from), problem_(problem), recomputed_(recomputed) {}
 
   std::shared_ptr<Plan> run() {
     auto result = std::make_shared<Plan>(from_.plan);
     plan_ = result.get();
     plan_->steps.clear();
-    again_.resize(from_.plan.values.size());
-    producer_ = collect_uses(from_.plan).producer;
+    rematerialised_.resize(from_.plan.values.size());
+    producer_ = find_liveness(from_.plan).producer;
     IdVector<StepId, StepId> position(from_.plan.steps.size());
     for (const StepRun& run : runs_of(problem_, recomputed_)) {
       const StepId made = plan_->steps.push_back(make_step(run));
-      if (!run.again) position[run.step] = made;
+      if (!run.rematerialised) position[run.step] = made;
     }
     std::vector<UpdateChain> chains = from_.chains;
     for (UpdateChain& chain : chains) {
       chain.head = position[chain.head];
       for (auto& link : chain.links) link.step = position[link.step];
     }
-    place(*plan_, chains);
+    lay_out_in_order(*plan_, chains);
     return result;
   }
 
@@ -114,25 +116,25 @@ class Repeater {
     for (ValueId& id : step.inputs) {
       const ValueId root = root_of(from_.plan, id);
       if (!root.defined()) continue;
-      if (reads_again(recomputed_, producer_[root], run.before)) {
-        id = value_again(id);
+      if (reads_rematerialised(recomputed_, producer_[root], run.before)) {
+        id = rematerialised_value(id);
       }
     }
-    if (!run.again) return step;
-    step.again = true;
+    if (!run.rematerialised) return step;
+    step.rematerialised = true;
     step.kernel.check = nullptr;  // its first run has checked the same data
     for (ValueId& id : step.outputs) {
-      if (id.defined()) id = value_again(id);
+      if (id.defined()) id = rematerialised_value(id);
     }
     return step;
   }
 
-  // The value that stands for `id` after the second run: of its own memory, or an alias.
-  ValueId value_again(ValueId id) {
+  // The value that stands for `id` after rematerialisation: with memory of its own, or an alias.
+  ValueId rematerialised_value(ValueId id) {
     const ValueId root = root_of(from_.plan, id);
-    if (root != id && !again_[root].defined()) add(root, {});
-    if (!again_[id].defined()) add(id, again_[root]);
-    return again_[id];
+    if (root != id && !rematerialised_[root].defined()) add(root, {});
+    if (!rematerialised_[id].defined()) add(id, rematerialised_[root]);
+    return rematerialised_[id];
   }
 
   void add(ValueId id, ValueId root) {
@@ -140,7 +142,7 @@ class Repeater {
     PlanValue value = plan_->values[id];
     value.root = root.defined() ? root : made;
     plan_->values.push_back(std::move(value));
-    again_[id] = made;
+    rematerialised_[id] = made;
   }
 
   const Ordered& from_;
@@ -148,7 +150,7 @@ class Repeater {
   const Recomputed& recomputed_;
   Plan* plan_ = nullptr;
   IdVector<ValueId, StepId> producer_;
-  IdVector<ValueId, ValueId> again_;  // the value that repeats it
+  IdVector<ValueId, ValueId> rematerialised_;  // the value that stands for it afterwards
 };
 
 // The smallest plan of a search that does not know the budget, so that the error and the planning
@@ -160,7 +162,7 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
   const auto attempt = [&](std::size_t target) {
     const auto recomputed = choose_recomputed(problem, target);
     if (!recomputed) return false;
-    auto plan = Repeater(ordered, problem, *recomputed).run();
+    auto plan = Rematerialiser(ordered, problem, *recomputed).run();
     if (plan->arena_bytes < best->arena_bytes) best = std::move(plan);
     return true;
   };
@@ -176,13 +178,13 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
 
 }  // namespace
 
-std::shared_ptr<const Plan> fit(Plan plan, std::size_t budget) {
+std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   plan.memory_budget = budget;
   Ordered ordered;
   ordered.plan = std::move(plan);
   ordered.chains = order_steps(ordered.plan);
   auto whole = std::make_shared<Plan>(ordered.plan);
-  place(*whole, ordered.chains);
+  lay_out_in_order(*whole, ordered.chains);
   if (whole->arena_bytes <= budget) return whole;
   const RecomputeProblem problem = describe(*whole, ordered.chains);
   // Guards and offsets take more than the sum of what lives: aim lower by as much as was missed.
@@ -190,7 +192,7 @@ std::shared_ptr<const Plan> fit(Plan plan, std::size_t budget) {
   for (int i = 0; i < kTries; ++i) {
     const auto recomputed = choose_recomputed(problem, target);
     if (!recomputed) break;
-    auto tried = Repeater(ordered, problem, *recomputed).run();
+    auto tried = Rematerialiser(ordered, problem, *recomputed).run();
     if (tried->arena_bytes <= budget) return tried;
     const std::size_t missed = std::max(tried->arena_bytes - budget, budget / 256);
     if (missed >= target) break;

@@ -17,12 +17,12 @@ Space space_of(CompiledProgram::LeafKind kind) {
   }
 }
 
-class Placer {
+class MemoryAssigner {
  public:
-  Placer(Plan& plan, const Uses& uses, const Occupation& occupation)
+  MemoryAssigner(Plan& plan, const Liveness& liveness, const BufferGroups& groups)
       : plan_(plan),
-        uses_(uses),
-        o_(occupation),
+        liveness_(liveness),
+        o_(groups),
         end_(plan.waves.end_id()),
         reads_(variable_reads(plan)) {}
 
@@ -33,8 +33,8 @@ class Placer {
     }
     make_leaf_buffers();
     make_group_buffers();
-    place_updates();
-    place_outputs();
+    assign_updates();
+    assign_outputs();
     make_scratch();
     assign_arena();
   }
@@ -54,19 +54,19 @@ class Placer {
   void make_group_buffers() {
     buffer_of_group_.resize(o_.groups.size());
     for (const ValueId v : plan_.values.ids()) {
-      const Occupation::GroupId group = o_.group_of[v];
+      const BufferGroups::GroupId group = o_.group_of[v];
       if (!group.defined()) continue;
       BufferId& buffer = buffer_of_group_[group];
-      const Occupation::Group& g = o_.groups[group];
+      const BufferGroups::Group& g = o_.groups[group];
       if (!buffer.defined()) {
         const WaveId wave = plan_.steps[g.begin].wave;
         buffer = plan_.buffers.push_back({Space::arena, -1, 0, g.bytes, wave, wave, g.first_value});
       }
       plan_.values[v].buffer = buffer;
       PlanBuffer& b = plan_.buffers[buffer];
-      b.end = std::max(b.end, plan_.steps[uses_.producer[v]].wave);
-      for (const StepId s : uses_.readers[v]) b.end = std::max(b.end, plan_.steps[s].wave);
-      if (uses_.at_end[v]) b.end = end_;
+      b.end = std::max(b.end, plan_.steps[liveness_.producer[v]].wave);
+      for (const StepId s : liveness_.readers[v]) b.end = std::max(b.end, plan_.steps[s].wave);
+      if (liveness_.at_end[v]) b.end = end_;
     }
   }
 
@@ -77,15 +77,15 @@ class Placer {
     const ValueId read = reads_[update.variable];
     if (!read.defined()) return true;
     if (plan_.values[read].bytes != buffer.bytes) return false;
-    for (const StepId s : uses_.readers[read]) {
+    for (const StepId s : liveness_.readers[read]) {
       if (s != head && plan_.steps[s].wave >= buffer.begin) return false;
     }
     return true;
   }
 
-  void place_updates() {
-    for (const Occupation::GroupId g : o_.groups.ids()) {
-      const Occupation::Group& group = o_.groups[g];
+  void assign_updates() {
+    for (const BufferGroups::GroupId g : o_.groups.ids()) {
+      const BufferGroups::Group& group = o_.groups[g];
       if (!group.update.defined()) continue;
       PlanUpdate& update = plan_.updates[group.update];
       PlanBuffer& buffer = plan_.buffers[buffer_of_group_[g]];
@@ -107,7 +107,7 @@ class Placer {
     });
   }
 
-  void place_outputs() {
+  void assign_outputs() {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       PlanOutput& output = plan_.outputs[i];
       const ValueId root = root_of(plan_, output.value);
@@ -145,18 +145,18 @@ class Placer {
   }
 
   Plan& plan_;
-  const Uses& uses_;
-  const Occupation& o_;
+  const Liveness& liveness_;
+  const BufferGroups& o_;
   const WaveId end_;
   const IdVector<VariableId, ValueId> reads_;
-  IdVector<Occupation::GroupId, BufferId> buffer_of_group_;
+  IdVector<BufferGroups::GroupId, BufferId> buffer_of_group_;
   WaveId last_check_ = WaveId(0);  // no check runs after the begin of this wave
 };
 
 }  // namespace
 
-void place_memory(Plan& plan, const Uses& uses, const Occupation& occupation) {
-  Placer(plan, uses, occupation).run();
+void assign_memory(Plan& plan, const Liveness& liveness, const BufferGroups& groups) {
+  MemoryAssigner(plan, liveness, groups).run();
 }
 
 }  // namespace weft

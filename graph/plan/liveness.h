@@ -9,12 +9,12 @@ namespace weft {
 
 /// By value; only roots (values that own memory) have entries. Reading an alias counts as reading
 /// its root.
-struct Uses {
+struct Liveness {
   IdVector<ValueId, StepId> producer;              // none for leaves
   IdVector<ValueId, std::vector<StepId>> readers;  // each once, increasing
   IdVector<ValueId, char> at_end;  // copied to an output or a variable at the end of the run
 };
-Uses collect_uses(const Plan& plan);
+Liveness find_liveness(const Plan& plan);
 
 /// Root of operand `id`, none where the operand is absent.
 inline ValueId root_of(const Plan& plan, ValueId id) {
@@ -31,8 +31,9 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input
 
 /// Steps whose results an early check of data needs: producers of the integer operands of steps
 /// that have a check.
-std::vector<StepId> check_producers(const Plan& plan, const Uses& uses);
+std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness);
 /// The same for one step.
-std::vector<StepId> check_producers(const Plan& plan, const Uses& uses, const PlanStep& step);
+std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness,
+                                    const PlanStep& step);
 
 }  // namespace weft

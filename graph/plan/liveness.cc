@@ -1,33 +1,33 @@
-#include "weft/graph/plan/uses.h"
+#include "weft/graph/plan/liveness.h"
 
 #include <algorithm>
 
 namespace weft {
-Uses collect_uses(const Plan& plan) {
-  Uses uses;
-  uses.producer.resize(plan.values.size());
-  uses.readers.resize(plan.values.size());
-  uses.at_end.assign(plan.values.size(), 0);
+Liveness find_liveness(const Plan& plan) {
+  Liveness liveness;
+  liveness.producer.resize(plan.values.size());
+  liveness.readers.resize(plan.values.size());
+  liveness.at_end.assign(plan.values.size(), 0);
   for (const StepId s : plan.steps.ids()) {
     for (const ValueId id : plan.steps[s].outputs) {
-      if (id.defined()) uses.producer[id] = s;
+      if (id.defined()) liveness.producer[id] = s;
     }
     for (const ValueId id : plan.steps[s].inputs) {
       const ValueId root = root_of(plan, id);
       if (!root.defined()) continue;
-      std::vector<StepId>& readers = uses.readers[root];
+      std::vector<StepId>& readers = liveness.readers[root];
       if (readers.empty() || readers.back() != s) {
         readers.push_back(s);
       }
     }
   }
   for (const PlanOutput& o : plan.outputs) {
-    uses.at_end[root_of(plan, o.value)] = 1;
+    liveness.at_end[root_of(plan, o.value)] = 1;
   }
   for (const PlanUpdate& u : plan.updates) {
-    uses.at_end[root_of(plan, u.value)] = 1;
+    liveness.at_end[root_of(plan, u.value)] = 1;
   }
-  return uses;
+  return liveness;
 }
 
 CompiledProgram::Leaf leaf_of(const Plan& plan, ValueId value) {
@@ -65,21 +65,22 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input
   return true;
 }
 
-std::vector<StepId> check_producers(const Plan& plan, const Uses& uses, const PlanStep& step) {
+std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness,
+                                    const PlanStep& step) {
   std::vector<StepId> result;
   if (!step.kernel.check) return result;
   for (const ValueId id : step.inputs) {
     if (!id.defined() || !is_integer(plan.values[id].dtype)) continue;
-    const StepId producer = uses.producer[root_of(plan, id)];
+    const StepId producer = liveness.producer[root_of(plan, id)];
     if (producer.defined()) result.push_back(producer);
   }
   return result;
 }
 
-std::vector<StepId> check_producers(const Plan& plan, const Uses& uses) {
+std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness) {
   std::vector<StepId> result;
   for (const PlanStep& step : plan.steps) {
-    for (const StepId p : check_producers(plan, uses, step)) result.push_back(p);
+    for (const StepId p : check_producers(plan, liveness, step)) result.push_back(p);
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
