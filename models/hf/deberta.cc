@@ -81,7 +81,7 @@ void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& a
                    {"conv", "encoder.conv.conv"},
                    {"conv.norm", "encoder.conv.LayerNorm"}};
   ModuleNames parts = attention;
-  for (auto& [ours, theirs] : parts) theirs = "attention.self." + theirs;
+  for (auto& [ours, theirs] : parts) theirs.insert(0, "attention.self.");
   parts.insert(parts.end(), {{"attention.out", "attention.output.dense"},
                              {"attention_norm", "attention.output.LayerNorm"},
                              {"feed_forward.up", "intermediate.dense"},
