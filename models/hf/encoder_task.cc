@@ -188,7 +188,8 @@ void add_layers(ModuleNames& names, std::int64_t layers,
   for (std::int64_t i = 0; i < layers; ++i) {
     const std::string theirs_of_layer = prefix(i);
     for (const auto& [ours, theirs] : parts)
-      names.emplace_back(fmt::format("layers.{}.{}", i, ours), theirs_of_layer + "." + theirs);
+      names.emplace_back(fmt::format("layers.{}.{}", i, ours),
+                         fmt::format("{}.{}", theirs_of_layer, theirs));
   }
 }
 
