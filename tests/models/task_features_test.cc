@@ -38,7 +38,7 @@ const std::map<std::string, TinyTraining> kTrainings = {
     {"rtd", {"--text " + kDocs, kEncoder}},
     {"text-classification", {"--data {data}/films.tsv", kEncoder}},
     {"token-classification", {"--train {data}/../../tagged/towns.conll", kEncoder}},
-    {"text-similarity", {"--data {data}/similar.tsv", kEncoder}},
+    {"text-similarity", {"--data {data}/../../scored/similar.tsv", kEncoder}},
     {"translation", {"--pairs {data}/pairs.tsv", kSeq2Seq + " --vocab 60"}},
     {"span-corruption", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
     {"ul2", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},

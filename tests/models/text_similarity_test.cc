@@ -301,6 +301,8 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
   BOOST_TEST(measured.code == 0, measured.err);
   BOOST_TEST(contains(made.out, measured.out));
   BOOST_TEST(contains(weft("evaluate " + model + validation).out, "validation loss "));
+  // With --validation all of --data was learned from.
+  check_error(weft("evaluate " + model + data), 1, "no line of the data was held out in training");
 
   check_error(weft(start), 2, "--data is required");
   check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
               "--flip cannot be given with --resume");
   check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
   check_error(weft("evaluate x.weft"), 2,
-              "the data of the training are required: --text, --data, --pairs");
+              "the data of the training are required: --text, --data, ");
   check_error(weft("classify x.weft"), 2, "inputs is required");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,

@@ -102,11 +102,18 @@ class CommandFiles {
   /// A file that an option reads.
   static std::string input_of(const std::string& command, const std::string& option) {
     static const std::map<std::string, std::string> files = {
-        {"--text", "text.txt"},     {"--pairs", "pairs.tsv"},
-        {"--resume", "gpt.weft"},   {"--from", "gpt.weft"},
-        {"file", "gpt.weft"},       {"--adapters", "tuned.lora.safetensors"},
-        {"model", "gpt.weft"},      {"--inputs", "inputs.safetensors"},
+        {"--text", "text.txt"},
+        {"--pairs", "pairs.tsv"},
+        {"--resume", "gpt.weft"},
+        {"--from", "gpt.weft"},
+        {"file", "gpt.weft"},
+        {"--adapters", "tuned.lora.safetensors"},
+        {"model", "gpt.weft"},
+        {"--inputs", "inputs.safetensors"},
         {"--data", "labelled.tsv"},
+        {"--train", "labelled.tsv"},
+        {"--validation", "labelled.tsv"},
+        {"--test", "labelled.tsv"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

@@ -64,6 +64,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
 
 /// An ending that suits the option.
 std::string ending(const Writer& writer) {
+  if (writer.option->name == "--log") return ".jsonl";
   return writer.command->name == "run" ? ".safetensors" : ".weft";
 }
 

@@ -176,7 +176,9 @@ class TextSimilarityTask final : public Task {
           "--validation-fraction is the share of --data that validates: with --validation none "
           "does");
     }
-    const Preset<EncoderConfig> preset = chosen_preset(text_similarity_presets(), args);
+    Preset<EncoderConfig> preset = chosen_preset(text_similarity_presets(), args);
+    // The file keeps what was held out: later, no line that it learned from may measure it.
+    if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
     const SimilarityHead head =
         head_for(SimilarityHead::fields().with({}, args.options.fields(kGroup)), parts.train);

@@ -83,9 +83,9 @@ class TokenClassificationRun final : public TaskRun {
       words += part->cut_words;
     }
     if (sentences > 0) {
-      text += fmt::format(
-          "cut       {} sentences have more than {} tokens: {} words at their ends are not seen\n",
-          grouped(sentences), model_->config.longest_row(), grouped(words));
+      text +=
+          fmt::format("cut       at {} tokens: {} sentences, whose last {} words are not seen\n",
+                      model_->config.longest_row(), grouped(sentences), grouped(words));
     }
     return text;
   }
