@@ -14,8 +14,8 @@
 #include "weft/models/tasks/masked_tokens/presets.h"
 #include "weft/models/tasks/masked_tokens/pretraining_task.h"
 #include "weft/models/tasks/text_classification/presets.h"
-#include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/weights.h"
 
