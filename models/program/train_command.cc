@@ -92,15 +92,6 @@ std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& tas
   return rethrow_as_usage([&] { return task.open(std::move(model), args.values); });
 }
 
-/// Of a model with adapters: a new head has nothing that an adapter could stand beside.
-void train_fully(TrainedModel& model, const std::vector<std::string>& names) {
-  for (const Variable& variable : model.graph->variables()) {
-    if (std::find(names.begin(), names.end(), variable.name()) != names.end() &&
-        variable.info().kind == VariableKind::parameter)
-      model.graph->set_trainable(variable, true);
-  }
-}
-
 std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
   return rethrow_as_usage([&] {
     TaskArguments asked{.options = args.values,
@@ -116,10 +107,9 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
     if (!args.from.empty()) asked.from = load_pretrained(args.from);
     std::unique_ptr<TaskRun> run = task.start(asked);
     TrainedModel& model = run->model();
-    if (args.lora.rank > 0) {
-      add_adapters(model, args.lora);
-      if (run->loaded) train_fully(model, run->loaded->missing);
-    }
+    if (args.lora.rank > 0)
+      add_adapters(model, args.lora,
+                   run->loaded ? run->loaded->missing : std::vector<std::string>{});
     make_trainable(model, {args.freeze, args.layer_lr_decay});
     return run;
   });

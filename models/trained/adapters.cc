@@ -1,5 +1,6 @@
 #include "weft/models/trained/adapters.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "weft/core/error.h"
@@ -17,7 +18,8 @@ const FieldList<LoraOptions>& lora_fields() {
   return list;
 }
 
-void add_adapters(TrainedModel& model, const LoraOptions& options) {
+void add_adapters(TrainedModel& model, const LoraOptions& options,
+                  const std::vector<std::string>& fresh) {
   std::vector<Program> programs;
   for (const auto& [name, program] : model.programs) programs.push_back(program);
   AdaptedModel adapted = add_lora(programs, *model.store, options);
@@ -26,6 +28,12 @@ void add_adapters(TrainedModel& model, const LoraOptions& options) {
   model.graph = adapted.graph;
   model.store = adapted.store;
   model.lora = options;
+  model.store->start_anew(fresh);
+  for (const Variable& variable : model.graph->variables()) {
+    if (variable.info().kind == VariableKind::parameter &&
+        std::find(fresh.begin(), fresh.end(), variable.name()) != fresh.end())
+      model.graph->set_trainable(variable, true);
+  }
 }
 
 LoraAdapters lora_adapters(const TrainedModel& model) {

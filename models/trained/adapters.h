@@ -1,6 +1,9 @@
 // Low-rank adapters beside the weights of a trained model.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "weft/graph/weights/lora.h"
 #include "weft/models/fields/field_list.h"
 
@@ -12,9 +15,11 @@ struct TrainedModel;
 const FieldList<LoraOptions>& lora_fields();
 
 /// Puts adapters beside the matrices of a model whose "train" has no training step yet, only the
-/// output "loss". Graph, programs and store become others, which share the tensors. Throws
+/// output "loss". Graph, programs and store become others, which share the tensors. Parameters
+/// without weights yet, `fresh` (a new head), start anew and are trained themselves. Throws
 /// ArgumentError as add_lora.
-void add_adapters(TrainedModel& model, const LoraOptions& options);
+void add_adapters(TrainedModel& model, const LoraOptions& options,
+                  const std::vector<std::string>& fresh = {});
 
 /// The adapters of a model that has them. Throws ArgumentError where it has none.
 LoraAdapters lora_adapters(const TrainedModel& model);

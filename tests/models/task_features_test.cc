@@ -148,6 +148,26 @@ BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantise
   }
 }
 
+// A head that no weights are there for is trained as it is, beside the adapters of the rest.
+BOOST_AUTO_TEST_CASE(a_new_head_beside_adapters_is_trained) {
+  const TaskShell weft(*find_task("text-classification"));
+  const std::string base = std::string(WEFT_FIXTURES) + "/weft_files/encoder-mlm.weft";
+  const std::string tuned = weft.path("tuned.weft");
+  const std::string start = weft.short_settings() + " --lr 0.01 --from " + base +
+                            " --lora-rank 2 --out " + tuned + " --stop-after ";
+  const auto weights = [&] {
+    const auto model = load_any_model(tuned);
+    return std::pair{model->store->tensor("classifier.weight"),
+                     model->store->tensor("layers.0.attention.query.weight")};
+  };
+  succeeds(weft.train(start + "1"), "one step");
+  const auto before = weights();
+  succeeds(weft.train("--resume " + tuned), "the others");
+  const auto after = weights();
+  BOOST_TEST(!bitwise_equal(before.first, after.first));
+  BOOST_TEST(bitwise_equal(before.second, after.second));
+}
+
 BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {

@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
-  check_error(weft("train encoder --task similarity --resume " + model + test), 1,
+  check_error(weft("train encoder --task similarity --resume " + model + test), 2,
               "--data is required: lines to learn from");
 }
 

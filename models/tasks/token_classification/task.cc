@@ -175,12 +175,12 @@ class TokenClassificationTask final : public Task {
     }
     const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), args);
     TaggedParts parts = read_parts(args.options, preset.training);
+    const std::vector<std::string> tags = known_tags(parts, args.options);
     const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
     const SentencePieceTokenizer tokenizer =
         args.from ? encoder_tokenizer(*args.from)
                   : new_tokenizer(texts_of(parts.train), args.options);
-    const std::vector<std::string> tags = known_tags(parts, args.options);
     auto model = std::make_unique<TokenClassifier>(build_token_classifier(
         encoder_config_for(base, tokenizer, args), tokenizer, tags, preset.training));
     std::optional<LoadReport> loaded;
