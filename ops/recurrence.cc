@@ -31,8 +31,10 @@ void run_columns(const T* a, const T* b, std::int64_t length, std::int64_t strid
       // The first a meets nothing: it may be infinite.
       const double carried = step == 0 ? 0.0 : static_cast<double>(a[row + j]) * state[j];
       state[j] = carried + static_cast<double>(b[row + j]);
-      out[row + j] = static_cast<T>(state[j]);
     }
+    // Apart from the sums, whose code then does not depend on whether `out` is `a` or `b`: the bits
+    // of NaNs follow the order of operands.
+    for (std::int64_t j = 0; j < width; ++j) out[row + j] = static_cast<T>(state[j]);
   }
 }
 
