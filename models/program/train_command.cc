@@ -83,9 +83,9 @@ std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& tas
   auto model = task.empty_model();
   read_model(args.resume, *model);
   if (!model->can_train()) {
-    throw UsageError(fmt::format(
-        "{} cannot be trained: its weights were quantised; resume the file it was made from",
-        args.resume));
+    throw UsageError(
+        fmt::format("{} cannot be trained: its weights were {}; resume the file it was made from",
+                    args.resume, is_quantized(*model->graph) ? "quantised" : "averaged"));
   }
   model->settings = rethrow_as_usage(
       [&] { return TrainSettings::fields().with(model->settings, args.training); });

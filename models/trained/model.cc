@@ -169,6 +169,14 @@ std::string task_of(const Checkpoint& file) {
   return {};
 }
 
+bool is_quantized(const Graph& graph) {
+  const std::vector<Variable> variables = graph.variables();
+  return std::any_of(variables.begin(), variables.end(), [](const Variable& variable) {
+    return variable.info().kind == VariableKind::parameter &&
+           variable.info().type.dtype != DType::f32;
+  });
+}
+
 TrainHistory read_history(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
   const Attachment* found = file.find_attachment("train.history");

@@ -122,6 +122,9 @@ Model load_model(const std::string& path) {
 /// be told by what they hold. Empty where it is no trained model.
 std::string task_of(const Checkpoint& file);
 
+/// Whether the weights were kept in fewer bits (quantize()): such a model only infers.
+bool is_quantized(const Graph& graph);
+
 /// The history in a file; empty where it has none. Throws IoError, FormatError.
 TrainHistory read_history(const std::string& path);
 

@@ -108,7 +108,7 @@ Pretrained read_file(const std::string& path) {
     throw ArgumentError(fmt::format(
         "the model in {} has adapters: merge them into its weights first (weft merge)", path));
   }
-  if (!file.has_program("train")) {
+  if (is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
         "the weights in {} were quantised: start from the file that it was made from", path));
   }

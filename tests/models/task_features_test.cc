@@ -103,6 +103,12 @@ void check_everything(const Task& task) {
            "averages, two batches a step");
   succeeds(weft.train("--resume " + averaged + " --log " + weft.path("log.jsonl")), "that goes on");
   succeeds(weft.with_data("evaluate " + weft.path("averaged.ema.weft")), "averages are measured");
+  succeeds(weft.train(weft.short_settings() + " --from " + weft.path("averaged.ema.weft") +
+                      " --out " + weft.path("d.weft")),
+           "a training from averages");
+  check_error(
+      weft.train("--resume " + weft.path("averaged.ema.weft") + " --out " + weft.path("d.weft")), 2,
+      "its weights were averaged");
   succeeds(weft.run("inspect " + weft.path("averaged.2.weft")), "an earlier checkpoint");
   succeeds(weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
            "a training");
