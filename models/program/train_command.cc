@@ -305,7 +305,7 @@ TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const 
     say("compared  are evaluations over {}: none of the earlier ones is\n", compared_part(batches));
   }
   install_stop_handlers();
-  const TrainOutcome outcome = trainer.run();
+  TrainOutcome outcome = trainer.run();
   progress.finish();
   if (log) log->end(outcome);
   write_text(plot, trainer.history().svg(fmt::format("{}: loss", model_name(out)), info.loss_unit));

@@ -63,7 +63,7 @@ EncoderConfig encoder_config_for(const EncoderConfig& base, const SentencePieceT
 }
 
 SentencePieceTokenizer encoder_tokenizer(const Pretrained& base) {
-  const auto tokenizer = PartValue<SentencePieceTokenizer>::read(base.tokenizer_part());
+  auto tokenizer = PartValue<SentencePieceTokenizer>::read(base.tokenizer_part());
   for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
                                  {"[SEP]", tokenizer.sep_id()},
                                  {"padding", tokenizer.pad_id()}}) {
