@@ -7,6 +7,7 @@
 #include "weft/core/dtype.h"
 #include "weft/core/error.h"
 #include "weft/core/shape.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 
@@ -37,20 +38,14 @@ class CheckedSize {
   std::uint64_t value_;
 };
 
-/// Bytes of a tensor of these sizes; FormatError for negative sizes, sizes above 2^62 and products
-/// that do not fit.
-inline CheckedSize checked_tensor_bytes(DType dtype, const Sizes& sizes) {
-  CheckedSize bytes = dtype_size(dtype);
-  bool empty = false;
-  for (const std::int64_t n : sizes) {
-    if (n < 0 || n > (std::int64_t{1} << 62)) {
-      throw FormatError("a tensor has the size " + std::to_string(n));
-    }
-    empty = empty || n == 0;
+/// Bytes of a tensor of these sizes, as tensor_bytes() says them; FormatError for what no tensor
+/// can have.
+inline std::uint64_t checked_tensor_bytes(DType dtype, const Sizes& sizes) {
+  try {
+    return tensor_bytes(dtype, sizes);
+  } catch (const ShapeError& e) {
+    throw FormatError(e.what());
   }
-  if (empty) return 0;
-  for (const std::int64_t n : sizes) bytes = bytes * static_cast<std::uint64_t>(n);
-  return bytes;
 }
 
 }  // namespace weft

@@ -256,7 +256,7 @@ Tensor Container::tensor(DType dtype, const Sizes& sizes, std::uint64_t number,
   const Record& r = data_record(number, what, offset);
   std::uint64_t bytes = 0;
   try {
-    bytes = checked_tensor_bytes(dtype, sizes).value();
+    bytes = checked_tensor_bytes(dtype, sizes);
   } catch (const FormatError& e) {
     fail(offset, fmt::format("{}: {}", what, e.what()));
   }

@@ -231,7 +231,7 @@ Tensor GraphReader::constant(const v1::Constant& message) {
   const DType d = dtype(message.dtype());
   const Sizes sizes(message.sizes().begin(), message.sizes().end());
   if (message.data() != 0) return file_.tensor(d, sizes, message.data(), "a constant", offset_);
-  const std::uint64_t bytes = checked_tensor_bytes(d, sizes).value();
+  const std::uint64_t bytes = checked_tensor_bytes(d, sizes);
   if (bytes != message.content().size()) {
     throw FormatError(fmt::format("a constant {}{} takes {} bytes, but has {}", dtype_name(d),
                                   to_string(sizes), bytes, message.content().size()));

@@ -208,7 +208,7 @@ Safetensors read_safetensors(const std::string& path) {
     }
     Tensor tensor;
     try {
-      const std::uint64_t wanted = checked_tensor_bytes(known->second, sizes).value();
+      const std::uint64_t wanted = checked_tensor_bytes(known->second, sizes);
       if (wanted != bytes) {
         throw FormatError(fmt::format("{}{} takes {} bytes, but its data has {}", e.dtype,
                                       excerpt(to_string(sizes)), wanted, bytes));

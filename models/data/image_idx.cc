@@ -65,8 +65,11 @@ Header parse_header(std::string_view bytes, std::string_view name) {
     for (std::size_t i = 0; i < kBytesPerSize; ++i) size = size << 8 | byte_at(bytes, at + i);
     sizes.push_back(size);
   }
-  const std::uint64_t wanted = checked_tensor_bytes(dtype, sizes).value();
-  return {dtype, sizes, begin, wanted};
+  try {
+    return {dtype, sizes, begin, checked_tensor_bytes(dtype, sizes)};
+  } catch (const FormatError& e) {
+    throw FormatError(fmt::format("{}: sizes at byte {}: {}", name, kFirstSize, e.what()));
+  }
 }
 
 // Enough for a header with the most axes.

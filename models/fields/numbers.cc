@@ -123,4 +123,11 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   return static_cast<std::uint64_t>(value);
 }
 
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Numbers that users write in text: read in this one place, strictly.
+// Numbers in text: those that users write are read in this one place, strictly.
 #pragma once
 
 #include <cstdint>
@@ -42,5 +42,8 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 /// Bytes: "1000", "500MiB", "2GiB", "1.5 GB"; KB, MB, ... are powers of 1024 as KiB, MiB, ... are.
 /// At most 2^62. ArgumentError as above.
 std::uint64_t parse_bytes(std::string_view what, std::string_view text);
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t number);
 
 }  // namespace weft

@@ -36,8 +36,6 @@ std::string short_number(double value);
 std::string short_bytes(double bytes);
 /// "0:42", "1:03:20".
 std::string short_duration(double seconds);
-/// "1,115,394".
-std::string grouped(std::int64_t value);
 /// Line breaks become "; ": an error is one line.
 std::string one_line(const std::string& message);
 /// True where stdout is a terminal that may be coloured (NO_COLOR is not set).

@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/text/text.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/inspect_model.h"

@@ -6,6 +6,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/plan/bind.h"
 #include "weft/graph/plan/specialise.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"

@@ -30,8 +30,11 @@ LogFile::LogFile(const OutputFile& file, bool append)
 LogFile::~LogFile() { std::fclose(file_); }
 
 void LogFile::write(const std::string& line) {
-  if (std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0)
-    throw IoError(fmt::format("--log: cannot write {}: {}", path_, std::strerror(errno)));
+  if (failed_) return;
+  errno = 0;
+  failed_ = std::fputs((line + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0;
+  if (failed_)
+    fmt::print(stderr, "weft: --log: cannot write {}: {}\n", path_, std::strerror(errno));
 }
 
 double LogFile::seconds() const {

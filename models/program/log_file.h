@@ -19,6 +19,9 @@ namespace weft::program {
 ///   "evaluation" (loss, metrics by name, "whole": over all held-out data), "skip", "checkpoint",
 ///   "best", "end"
 /// Figures that are not finite are null; seconds count from the start of this run.
+///
+/// A line that cannot be written (a full disk) is said once on stderr, and no more are written: it
+/// does not throw, as a training is not lost with its log.
 class LogFile : public TrainObserver {
  public:
   /// `append`: the run goes on, and so does the log that is there. Throws IoError.
@@ -34,14 +37,16 @@ class LogFile : public TrainObserver {
   void on_checkpoint(std::int64_t step) override;
   void on_best(std::int64_t step, double loss) override;
   void end(const TrainOutcome& outcome);
+  /// Whether a line could not be written.
+  bool failed() const { return failed_; }
 
  private:
-  /// Throws IoError where it cannot be written.
   void write(const std::string& line);
   double seconds() const;
 
   std::string path_;
   std::FILE* file_;
+  bool failed_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

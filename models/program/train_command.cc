@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "weft/models/fields/numbers.h"
 #include "weft/models/program/averages.h"
 #include "weft/models/program/best_file.h"
 #include "weft/models/program/console.h"
@@ -213,6 +214,16 @@ void print_ending(const TrainOutcome& outcome, const TrainSettings& settings,
   if (outcome.skipped > 0) say("skipped   {} steps that were not finite\n", outcome.skipped);
 }
 
+/// Gives the file a second name, whose earlier file goes: what replaces `path` later leaves that
+/// one as it was. A copy where the disk knows no second names.
+void keep_file(const std::string& path, const std::string& as) {
+  namespace fs = std::filesystem;
+  fs::remove(as);
+  std::error_code error;
+  fs::create_hard_link(fs::canonical(path), as, error);  // of the file, not of a link to it
+  if (error) fs::copy_file(path, as);
+}
+
 /// The files of a model's state: its own, and those that go beside it.
 class ModelFiles {
  public:
@@ -246,10 +257,16 @@ class ModelFiles {
     const auto earlier = [&](std::int64_t saves) {
       return args_.paths.planned(beside(path, earlier_ending(saves))).path();
     };
-    for (std::int64_t saves = args_.keep; saves > 1; --saves) {
-      if (fs::exists(earlier(saves - 1))) fs::rename(earlier(saves - 1), earlier(saves));
+    try {
+      for (std::int64_t saves = args_.keep; saves > 1; --saves) {
+        if (fs::exists(earlier(saves - 1))) fs::rename(earlier(saves - 1), earlier(saves));
+      }
+      keep_file(path, earlier(1));
+    } catch (const fs::filesystem_error& e) {
+      throw IoError(
+          fmt::format("--keep: cannot keep the checkpoint that \"{}\" holds beside it: {}", path,
+                      e.code().message()));
     }
-    fs::copy_file(path, earlier(1), fs::copy_options::overwrite_existing);
   }
 
   TrainedModel& model_;
@@ -261,7 +278,7 @@ class ModelFiles {
 /// Trains with progress on the console, saves, and says so. UsageError where --best or --patience
 /// cannot be followed, and where a run that goes on has other data than it began with.
 TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const TaskInfo& info,
-                   Averages* averages, const TrainArguments& args) {
+                   Averages* averages, LogFile* log, const TrainArguments& args) {
   TrainedModel& model = run.model();
   const TrainSettings& settings = model.settings;
   const std::string& out = args.destination();
@@ -275,9 +292,7 @@ TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const 
   ConsoleProgress progress([&] { return run.sample(measured); });
   Observers observers;
   observers.add(progress);
-  std::optional<LogFile> log;
-  if (!args.log.empty()) {
-    log.emplace(args.paths.planned(args.log), !args.resume.empty());
+  if (log != nullptr) {
     log->start(info, settings);
     observers.add(*log);
   }
@@ -307,7 +322,7 @@ TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const 
   install_stop_handlers();
   TrainOutcome outcome = trainer.run();
   progress.finish();
-  if (log) log->end(outcome);
+  if (log != nullptr) log->end(outcome);
   write_text(plot, trainer.history().svg(fmt::format("{}: loss", model_name(out)), info.loss_unit));
   say("saved     {} ({}), loss curve {}\n", out,
       short_bytes(static_cast<double>(std::filesystem::file_size(out))), plot.path());
@@ -371,15 +386,18 @@ int run(TrainArguments& args) {
       };
     }
   }
-  const TrainOutcome outcome =
-      train(session, *run, work, info, averages ? &*averages : nullptr, args);
+  std::optional<LogFile> log;
+  if (!args.log.empty()) log.emplace(args.paths.planned(args.log), !args.resume.empty());
+  const TrainOutcome outcome = train(session, *run, work, info, averages ? &*averages : nullptr,
+                                     log ? &*log : nullptr, args);
   if (model.lora)
     say("adapters  {}; weft merge adds them to a model\n", args.file(kAdapters).path());
   if (averages) say("averages  of the weights: {}\n", args.file(kAverages).path());
-  if (outcome.stopped) return 0;
-  Session& measured = averages ? averages->session() : session;
-  print_report(run->report(measured, outcome, model_name(args.destination())), args);
-  return 0;
+  if (!outcome.stopped) {
+    Session& measured = averages ? averages->session() : session;
+    print_report(run->report(measured, outcome, model_name(args.destination())), args);
+  }
+  return log && log->failed() ? 1 : 0;
 }
 
 }  // namespace

@@ -96,9 +96,12 @@ BOOST_AUTO_TEST_CASE(idx_files_that_lie_are_refused_with_the_byte) {
       {"sizes at byte 4 ask for 4 bytes of elements, after them are 1 up to the end at byte 9"});
   refuses([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"ask for 1 bytes", "are 2"});
   // Sizes whose product fits no 64 bits, with nothing behind them: no memory is asked for.
-  refuses([] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
-          {"does not fit 64 bits"});
-  refuses([] { parse_idx(unhex("00000803ffffffff000fffff00000001"), "m"); },
+  refuses(
+      [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
+      {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280] has more bytes"});
+  refuses([] { parse_idx(unhex("000008030000000032ffff001cffffec"), "m"); },
+          {"has more bytes beside its axes of size 0 than memory can address"});
+  refuses([] { parse_idx(unhex("000008030000ffff0000ffff00000001"), "m"); },
           {"are 0 up to the end at byte 16"});
   BOOST_CHECK_THROW(read_idx("/nowhere/idx"), IoError);
 }

@@ -124,6 +124,7 @@ class CommandFiles {
   struct Surroundings {
     std::string out = {};        // where stdout goes instead
     std::int64_t kilobytes = 0;  // most memory, as a small machine has it; 0 = any
+    std::int64_t blocks = 0;     // of 512 bytes: no file may grow beyond; 0 = any
   };
   /// Runs the program in the folder.
   Outcome operator()(const std::string& arguments) const { return (*this)(arguments, {}); }
@@ -133,7 +134,9 @@ class CommandFiles {
     const std::string limit = kCanLimitMemory && in.kilobytes > 0
                                   ? "ulimit -v " + std::to_string(in.kilobytes) + " && "
                                   : "";
-    const std::string command = "cd " + path() + " && " + limit + "exec timeout 100 " +
+    const std::string small =
+        in.blocks > 0 ? "ulimit -f " + std::to_string(in.blocks) + " && " : "";
+    const std::string command = "cd " + path() + " && " + limit + small + "exec timeout 100 " +
                                 WEFT_PROGRAM + " " + arguments + " >" +
                                 (in.out.empty() ? out : in.out) + " 2>" + err + " </dev/null";
     const int status = std::system(command.c_str());

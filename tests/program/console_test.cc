@@ -47,6 +47,23 @@ BOOST_AUTO_TEST_CASE(stdout_that_cannot_be_written_is_a_failure) {
   for (const char* name : {"q.weft", "q.svg"}) fs::remove(weft.path(name));
 }
 
+BOOST_AUTO_TEST_CASE(a_log_that_cannot_be_written_ends_no_training) {
+  const CommandFiles& weft = files();
+  weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
+  // A log of a megabyte, which may not grow; a model is smaller.
+  std::string log = weft.read("l.jsonl");
+  while (log.size() < (1 << 20)) log += log;
+  weft.write("l.jsonl", log);
+  const Outcome outcome =
+      weft("train gpt --text text.txt --resume l.weft --steps 4 --log l.jsonl", {.blocks = 2048});
+  BOOST_TEST(outcome.code == 1);
+  BOOST_TEST(outcome.err == "weft: --log: cannot write l.jsonl: File too large\n");
+  BOOST_TEST(contains(outcome.out, "saved     l.weft"));
+  BOOST_TEST(weft.read("l.jsonl") == log);
+  BOOST_TEST(contains(weft.read("l.weft"), "],[4,"));
+  for (const char* name : {"l.weft", "l.svg", "l.jsonl"}) fs::remove(weft.path(name));
+}
+
 /// Runs `weft arguments` in the folder with its output in "log", sends the signal once "step 2/"
 /// was printed, and gives the exit code. `ignored`: the signal is, as nohup has it.
 int signalled(const CommandFiles& weft, const std::string& arguments, int signal, bool ignored) {

@@ -136,6 +136,31 @@ BOOST_AUTO_TEST_CASE(two_outputs_are_two_files) {
   for (const char* name : {"m.v1", "m.v2", "m.v1.svg", "m.v2.svg"}) fs::remove(weft.path(name));
 }
 
+BOOST_AUTO_TEST_CASE(checkpoints_that_are_kept_are_those_that_were_replaced) {
+  const CommandFiles& weft = files();
+  fs::create_symlink(weft.path("real.weft"), weft.path("k.weft"));
+  const std::string command =
+      with(with(weft.base("train gpt"), "--steps", "3"), "--save-every", "1");
+  weft.run(command + " --out k.weft --keep 2");
+  const auto steps = [&](const std::string& name) {  // as the history that is in the file has them
+    const std::string bytes = weft.read(name);
+    return contains(bytes, "],[3,") ? 3 : contains(bytes, "],[2,") ? 2 : 1;
+  };
+  BOOST_TEST(steps("k.weft") == 3);
+  std::vector<int> kept;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(weft.path())) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("k.") && name != "real.weft") continue;
+    names.push_back(name);
+    if (name.ends_with(".weft") && name != "k.weft" && name != "real.weft")
+      kept.push_back(steps(name));
+  }
+  std::sort(kept.begin(), kept.end());
+  BOOST_TEST((kept == std::vector<int>{1, 2}));
+  for (const std::string& name : names) fs::remove(weft.path(name));
+}
+
 BOOST_AUTO_TEST_CASE(plots_and_adapters_replace_nothing_of_the_user) {
   const CommandFiles& weft = files();
   weft.write("own.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"><text>mine</text></svg>");

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "weft/models/fields/numbers.h"
 #include "weft/models/program/console.h"
 
 namespace weft::program {

@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/tasks/common/task.h"
 

@@ -196,9 +196,6 @@ std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
   return std::unique_ptr<Model>(known);
 }
 
-/// 1234567 as "1,234,567".
-std::string grouped(std::int64_t number);
-
 /// `value`, which was measured: NaN and infinity are no results. Throws DataError that says so of
 /// `what` ("the perplexity").
 double finite_figure(double value, std::string_view what);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 
 namespace weft {

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/image_data.h"
 #include "weft/models/tasks/masked_image/masked_image_task.h"
 #include "weft/models/tasks/masked_image/presets.h"

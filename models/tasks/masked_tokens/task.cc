@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/documents.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/masked_tokens/presets.h"
 #include "weft/models/tasks/masked_tokens/pretraining_task.h"

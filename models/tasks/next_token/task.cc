@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/tasks/next_token/presets.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/tasks/common/task.h"
 

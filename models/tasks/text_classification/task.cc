@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_classification/presets.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_similarity/presets.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"

@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/tagged_text.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/token_classification/presets.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
