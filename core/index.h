@@ -28,6 +28,8 @@ class Id {
   /// For subscripts; the Id must be defined.
   constexpr std::size_t index() const { return static_cast<std::size_t>(number_); }
 
+  // clang-tidy 14 takes the comparison with 0 that it makes for one with a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend constexpr auto operator<=>(const Id&, const Id&) = default;
 
   constexpr Id& operator++() {

@@ -33,6 +33,11 @@ constexpr int kMaxSlots = 4096;
 constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
 constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk that is shuffled
 
+}  // namespace
+
+// Not unnamed: a class that others see has it as a member.
+namespace parallel_detail {
+
 #ifdef WEFT_STD_THREADS
 
 // Where worker threads come from: our own std::threads, for ThreadSanitizer.
@@ -124,7 +129,7 @@ class Threads {
 
 #endif
 
-}  // namespace
+}  // namespace parallel_detail
 
 struct Workers::Impl {
   using Body = FunctionRef<void(std::int64_t, int)>;
@@ -142,7 +147,7 @@ struct Workers::Impl {
   std::atomic<bool> busy{false};
   std::uint64_t calls = 0;          // guarded by `busy`; makes each shuffle different
   std::vector<std::int64_t> order;  // guarded by `busy`
-  Threads threads;
+  parallel_detail::Threads threads;
 
   void shuffle(std::int64_t chunks);
   void delay(std::int64_t chunk) const;

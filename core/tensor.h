@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "weft/core/dtype.h"
+#include "weft/core/rounding.h"
 #include "weft/core/shape.h"
 
 namespace weft {
 
-inline constexpr std::size_t kTensorAlignment = 64;
 /// Most bytes of one tensor: what a process can address on the 64-bit CPUs of today (128 TiB).
 inline constexpr std::size_t kMostTensorBytes = std::size_t{1} << 47;
 

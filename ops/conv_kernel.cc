@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/kernels/conv.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
@@ -35,8 +36,6 @@ ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
   return g;
 }
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Elements of the patches of one tile: with the packed blocks of gemm() they fit the L2 cache.
 constexpr std::int64_t kPatchElements = 1 << 17;
 // Rows of patches (channels x taps) that one piece of an adjoint works on, about.
@@ -64,7 +63,7 @@ double multiply_adds(const ConvGeometry& g) {
 }
 
 std::size_t patch_bytes(std::size_t element, std::int64_t rows, std::int64_t positions) {
-  return (static_cast<std::size_t>(rows * positions) * element + 63) / 64 * 64;
+  return aligned_size(static_cast<std::size_t>(rows * positions) * element);
 }
 
 // What the products of tiles run on: null for double and for fused multiply-adds.

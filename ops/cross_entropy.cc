@@ -77,7 +77,7 @@ Layout make_layout(const KernelRequest& request, std::size_t logits) {
 }
 
 /// Positions of one piece of work where the class axis is not the last.
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kLossColumns = 64;
 
 /// Calls fn(outer index, first column, last column) for the pieces of one chunk; with inner == 1,
 /// fn(first row, 0, number of rows).
@@ -88,17 +88,18 @@ void for_pieces(const Layout& l, std::int64_t chunks, std::int64_t chunk, Fn&& f
     if (begin < end) fn(begin, std::int64_t{0}, end - begin);
     return;
   }
-  const std::int64_t blocks = (l.inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = (l.inner + kLossColumns - 1) / kLossColumns;
   const auto [begin, end] = chunk_range(l.outer * blocks, chunks, chunk);
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first = unit % blocks * kColumns;
-    fn(unit / blocks, first, std::min(l.inner, first + kColumns));
+    const std::int64_t first = unit % blocks * kLossColumns;
+    fn(unit / blocks, first, std::min(l.inner, first + kLossColumns));
   }
 }
 
 std::int64_t piece_chunks(const Layout& l) {
-  const std::int64_t blocks = l.inner == 1 ? 1 : (l.inner + kColumns - 1) / kColumns;
-  const std::int64_t size = std::max<std::int64_t>(l.classes, 1) * (l.inner == 1 ? 1 : kColumns);
+  const std::int64_t blocks = l.inner == 1 ? 1 : (l.inner + kLossColumns - 1) / kLossColumns;
+  const std::int64_t size =
+      std::max<std::int64_t>(l.classes, 1) * (l.inner == 1 ? 1 : kLossColumns);
   return chunk_count(l.outer * blocks, std::max<std::int64_t>(1, (1 << 14) / size));
 }
 

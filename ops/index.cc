@@ -14,7 +14,7 @@ namespace {
 
 using kernels::Indices;
 
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kIndexColumns = 64;
 constexpr std::int64_t kGrain = 32768;
 
 // -- take -----------------------------------------------------------------------------------------
@@ -80,7 +80,8 @@ Kernel index_add_kernel(const KernelRequest& r) {
   const std::int64_t count = index.numel();
   // Every piece adds to places of its own, in index order: blocks of columns, and for narrow rows
   // also ranges of destination rows.
-  const std::int64_t blocks = std::max<std::int64_t>(1, (lines.inner + kColumns - 1) / kColumns);
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, (lines.inner + kIndexColumns - 1) / kIndexColumns);
   const std::int64_t work = count * std::max<std::int64_t>(1, lines.inner);
   const std::int64_t parts = lines.outer * blocks;  // none where a dim before the axis is 0
   const std::int64_t ranges = parts > 0 && parts < 8 && work > kGrain
@@ -145,7 +146,8 @@ std::vector<ValueType> infer_scatter_add(const InferContext& c) {
 /// A phase over outer slices and blocks of columns: body(run, outer, first column, end of columns).
 template <class Body>
 Phase along_phase(const AxisLines& lines, std::int64_t count, Body body) {
-  const std::int64_t blocks = std::max<std::int64_t>(1, (lines.inner + kColumns - 1) / kColumns);
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, (lines.inner + kIndexColumns - 1) / kIndexColumns);
   const std::int64_t units = lines.outer * blocks;
   const std::int64_t work = lines.outer * count * lines.inner;
   Phase phase;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/class_targets.h"
 #include "weft/ops/gemm/parallel.h"
@@ -97,7 +98,7 @@ std::vector<ValueType> infer_op(const InferContext& c) {
 constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // of logits, unless the node says
 constexpr std::int64_t kMinRows = 16;                         // of a chunk: products stay products
 constexpr std::int64_t kMaxChunks = 1 << 12;                  // each has phases of its own
-constexpr std::int64_t kColumns = 1024;                       // of one piece of dbias
+constexpr std::int64_t kBiasColumns = 1024;                   // of one piece of dbias
 
 struct Layout {
   Operands at;
@@ -149,7 +150,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
   std::size_t end = 0;
   const auto reserve = [&](DType dtype, const Sizes& sizes) {
     const std::size_t begin = end;
-    end += (tensor_bytes(dtype, sizes) + 63) / 64 * 64;
+    end += aligned_size(tensor_bytes(dtype, sizes));
     return begin;
   };
   const DType dtype = input(o.x).dtype;
@@ -283,7 +284,7 @@ class ChunkBuilder {
 
   void add_bias_sums(std::int64_t rows, bool first, bool last) {
     Phase phase;
-    phase.chunks = chunk_count(l_.classes, kColumns);
+    phase.chunks = chunk_count(l_.classes, kBiasColumns);
     phase.cost_ns = 0.5 * static_cast<double>(rows) * static_cast<double>(l_.classes);
     phase.body = [l = l_, rows, first, last, chunks = phase.chunks](const KernelRun& run,
                                                                     std::int64_t chunk) {

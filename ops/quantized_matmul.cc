@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/kernels/gemm/serial.h"
@@ -16,7 +17,6 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kPanel = kQuantizedPanel;
 // Up to so many rows a product reads the weights as they are: each weight is converted once per
 // four rows. With more, a block converted once serves a matrix product.
 constexpr std::int64_t kFewRows = 16;
@@ -24,7 +24,7 @@ constexpr std::int64_t kFewRows = 16;
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
 // A block of weights that is converted to float at once: it stays in the second-level cache.
 constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
-constexpr std::int64_t kBlockWidth = kBlockPanels * kPanel;
+constexpr std::int64_t kBlockWidth = kBlockPanels * kQuantizedPanel;
 constexpr std::size_t kBlockBytes = kBlockInputs * kBlockWidth * sizeof(float);
 constexpr double kBytesPerNs = 12;  // weights read and used by one core
 
@@ -70,12 +70,10 @@ struct QuantizedProduct {
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
 
-std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The rows are first brought into the form that products read, by one chunk: they are small.
 void add_few_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_shared = round_up_64(kernel.shared_scratch);
+  const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
   kernel.shared_scratch = begin_shared + kernels::prepared_rows_bytes(w.inputs, p->rows);
   Phase prepare;
   prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
@@ -96,7 +94,8 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
     auto* const out = p->out<float>(run);
     kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
                                p->rows, begin, end, out);
-    p->run_epilogue(run, out, begin * kPanel, std::min(end * kPanel, p->w.outputs));
+    p->run_epilogue(run, out, begin * kQuantizedPanel,
+                    std::min(end * kQuantizedPanel, p->w.outputs));
   };
   kernel.phases.push_back(std::move(product));
 }
@@ -105,12 +104,12 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
 // each multiplied with all rows.
 void add_many_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_slot = round_up_64(kernel.slot_scratch);
+  const std::size_t begin_slot = aligned_size(kernel.slot_scratch);
   kernel.slot_scratch =
       begin_slot + kBlockBytes +
       kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
   Phase phase;
-  phase.chunks = (w.panels() + kBlockPanels - 1) / kBlockPanels;
+  phase.chunks = divide_up(w.panels(), kBlockPanels);
   phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
                   static_cast<double>(w.outputs) / 40;
   phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
@@ -122,8 +121,8 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
     auto* const out = p->out<float>(run);
     kernels::GemmProblem<float> gemm;
     gemm.m = p->rows;
-    gemm.n = std::min(end * kPanel, w.outputs) - begin * kPanel;
-    gemm.c = out + begin * kPanel;
+    gemm.n = std::min(end * kQuantizedPanel, w.outputs) - begin * kQuantizedPanel;
+    gemm.c = out + begin * kQuantizedPanel;
     gemm.c_stride = w.outputs;
     for (std::int64_t first = 0; first < w.inputs; first += kBlockInputs) {
       const std::int64_t last = std::min(first + kBlockInputs, w.inputs);
@@ -134,7 +133,7 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
       gemm.accumulate = first > 0;
       kernels::gemm(gemm, scratch + kBlockBytes);
     }
-    p->run_epilogue(run, out, begin * kPanel, begin * kPanel + gemm.n);
+    p->run_epilogue(run, out, begin * kQuantizedPanel, begin * kQuantizedPanel + gemm.n);
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -146,7 +145,8 @@ void add_double(Kernel& kernel, const ProductRef& p) {
                   static_cast<double>(p->w.outputs);
   phase.body = [p](const KernelRun& run, std::int64_t panel) {
     const QuantizedOperands& w = p->w;
-    const std::int64_t first = panel * kPanel, last = std::min(first + kPanel, w.outputs);
+    const std::int64_t first = panel * kQuantizedPanel,
+                       last = std::min(first + kQuantizedPanel, w.outputs);
     auto* const out = p->out<double>(run);
     for (std::int64_t r = 0; r < p->rows; ++r) {
       const double* x = run.in<double>(0) + r * w.inputs;

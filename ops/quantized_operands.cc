@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kPanel = kQuantizedPanel, kGroup = kQuantizedGroup;
-
 void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::string_view what) {
   if (c.shape(input) == Shape(wanted)) return;
   throw ShapeError(fmt::format("{} must be {} (panels of 16 outputs), but is {}", what,
@@ -44,19 +42,21 @@ void check_quantized(const InferContext& c, int q, int scale, std::int64_t input
 }
 
 double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int64_t j) const {
-  const std::int64_t panel = j / kPanel, lane = j % kPanel;
+  const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
   if (int4) {
     const auto* bytes = run.in<std::uint8_t>(static_cast<std::size_t>(q));
     const std::uint8_t byte =
-        bytes[((panel * 4 * groups() + i / 8) * kPanel + lane) * 4 + i % 8 / 2];
+        bytes[((panel * 4 * groups() + i / 8) * kQuantizedPanel + lane) * 4 + i % 8 / 2];
     const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
     const auto* scales = run.in<Float16>(static_cast<std::size_t>(scale));
     return (nibble < 8 ? nibble : nibble - 16) *
-           static_cast<double>(to_float(scales[(panel * groups() + i / kGroup) * kPanel + lane]));
+           static_cast<double>(
+               to_float(scales[(panel * groups() + i / kQuantizedGroup) * kQuantizedPanel + lane]));
   }
   const auto* steps = run.in<std::int8_t>(static_cast<std::size_t>(q));
-  const double step = steps[((panel * ((inputs + 3) / 4) + i / 4) * kPanel + lane) * 4 + i % 4];
-  const std::int64_t at = panel * kPanel + lane;
+  const double step =
+      steps[((panel * ((inputs + 3) / 4) + i / 4) * kQuantizedPanel + lane) * 4 + i % 4];
+  const std::int64_t at = panel * kQuantizedPanel + lane;
   return step * (scale_dtype == DType::f64
                      ? run.in<double>(static_cast<std::size_t>(scale))[at]
                      : static_cast<double>(run.in<float>(static_cast<std::size_t>(scale))[at]));

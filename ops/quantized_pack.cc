@@ -13,7 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kPanel = kQuantizedPanel, kGroup = kQuantizedGroup;
 constexpr float kLargestHalf = 65504;
 
 // To nearest, ties to even, for |x| < 2^22; unlike nearbyint it is a vector instruction everywhere.
@@ -22,7 +21,7 @@ float round_even(float x) {
   return (x + kMagic) - kMagic;
 }
 
-using Group = std::array<float, kGroup>;
+using Group = std::array<float, kQuantizedGroup>;
 
 float int4_step(float value, float inverse) {
   return std::clamp(round_even(value * inverse), -8.0f, 7.0f);
@@ -42,7 +41,7 @@ Int4Scale stored(float scale) {
 
 float squared_error(const Group& group, const Int4Scale& scale) {
   const float step = to_float(scale.half);
-  std::array<float, kGroup> square;
+  std::array<float, kQuantizedGroup> square;
   for (std::size_t i = 0; i < group.size(); ++i) {
     const float e = group[i] - step * int4_step(group[i], scale.inverse);
     square[i] = e * e;
@@ -88,19 +87,20 @@ Int4Scale choose_scale(const Group& group) {
 
 void pack_int4_channel(const float* weights, std::int64_t inputs, std::int64_t lane,
                        std::uint8_t* q, Float16* scales) {
-  const std::int64_t groups = (inputs + kGroup - 1) / kGroup;
+  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
   for (std::int64_t g = 0; g < groups; ++g) {
     Group group = {};
-    std::copy_n(weights + g * kGroup, std::min(kGroup, inputs - g * kGroup), group.begin());
+    std::copy_n(weights + g * kQuantizedGroup,
+                std::min(kQuantizedGroup, inputs - g * kQuantizedGroup), group.begin());
     const Int4Scale scale = choose_scale(group);
-    scales[g * kPanel + lane] = scale.half;
-    for (std::int64_t i = 0; i < kGroup; i += 2) {
+    scales[g * kQuantizedPanel + lane] = scale.half;
+    for (std::int64_t i = 0; i < kQuantizedGroup; i += 2) {
       const auto nibble = [&](std::int64_t at) {
         const float step = int4_step(group[static_cast<std::size_t>(at)], scale.inverse);
         return static_cast<unsigned>(static_cast<int>(step)) & 15u;
       };
       const std::int64_t block = 4 * g + i / 8;
-      q[(block * kPanel + lane) * 4 + i % 8 / 2] =
+      q[(block * kQuantizedPanel + lane) * 4 + i % 8 / 2] =
           static_cast<std::uint8_t>(nibble(i) | nibble(i + 1) << 4);
     }
   }
@@ -114,7 +114,7 @@ void pack_int8_channel(const float* weights, std::int64_t inputs, std::int64_t l
   scales[lane] = scale;
   for (std::int64_t i = 0; i < inputs; ++i) {
     const float step = scale == 0 ? 0 : std::clamp(round_even(weights[i] / scale), -127.0f, 127.0f);
-    q[(i / 4 * kPanel + lane) * 4 + i % 4] = static_cast<std::int8_t>(step);
+    q[(i / 4 * kQuantizedPanel + lane) * 4 + i % 4] = static_cast<std::int8_t>(step);
   }
 }
 
@@ -144,15 +144,15 @@ DType quantized_scale_dtype(QuantizedFormat format) {
 }
 
 Sizes quantized_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {
-  const std::int64_t panels = (outputs + kPanel - 1) / kPanel;
-  if (format == QuantizedFormat::int8) return {panels, (inputs + 3) / 4, kPanel, 4};
-  return {panels, 4 * ((inputs + kGroup - 1) / kGroup), kPanel, 4};
+  const std::int64_t panels = (outputs + kQuantizedPanel - 1) / kQuantizedPanel;
+  if (format == QuantizedFormat::int8) return {panels, (inputs + 3) / 4, kQuantizedPanel, 4};
+  return {panels, 4 * ((inputs + kQuantizedGroup - 1) / kQuantizedGroup), kQuantizedPanel, 4};
 }
 
 Sizes quantized_scale_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {
-  const std::int64_t panels = (outputs + kPanel - 1) / kPanel;
-  if (format == QuantizedFormat::int8) return {panels, kPanel};
-  return {panels, (inputs + kGroup - 1) / kGroup, kPanel};
+  const std::int64_t panels = (outputs + kQuantizedPanel - 1) / kQuantizedPanel;
+  if (format == QuantizedFormat::int8) return {panels, kQuantizedPanel};
+  return {panels, (inputs + kQuantizedGroup - 1) / kQuantizedGroup, kQuantizedPanel};
 }
 
 QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bool transposed) {
@@ -172,9 +172,10 @@ QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bo
   const std::int64_t scale_panel = result.scale.numel() / result.scale.size(0);
   const float* const w = matrix.data<float>();
   const std::int64_t columns = matrix.size(1);
-  std::vector<float> channels(static_cast<std::size_t>(kPanel * inputs));
+  std::vector<float> channels(static_cast<std::size_t>(kQuantizedPanel * inputs));
   for (std::int64_t panel = 0; panel < result.q.size(0); ++panel) {
-    const std::int64_t first = panel * kPanel, count = std::min(kPanel, outputs - first);
+    const std::int64_t first = panel * kQuantizedPanel,
+                       count = std::min(kQuantizedPanel, outputs - first);
     for (std::int64_t lane = 0; lane < count; ++lane) {
       float* channel = channels.data() + lane * inputs;
       for (std::int64_t i = 0; i < inputs; ++i) {

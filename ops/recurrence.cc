@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kColumns = 256;
+constexpr std::int64_t kRecurrenceColumns = 256;
 
 std::vector<ValueType> infer_recurrence(const InferContext& c) {
   c.require_floating(0, "a");
@@ -23,7 +23,7 @@ std::vector<ValueType> infer_recurrence(const InferContext& c) {
 template <class T>
 void run_columns(const T* a, const T* b, std::int64_t length, std::int64_t stride,
                  std::int64_t width, bool reverse, T* out) {
-  double state[kColumns];
+  double state[kRecurrenceColumns];
   std::fill_n(state, width, 0.0);
   for (std::int64_t step = 0; step < length; ++step) {
     const std::int64_t row = (reverse ? length - 1 - step : step) * stride;
@@ -41,10 +41,10 @@ void run_columns(const T* a, const T* b, std::int64_t length, std::int64_t strid
 template <class T>
 Kernel make_kernel(const KernelRequest& r) {
   const AxisLines lines = lines_around(r.inputs[0].sizes, r.attributes.integer("axis"));
-  const std::int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = (lines.inner + kRecurrenceColumns - 1) / kRecurrenceColumns;
   const std::int64_t units = lines.outer * blocks;
   const std::int64_t unit =
-      std::max<std::int64_t>(1, lines.length * std::min(kColumns, lines.inner));
+      std::max<std::int64_t>(1, lines.length * std::min(kRecurrenceColumns, lines.inner));
   Phase phase;
   phase.chunks = chunk_count(units, std::max<std::int64_t>(1, 16384 / unit));
   phase.cost_ns = 1.5 * static_cast<double>(r.inputs[0].numel());
@@ -52,10 +52,10 @@ Kernel make_kernel(const KernelRequest& r) {
                 chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(units, chunks, chunk);
     for (std::int64_t u = begin; u < end; ++u) {
-      const std::int64_t column = u % blocks * kColumns;
+      const std::int64_t column = u % blocks * kRecurrenceColumns;
       const std::int64_t at = u / blocks * lines.length * lines.inner + column;
       run_columns(run.in<T>(0) + at, run.in<T>(1) + at, lines.length, lines.inner,
-                  std::min(kColumns, lines.inner - column), reverse, run.out<T>(0) + at);
+                  std::min(kRecurrenceColumns, lines.inner - column), reverse, run.out<T>(0) + at);
     }
   };
   Kernel kernel;

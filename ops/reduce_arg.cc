@@ -25,16 +25,16 @@ Lines lines_of(const OperandSpec& x, std::int64_t axis) {
   return lines;
 }
 
-constexpr std::int64_t kColumns = 256;
+constexpr std::int64_t kArgColumns = 256;
 
 /// A phase that calls body(run, offset of the first element, first column of the outputs, width)
 /// for blocks of columns.
 template <class Body>
 Phase column_phase(const Lines& lines, double ns_per_element, Body body) {
-  const std::int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = (lines.inner + kArgColumns - 1) / kArgColumns;
   const std::int64_t units = lines.outer * blocks;
   const std::int64_t unit = std::max<std::int64_t>(
-      1, lines.length * std::min(kColumns, std::max<std::int64_t>(1, lines.inner)));
+      1, lines.length * std::min(kArgColumns, std::max<std::int64_t>(1, lines.inner)));
   Phase phase;
   phase.chunks = chunk_count(units, std::max<std::int64_t>(1, 16384 / unit));
   phase.cost_ns = ns_per_element * static_cast<double>(lines.outer) *
@@ -43,9 +43,9 @@ Phase column_phase(const Lines& lines, double ns_per_element, Body body) {
                                                                    std::int64_t chunk) {
     const auto [begin, end] = chunk_range(units, chunks, chunk);
     for (std::int64_t u = begin; u < end; ++u) {
-      const std::int64_t o = u / blocks, column = u % blocks * kColumns;
+      const std::int64_t o = u / blocks, column = u % blocks * kArgColumns;
       body(run, o * lines.length * lines.inner + column, o * lines.inner + column,
-           std::min(kColumns, lines.inner - column));
+           std::min(kArgColumns, lines.inner - column));
     }
   };
   return phase;
@@ -110,7 +110,7 @@ Kernel cumsum_kernel(const KernelRequest& r) {
   return kernel;
 }
 
-Attributes along(std::int64_t axis, bool keepdims) {
+Attributes arg_along(std::int64_t axis, bool keepdims) {
   return {{"axis", axis}, {"keepdims", keepdims}};
 }
 Attributes running(std::int64_t axis, bool exclusive, bool reverse) {
@@ -119,19 +119,19 @@ Attributes running(std::int64_t axis, bool exclusive, bool reverse) {
 
 std::vector<OpSample> arg_samples() {
   return {
-      {{sample_distinct({7}, 1)}, along(0, false)},
-      {{sample_distinct({3, 5}, 2)}, along(1, true)},
-      {{sample_distinct({4, 3, 2}, 3)}, along(0, false)},
-      {{sample_distinct({0, 3}, 4)}, along(1, false)},
-      {{sample_indices({3, 6}, 5, 3)}, along(1, false)},  // with ties
+      {{sample_distinct({7}, 1)}, arg_along(0, false)},
+      {{sample_distinct({3, 5}, 2)}, arg_along(1, true)},
+      {{sample_distinct({4, 3, 2}, 3)}, arg_along(0, false)},
+      {{sample_distinct({0, 3}, 4)}, arg_along(1, false)},
+      {{sample_indices({3, 6}, 5, 3)}, arg_along(1, false)},  // with ties
   };
 }
 std::vector<OpErrorSample> arg_errors() {
   return {
-      {{{DType::f32, {2, 3}}}, along(2, false), "axis 2 is out of range for f32[2, 3]"},
-      {{{DType::f32, {2, 0}}}, along(1, false), "axis 1 has size 0: an empty range has no arg"},
+      {{{DType::f32, {2, 3}}}, arg_along(2, false), "axis 2 is out of range for f32[2, 3]"},
+      {{{DType::f32, {2, 0}}}, arg_along(1, false), "axis 1 has size 0: an empty range has no arg"},
       {{{DType::boolean, {2}}},
-       along(0, false),
+       arg_along(0, false),
        "x must be f32, f64 or of an integer dtype, but is bool"},
   };
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/reduce_arg.h"
 
 namespace weft {
@@ -10,7 +11,7 @@ namespace {
 
 // About 10 us of work for one chunk.
 constexpr std::int64_t kGrain = 32768;
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kReduceColumns = 64;
 constexpr std::int64_t kMaxSplits = 256;
 
 /// Where a stage reads or writes: an operand, or scratch from `offset` on.
@@ -29,14 +30,10 @@ struct Stage {
   std::shared_ptr<const ElementSource> source = nullptr;
 };
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
   const Place place{true, kernel.shared_scratch};
   const auto bytes = static_cast<std::size_t>(elements) * dtype_size(dtype);
-  kernel.shared_scratch += (bytes + 63) / 64 * 64;
+  kernel.shared_scratch += aligned_size(bytes);
   return place;
 }
 
@@ -74,7 +71,7 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
   const std::int64_t part = std::max<std::int64_t>(1, (stage.length + splits - 1) / splits);
   std::int64_t columns = std::max<std::int64_t>(stage.inner, 1);
   if (part * columns > 2 * kGrain) {
-    columns = std::min(columns, std::max(kColumns, round_up(kGrain / part, kColumns)));
+    columns = std::min(columns, std::max(kReduceColumns, round_up(kGrain / part, kReduceColumns)));
   }
   const std::int64_t blocks = (stage.inner + columns - 1) / columns;
   const std::int64_t units = stage.outer * splits * blocks;
@@ -133,10 +130,11 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
 void add_stage(Kernel& kernel, const Stage& stage) {
   const std::int64_t total = stage.outer * stage.length * stage.inner;
   const std::int64_t units =
-      std::max<std::int64_t>(1, stage.outer * ((stage.inner + kColumns - 1) / kColumns));
+      std::max<std::int64_t>(1, stage.outer * (divide_up(stage.inner, kReduceColumns)));
   std::int64_t splits = 1;
   if (units < 32 && total > 4 * kGrain) {
-    splits = std::min({(total / kGrain + units - 1) / units, stage.length / kColumns, kMaxSplits});
+    splits =
+        std::min({(total / kGrain + units - 1) / units, stage.length / kReduceColumns, kMaxSplits});
     splits = std::max<std::int64_t>(splits, 1);
   }
   if (splits == 1) {

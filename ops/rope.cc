@@ -33,7 +33,7 @@ std::vector<ValueType> infer_rope(const InferContext& c) {
 }
 
 template <class T>
-Kernel make_kernel(const KernelRequest& request) {
+Kernel rope_kernel(const KernelRequest& request) {
   const Sizes& sizes = request.inputs[0].sizes;
   const std::int64_t batch = sizes[0], heads = sizes[1], length = sizes[2], width = sizes[3];
   const bool per_batch = request.inputs[1].sizes.size() == 2;
@@ -99,8 +99,8 @@ Kernel make_kernel(const KernelRequest& request) {
 }
 
 Kernel rope_kernel(const KernelRequest& request) {
-  return request.inputs[0].dtype == DType::f32 ? make_kernel<float>(request)
-                                               : make_kernel<double>(request);
+  return request.inputs[0].dtype == DType::f32 ? rope_kernel<float>(request)
+                                               : rope_kernel<double>(request);
 }
 
 Attributes rope_attributes(std::int64_t rotary, bool adjacent, bool inverse, double base = 100) {

@@ -20,7 +20,7 @@ std::vector<ValueType> infer_softmax(const InferContext& c) {
 }
 
 /// Columns of one piece of work where the axis is not the last: a multiple of every vector's lanes.
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kSoftmaxColumns = 64;
 
 template <class T, bool log>
 Kernel make_kernel(const Sizes& sizes, std::size_t axis) {
@@ -28,9 +28,9 @@ Kernel make_kernel(const Sizes& sizes, std::size_t axis) {
   std::int64_t outer = 1, inner = 1;
   for (std::size_t i = 0; i < axis; ++i) outer *= sizes[i];
   for (std::size_t i = axis + 1; i < sizes.size(); ++i) inner *= sizes[i];
-  const std::int64_t blocks = (inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
   const std::int64_t units = inner == 1 ? outer : outer * blocks;
-  const std::int64_t unit_size = std::max<std::int64_t>(n, 1) * (inner == 1 ? 1 : kColumns);
+  const std::int64_t unit_size = std::max<std::int64_t>(n, 1) * (inner == 1 ? 1 : kSoftmaxColumns);
   Phase phase;
   phase.chunks = n == 0 ? 1 : chunk_count(units, std::max<std::int64_t>(1, (1 << 14) / unit_size));
   phase.cost_ns = static_cast<double>(outer * n * inner);
@@ -44,9 +44,10 @@ Kernel make_kernel(const Sizes& sizes, std::size_t axis) {
       return;
     }
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      const std::int64_t offset = unit / blocks * n * inner, first = unit % blocks * kColumns;
-      softmax_columns(x + offset, y + offset, n, inner, first, std::min(inner, first + kColumns),
-                      log);
+      const std::int64_t offset = unit / blocks * n * inner,
+                         first = unit % blocks * kSoftmaxColumns;
+      softmax_columns(x + offset, y + offset, n, inner, first,
+                      std::min(inner, first + kSoftmaxColumns), log);
     }
   };
   Kernel kernel;

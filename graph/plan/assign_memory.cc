@@ -1,6 +1,7 @@
 // Buffers: whose memory every value is, for how long, and where in the arena.
 #include <algorithm>
 
+#include "weft/core/rounding.h"
 #include "weft/graph/plan/layout.h"
 #include "weft/graph/plan/offsets.h"
 
@@ -121,7 +122,7 @@ class MemoryAssigner {
 
   void make_scratch() {
     for (PlanStep& step : plan_.steps) {
-      plan_.slot_scratch = std::max(plan_.slot_scratch, (step.kernel.slot_scratch + 63) / 64 * 64);
+      plan_.slot_scratch = std::max(plan_.slot_scratch, aligned_size(step.kernel.slot_scratch));
       if (step.kernel.shared_scratch == 0) continue;
       step.scratch = plan_.buffers.push_back(
           {Space::arena, -1, 0, step.kernel.shared_scratch, step.wave, step.wave, {}});

@@ -6,13 +6,13 @@
 #include <numeric>
 #include <set>
 
+#include "weft/core/rounding.h"
+
 namespace weft {
 namespace {
 
 constexpr std::size_t kMostForBySize = 8192;
 constexpr std::size_t kGoodEnough = 512;  // one part of so many is not worth another attempt
-
-std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Every block at the lowest place that is free while it lives; `before` says who chooses first.
 template <class Before>
@@ -30,7 +30,7 @@ std::size_t one_by_one(std::vector<MemoryBlock>& blocks, Before before) {
   std::size_t total = 0;
   for (std::size_t i : order) {
     MemoryBlock& block = blocks[i];
-    const std::size_t bytes = rounded(block.bytes);
+    const std::size_t bytes = aligned_size(block.bytes);
     std::size_t offset = 0;
     for (const Placed& p : placed) {
       if (p.last < block.begin || p.first > block.end) continue;
@@ -114,9 +114,9 @@ std::size_t by_time(std::vector<MemoryBlock>& blocks) {
   for (std::size_t i : begins) {
     for (; ended < ends.size() && blocks[ends[ended]].end < blocks[i].begin; ++ended) {
       const MemoryBlock& old = blocks[ends[ended]];
-      if (old.bytes > 0) holes.give(old.offset, rounded(old.bytes));
+      if (old.bytes > 0) holes.give(old.offset, aligned_size(old.bytes));
     }
-    blocks[i].offset = blocks[i].bytes > 0 ? holes.take(rounded(blocks[i].bytes)) : 0;
+    blocks[i].offset = blocks[i].bytes > 0 ? holes.take(aligned_size(blocks[i].bytes)) : 0;
   }
   return holes.total();
 }
@@ -151,7 +151,7 @@ std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
 std::size_t live_peak(const std::vector<MemoryBlock>& blocks) {
   std::vector<std::pair<int, std::int64_t>> events;
   for (const MemoryBlock& b : blocks) {
-    const auto bytes = static_cast<std::int64_t>(rounded(b.bytes));
+    const auto bytes = static_cast<std::int64_t>(aligned_size(b.bytes));
     events.emplace_back(b.begin, bytes);
     events.emplace_back(b.end + 1, -bytes);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "weft/core/rounding.h"
+
 namespace weft {
 namespace {
 
@@ -34,8 +36,6 @@ constexpr double kMinYield = 0.3;
 // A move that saved too little is queued once more with what it did save, but with no less than
 // this part of the estimate: some save only in the company of others that come before it then.
 constexpr double kSecondChance = 0.05;
-
-std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 IdVector<ValueId, StepId> producers_of(const RecomputeProblem& p) {
   IdVector<ValueId, StepId> producer(p.bytes.size());
@@ -91,22 +91,22 @@ class Simulator {
         const bool free = std::find(taken_.begin(), taken_.end(), from) == taken_.end() &&
                           std::find(taken_.begin(), taken_.end(), to) == taken_.end();
         if (!free || !dies(from) || p_.bytes[to] == 0) continue;
-        shared += rounded(p_.bytes[from]);
+        shared += aligned_size(p_.bytes[from]);
         taken_.push_back(from);
         taken_.push_back(to);
       }
-      for (const ValueId b : step.writes) live += rounded(p_.bytes[b]);
+      for (const ValueId b : step.writes) live += aligned_size(p_.bytes[b]);
       live -= shared;
       std::size_t& here = at[run.before];
-      here = std::max(here, live + rounded(step.scratch));
+      here = std::max(here, live + aligned_size(step.scratch));
       peak = std::max(peak, here);
       live += shared;
       for (const ValueId b : step.reads) {
-        if (dies(b)) live -= rounded(p_.bytes[b]);
+        if (dies(b)) live -= aligned_size(p_.bytes[b]);
       }
       for (const ValueId b : step.writes) {
         const ValueId own = run.rematerialised ? b + values : b;
-        if (last_use_[own] == kNever && !p_.kept[b]) live -= rounded(p_.bytes[b]);
+        if (last_use_[own] == kNever && !p_.kept[b]) live -= aligned_size(p_.bytes[b]);
       }
     }
     return peak;

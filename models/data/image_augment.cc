@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 /// Random numbers of one image, in the order in which they are asked for.
-class Draws {
+class ImageDraws {
  public:
-  Draws(std::uint64_t seed, std::int64_t step, std::int64_t index)
+  ImageDraws(std::uint64_t seed, std::int64_t step, std::int64_t index)
       : stream_{stable_hash("weft.data.augment", seed), static_cast<std::uint32_t>(index),
                 static_cast<std::uint32_t>(step)} {}
   /// Uniform in [low, high).
@@ -39,7 +39,7 @@ class Draws {
 
 /// A random part of the image, resized to its size. Shapes that do not fit are drawn again, at last
 /// the whole image is taken.
-Tensor random_part(const Tensor& image, double min_area, Draws& draw) {
+Tensor random_part(const Tensor& image, double min_area, ImageDraws& draw) {
   const std::int64_t rows = image.size(1), columns = image.size(2);
   for (int tries = 0; tries < 10; ++tries) {
     const double area = draw.between(min_area, 1) * static_cast<double>(rows * columns);
@@ -93,7 +93,7 @@ ImageAugmentation ImageAugmentation::from_json(std::string_view text) {
 
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
                std::int64_t step, std::int64_t index) {
-  Draws draw(seed, step, index);
+  ImageDraws draw(seed, step, index);
   Tensor result = image;
   if (how.min_area < 1) result = random_part(result, how.min_area, draw);
   if (how.padding > 0) {

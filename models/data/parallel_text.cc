@@ -9,18 +9,12 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/models/data/lines.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/text.h"
 
 namespace weft {
 namespace {
-
-std::string_view trimmed_line(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 /// The index of each pair's source among the different sources, in order of first occurrence.
 std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std::size_t* sources) {

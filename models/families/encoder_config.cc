@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPositions = {"absolute", "relative_key",
-                                                        "relative_key_query", "disentangled"};
+constexpr std::array<std::string_view, 4> kEncoderPositions = {
+    "absolute", "relative_key", "relative_key_query", "disentangled"};
 constexpr std::array<std::string_view, 3> kProjections = {"none", "after_norm", "before_norm"};
 
 }  // namespace
 
-ChoiceNames choice_names(EncoderPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(EncoderPositions) { return {"positions", kEncoderPositions}; }
 ChoiceNames choice_names(EmbeddingProjection) { return {"embedding_projection", kProjections}; }
 
 void EncoderConfig::check() const {

@@ -11,13 +11,14 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 3> kPositions = {"sinusoidal", "learned", "relative_bias"};
+constexpr std::array<std::string_view, 3> kSeq2SeqPositions = {"sinusoidal", "learned",
+                                                               "relative_bias"};
 constexpr std::array<std::string_view, 2> kNorms = {"post_norm", "pre_norm"};
 constexpr std::array<std::string_view, 2> kStarts = {"start_id", "last_label"};
 
 }  // namespace
 
-ChoiceNames choice_names(Seq2SeqPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(Seq2SeqPositions) { return {"positions", kSeq2SeqPositions}; }
 ChoiceNames choice_names(Seq2SeqNorm) { return {"norm", kNorms}; }
 ChoiceNames choice_names(DecoderStart) { return {"decoder_start", kStarts}; }
 

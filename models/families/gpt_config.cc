@@ -9,9 +9,9 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kPositions[] = {"learned", "sinusoidal", "rotary", "linear_bias",
-                                           "none"};
-constexpr std::string_view kNorms[] = {"layer_norm", "rms_norm"};
+constexpr std::string_view kGptPositions[] = {"learned", "sinusoidal", "rotary", "linear_bias",
+                                              "none"};
+constexpr std::string_view kGptNorms[] = {"layer_norm", "rms_norm"};
 constexpr std::string_view kResiduals[] = {"pre_norm", "post_norm", "parallel"};
 
 void check_rotary_scaling(const GptConfig& c) {
@@ -39,8 +39,8 @@ void check_rotary_scaling(const GptConfig& c) {
 
 }  // namespace
 
-ChoiceNames choice_names(GptPositions) { return {"positions", kPositions}; }
-ChoiceNames choice_names(GptNorm) { return {"norm", kNorms}; }
+ChoiceNames choice_names(GptPositions) { return {"positions", kGptPositions}; }
+ChoiceNames choice_names(GptNorm) { return {"norm", kGptNorms}; }
 ChoiceNames choice_names(GptResidual) { return {"residual", kResiduals}; }
 
 GptConfig GptConfig::llama() {

@@ -11,12 +11,12 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 2> kPositions = {"learned", "sinusoidal_2d"};
+constexpr std::array<std::string_view, 2> kVitPositions = {"learned", "sinusoidal_2d"};
 constexpr std::array<std::string_view, 2> kPoolings = {"class_token", "mean"};
 
 }  // namespace
 
-ChoiceNames choice_names(VitPositions) { return {"positions", kPositions}; }
+ChoiceNames choice_names(VitPositions) { return {"positions", kVitPositions}; }
 ChoiceNames choice_names(VitPooling) { return {"pooling", kPoolings}; }
 
 void VitConfig::check() const {

@@ -6,15 +6,9 @@
 #include <numeric>
 
 #include "weft/core/error.h"
+#include "weft/models/metrics/share.h"
 
 namespace weft {
-namespace {
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
 
 ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names)
     : names_(std::move(names)), counts_(names_.size() * names_.size(), 0) {

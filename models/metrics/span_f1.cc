@@ -6,15 +6,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/tagged_text.h"
+#include "weft/models/metrics/share.h"
 
 namespace weft {
-namespace {
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
 
 std::vector<TagSpan> tag_spans(std::span<const std::string> tags) {
   std::vector<TagSpan> spans;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/stream_copy.h"
 
@@ -84,7 +85,7 @@ FusedProgram::FusedProgram(TileProgram program, const std::vector<OperandSpec>& 
   for (Input& input : inputs_) {
     if (!input.spread) continue;
     input.scratch = scratch_;
-    scratch_ += (static_cast<std::size_t>(tile()) * input.element_size + 63) / 64 * 64;
+    scratch_ += aligned_size(static_cast<std::size_t>(tile()) * input.element_size);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/gemm/batch.h"
 #include "weft/ops/gemm/tiling.h"
 #include "weft/ops/kernel.h"
@@ -21,8 +22,6 @@ using kernels::MatrixSource;
 constexpr std::int64_t kCopiedElementsPerChunk = 1 << 16;
 constexpr double kCopiedElementsPerNs = 4;
 
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-inline std::size_t round_up_64(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 inline std::size_t times(std::int64_t count, std::size_t bytes) {
   return static_cast<std::size_t>(count) * bytes;
 }

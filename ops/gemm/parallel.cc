@@ -294,12 +294,12 @@ void place_scratch(GemmJob& job, const Reserve& reserve) {
   const std::int64_t blocks = divide_up(t.range_depth, e.depth_block);
   const std::int64_t depth = std::min(t.k, e.depth_block);
   const auto bytes = [](bool wanted, std::int64_t panels, std::size_t each) {
-    return wanted ? round_up_64(times(panels, each)) : 0;
+    return wanted ? aligned_size(times(panels, each)) : 0;
   };
   const bool share_a = t.a == Packing::shared, share_b = t.b == Packing::shared;
   const std::size_t a_panel = e.a_panel_bytes(depth), b_panel = e.b_panel_bytes(depth);
   job.shared_b = bytes(share_a, job.row_panels(t.range_rows) * blocks, a_panel);
-  job.slot_a = round_up_64(e.multiply_scratch);
+  job.slot_a = aligned_size(e.multiply_scratch);
   job.slot_b = job.slot_a + bytes(!share_a, job.row_panels(t.tile_rows), a_panel);
   std::size_t shared =
       job.shared_b + bytes(share_b, job.column_panels(t.range_columns) * blocks, b_panel);
@@ -337,8 +337,8 @@ using namespace gemm_detail;  // NOLINT(build/namespaces)
 
 ParallelGemm::ParallelGemm(Kernel& kernel)
     : kernel_(kernel),
-      shared_begin_(round_up_64(kernel.shared_scratch)),
-      slot_begin_(round_up_64(kernel.slot_scratch)) {}
+      shared_begin_(aligned_size(kernel.shared_scratch)),
+      slot_begin_(aligned_size(kernel.slot_scratch)) {}
 
 void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
                        TileEpilogue epilogue) {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "weft/core/rounding.h"
 #include "weft/ops/kernels/gemm/blocks.h"
 
 namespace weft {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 std::int64_t round_down(std::int64_t a, std::int64_t b) { return a / b * b; }
 
 // Packed operands of one range take at most so much shared scratch: they stay in the last-level

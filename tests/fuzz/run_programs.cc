@@ -26,7 +26,7 @@ NamedSizes sizes_of(const Program& program, const Graph& graph, int round) {
 }
 
 bool small(DType dtype, const Sizes& sizes, const RunBounds& bounds) {
-  return checked_tensor_bytes(dtype, sizes).value() <= bounds.bytes;
+  return checked_tensor_bytes(dtype, sizes) <= bounds.bytes;
 }
 
 bool small(const Plan& plan, const RunBounds& bounds) {

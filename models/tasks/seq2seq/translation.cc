@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kPairs = "--pairs", *kVocab = "--vocab";
+constexpr const char *kPairs = "--pairs", *kPieces = "--vocab";
 constexpr const char *kMeasure = ".measure.svg", *kAttention = ".attention.svg";
 constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
@@ -190,7 +190,7 @@ class TranslationTask final : public Task {
               "file to learn from: source <tab> target on every line; some of the sources "
               "validate, some test")
         .data()
-        .integer(kVocab, kVocabRange,
+        .integer(kPieces, kVocabRange,
                  "pieces of words, of both languages together (default: as the preset says)")
         .of_new_models();
     return options;
@@ -219,7 +219,7 @@ class TranslationTask final : public Task {
     }
     if (pairs && reversal)
       throw ArgumentError("the preset reversal makes its own strings: it takes no --pairs");
-    if (args.options.has(kVocab) && reversal)
+    if (args.options.has(kPieces) && reversal)
       throw ArgumentError("the preset reversal reads characters: it takes no --vocab");
     const EncoderDecoderConfig config = chosen_config(
         args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
@@ -261,7 +261,7 @@ class TranslationTask final : public Task {
     }
     if (reversal)
       return SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
-    return learn_pieces(data.split.train, args.options.integer(kVocab, config.vocab));
+    return learn_pieces(data.split.train, args.options.integer(kPieces, config.vocab));
   }
 };
 
