@@ -2,9 +2,12 @@
 // still the same.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <set>
 #include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft::program {
 

@@ -1,12 +1,15 @@
 // Command-line options made from the fields of a config: a new field is an option at once.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <set>
 #include <string>
 
 #include "weft/models/fields/field_list.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft::program {
 

@@ -3,7 +3,6 @@
 // what tests go by, and what CommandPaths finds the files by that a command reads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,6 +11,11 @@
 #include <vector>
 
 #include "weft/models/fields/numbers.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace weft::program {
 

@@ -2,11 +2,14 @@
 // write, plots and companions included, before any work, and writes nothing else.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft::program {
 

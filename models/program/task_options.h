@@ -1,12 +1,15 @@
 // The options of tasks on a command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/tasks/common/task.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft::program {
 

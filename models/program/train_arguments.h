@@ -1,7 +1,6 @@
 // What the command line of weft train says, whatever is trained.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +10,10 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/tasks/common/task.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weft::program {
 

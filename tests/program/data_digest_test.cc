@@ -1,6 +1,7 @@
 // The word for what a training learned from: it changes with every byte that was read.
 #include "weft/models/program/data_digest.h"
 
+#include <CLI/CLI.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "weft/models/program/options.h"
