@@ -115,7 +115,7 @@ std::vector<std::string> denoising_symbols(const DenoisingOptions& options) {
   return symbols;
 }
 
-Denoiser::Denoiser(const DenoisingOptions& options, const SentencePieceTokenizer& tokenizer)
+Denoiser::Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer)
     : options_(options), eos_id_(tokenizer.eos_id()) {
   options.check();
   const auto id_of = [&](const std::string& symbol) {

@@ -9,7 +9,7 @@
 
 #include "weft/models/data/denoising.h"
 #include "weft/models/fields/field_list.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 
 namespace weft {
 
@@ -59,7 +59,7 @@ std::vector<std::string> denoising_symbols(const DenoisingOptions& options);
 class Denoiser {
  public:
   /// Throws ArgumentError as check(), and for a tokenizer that lacks a symbol or an end.
-  Denoiser(const DenoisingOptions& options, const SentencePieceTokenizer& tokenizer);
+  Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer);
 
   const DenoisingOptions& options() const { return options_; }
   /// `sentences` have 2 ids or more together and are as many as least_sentences() says

@@ -30,7 +30,7 @@ void check(const MaskingOptions& options) {
 
 }  // namespace
 
-MaskingOptions masking_options(const SentencePieceTokenizer& tokenizer, bool whole_words) {
+MaskingOptions masking_options(const Tokenizer& tokenizer, bool whole_words) {
   if (tokenizer.mask_id() < 0) throw ArgumentError("the tokenizer has no id for [MASK]");
   MaskingOptions options{.whole_words = whole_words, .mask_id = tokenizer.mask_id()};
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 
 namespace weft {
 
@@ -22,7 +22,7 @@ struct MaskingOptions {
 };
 /// mask_id, special ids and beginnings of words of a tokenizer. Throws ArgumentError where it has
 /// no mask_id.
-MaskingOptions masking_options(const SentencePieceTokenizer& tokenizer, bool whole_words = false);
+MaskingOptions masking_options(const Tokenizer& tokenizer, bool whole_words = false);
 
 /// What a model reads, and what it must say: labels are the ids that were there, -100 where nothing
 /// is asked.

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-PackedTexts::PackedTexts(const SentencePieceTokenizer& tokenizer,
-                         std::span<const std::string> texts, std::int64_t context)
+PackedTexts::PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts,
+                         std::int64_t context)
     : cls_(tokenizer.cls_id()), sep_(tokenizer.sep_id()), context_(context) {
   if (context < 3) throw ArgumentError(fmt::format("a row needs 3 tokens, not {}", context));
   for (const std::string& text : texts) {

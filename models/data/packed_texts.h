@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 
 namespace weft {
 
@@ -15,8 +15,7 @@ namespace weft {
 class PackedTexts {
  public:
   /// Throws ArgumentError without any token, and for a context of less than 3.
-  PackedTexts(const SentencePieceTokenizer& tokenizer, std::span<const std::string> texts,
-              std::int64_t context);
+  PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts, std::int64_t context);
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t texts() const { return static_cast<std::int64_t>(texts_.size()); }

@@ -48,13 +48,20 @@ std::string read_utf8_file(const std::string& path) {
   return text;
 }
 
-TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction)
-    : ids_(std::move(ids)) {
+std::int64_t training_part(std::int64_t size, double validation_fraction) {
   if (!(validation_fraction >= 0 && validation_fraction < 1)) {
     throw ArgumentError(
         fmt::format("validation_fraction must be in [0, 1), not {}", validation_fraction));
   }
-  split_ = static_cast<std::int64_t>(static_cast<double>(ids_.size()) * (1 - validation_fraction));
+  return static_cast<std::int64_t>(static_cast<double>(size) * (1 - validation_fraction));
+}
+
+TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction)
+    : ids_(std::move(ids)), split_(training_part(std::ssize(ids_), validation_fraction)) {}
+
+TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t> validation)
+    : ids_(std::move(train)), split_(std::ssize(ids_)) {
+  ids_.insert(ids_.end(), validation.begin(), validation.end());
 }
 
 TokenBatch TextData::windows(const std::vector<std::int64_t>& starts, std::int64_t length) const {

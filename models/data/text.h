@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,17 @@ std::string read_text_file(const std::string& path);
 /// FormatError with path, line and byte where it is not UTF-8 (RFC 3629).
 std::string read_utf8_file(const std::string& path);
 
+/// Of `size` tokens or characters those in front that train: floor(size * (1 -
+/// validation_fraction)). Throws ArgumentError unless 0 <= validation_fraction < 1.
+std::int64_t training_part(std::int64_t size, double validation_fraction);
+
 /// Token ids split into a training part in front and a validation part behind it.
 class TextData {
  public:
-  /// Splits `ids`: the first floor(size * (1 - validation_fraction)) train. Throws ArgumentError
-  /// unless 0 <= validation_fraction < 1.
+  /// Splits `ids` as training_part says. Throws as that.
   explicit TextData(std::vector<std::int32_t> ids, double validation_fraction = 0.1);
+  /// Parts that are known already.
+  TextData(std::vector<std::int32_t> train, std::span<const std::int32_t> validation);
 
   std::int64_t train_size() const { return split_; }
   std::int64_t validation_size() const { return static_cast<std::int64_t>(ids_.size()) - split_; }

@@ -7,6 +7,7 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/excerpt.h"
+#include "weft/core/overload.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/fields/read_json.h"
 
@@ -14,14 +15,6 @@ namespace weft {
 namespace {
 
 constexpr const char* kFamily = "family";
-
-/// One function object for all types of fields.
-template <class... Cases>
-struct Overload : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overload(Cases...) -> Overload<Cases...>;  // clang 14 needs to be told
 
 }  // namespace
 

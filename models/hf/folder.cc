@@ -65,6 +65,24 @@ Folder read_folder(const std::string& path) {
   return result;
 }
 
+std::vector<std::string> class_names(const std::string& config) {
+  const json parsed = parse_json_object(config, "config.json");
+  const auto architectures = parsed.find("architectures");
+  const bool classifies =
+      architectures != parsed.end() && architectures->is_array() && !architectures->empty() &&
+      architectures->front().is_string() &&
+      architectures->front().get<std::string>().find("Classification") != std::string::npos;
+  const auto labels = parsed.find("id2label");
+  if (!classifies || labels == parsed.end() || !labels->is_object()) return {};
+  std::vector<std::string> names;
+  for (std::size_t id = 0; id < labels->size(); ++id) {
+    const auto name = labels->find(std::to_string(id));
+    if (name == labels->end() || !name->is_string()) return {};
+    names.push_back(name->get<std::string>());
+  }
+  return names;
+}
+
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
                                             const Folder& folder) {
   auto store = std::make_shared<VariableStore>();

@@ -35,7 +35,11 @@ int run(const EvaluateArguments& args) {
     say("{}", run->measure_report(session, measured));
     return 0;
   }
-  const double loss = finite_figure(run->measure(session, measured).loss, "the validation loss");
+  const Evaluation found = run->measure(session, measured);
+  const double loss = finite_figure(found.loss, "the validation loss");
+  for (const Metric& metric : found.metrics) {
+    if (metric.name != "perplexity") say("{} {:.5f}\n", metric.name, metric.value);
+  }
   say("validation loss {:.5f}, perplexity {:.4f}\n", loss,
       finite_figure(std::exp(loss), "the perplexity"));
   return 0;

@@ -18,6 +18,7 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/memory_guard.h"
 #include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tokenizers/text_stream.h"
 
 namespace weft::program {
 namespace {
@@ -90,20 +91,62 @@ int generate_from_folder(const GenerateArguments& args) {
   return 0;
 }
 
-std::vector<TokenIds> text_prompts(const GenerateArguments& args,
-                                   const CharacterTokenizer& tokenizer) {
+std::vector<TokenIds> text_prompts(const GenerateArguments& args, const Tokenizer& tokenizer) {
   std::vector<std::string> texts = args.prompts;
   if (!args.prompts_file.empty()) {
     for (const std::string& line : prompt_lines(args)) texts.push_back(line);
   }
   std::vector<TokenIds> prompts = id_prompts(args);
-  if (texts.empty() && prompts.empty()) texts.push_back(tokenizer.start_text());
-  for (const std::string& text : texts) {
-    if (text.empty()) throw UsageError("--prompt is empty: a first character is needed");
-    const auto ids = tokenizer.encode(text);
+  const auto add = [&](const std::vector<std::int32_t>& ids) {
     prompts.emplace_back(ids.begin(), ids.end());
+  };
+  if (texts.empty() && prompts.empty()) add(tokenizer.start_ids());
+  for (const std::string& text : texts) {
+    const auto ids = tokenizer.encode(text);
+    if (ids.empty()) throw UsageError("--prompt is empty: a first character is needed");
+    add(ids);
   }
   return prompts;
+}
+
+/// Sequences end where their new text holds one of these. Characters can be compared as ids; which
+/// pieces a text is made of depends on what stands around it.
+void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
+             const std::vector<TokenIds>& prompts, GenerationOptions& options) {
+  if (texts.empty()) return;
+  std::size_t longest = 0;
+  for (const std::string& text : texts) {
+    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
+    longest = std::max(longest, text.size());
+  }
+  if (tokenizer.reads_characters()) {
+    for (const std::string& text : texts) {
+      const auto ids = tokenizer.encode(text);
+      options.stop_sequences.emplace_back(ids.begin(), ids.end());
+    }
+    return;
+  }
+  options.stop = [=, &tokenizer, per_prompt = rows_per_prompt(options)](
+                     std::int64_t row, std::span<const std::int64_t> ids) {
+    // The fewest ids at the end that may hold one, and the id in front of them: whether a blank is
+    // text depends on it. Special ids hold nothing.
+    const auto holds = [&](std::int64_t id) {
+      return !tokenizer.is_special(static_cast<std::int32_t>(id));
+    };
+    std::size_t first = ids.size();
+    for (std::size_t left = longest; first > 0 && left > 0; --first) {
+      if (holds(ids[first - 1])) --left;
+    }
+    while (first > 0 && !holds(ids[first - 1])) --first;
+    const TokenIds& prompt = prompts[static_cast<std::size_t>(row / per_prompt)];
+    TokenIds end = first > 0 ? TokenIds{ids[first - 1]} : prompt;
+    const std::size_t known = tokenizer.decode(end).size();
+    end.insert(end.end(), ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
+    const std::string written = tokenizer.decode(end).substr(known);
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+      return written.find(text) != std::string::npos;
+    });
+  };
 }
 
 int generate_text(const GenerateArguments& args) {
@@ -116,29 +159,25 @@ int generate_text(const GenerateArguments& args) {
     if (prompt.empty()) throw UsageError("--prompt is empty: a first character is needed");
   }
   const LanguageModel model = load_model<LanguageModel>(args.file);
-  const CharacterTokenizer& tokenizer = model.tokenizer;
+  const Tokenizer& tokenizer = model.tokenizer;
   const std::vector<TokenIds> prompts = text_prompts(args, tokenizer);
-  for (const std::string& text : args.stop) {
-    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
-    const auto ids = tokenizer.encode(text);
-    options.stop_sequences.emplace_back(ids.begin(), ids.end());
-  }
-  const auto text_of = [&](const TokenIds& ids) {
-    return tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end()));
-  };
+  stop_at(args.stop, tokenizer, prompts, options);
+  const TokenIds wordless = ids_without_text(model);
+  options.forbidden.insert(options.forbidden.end(), wordless.begin(), wordless.end());
   Session session(*model.graph, model.store, {.threads = args.threads});
   // The window slides beyond the context, whatever the positions are.
   check_caches(*model.graph, prompts, options, model.config.context);
   Generator generator(session, model.program("decode"), model.config);
   const bool alone = prompts.size() == 1 && rows_per_prompt(options) == 1;
   if (alone && !args.ids) {  // a single text is shown while it is written
-    say("{}", text_of(prompts.front()));
+    say("{}", tokenizer.decode(prompts.front()));
+    TextStream stream(tokenizer, prompts.front());
     generator.generate(prompts, options, [&](std::int64_t, std::int64_t id) {
-      say("{}", text_of({id}));
+      say("{}", stream.add(id));
       flush_stdout();
       return !stdout_failed();
     });
-    say("\n");
+    say("{}\n", stream.finish());
     return 0;
   }
   const SearchResult result = generator.generate(prompts, options);
@@ -147,7 +186,7 @@ int generate_text(const GenerateArguments& args) {
     return 0;
   }
   for (std::size_t i = 0; i < result.sequences.size(); ++i)
-    say("{}{}\n", i == 0 ? "" : "---\n", text_of(result.sequences[i]));
+    say("{}{}\n", i == 0 ? "" : "---\n", tokenizer.decode(result.sequences[i]));
   return 0;
 }
 

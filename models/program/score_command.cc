@@ -108,24 +108,28 @@ int score_text(const ScoreArguments& args) {
   if (model.program("score").graph() == nullptr)
     throw FormatError(fmt::format(
         "{} was written before there was scoring: weft train --resume writes it anew", args.file));
-  const auto encode = [&](std::vector<TokenIds>& ids, const std::vector<std::string>& texts) {
+  const auto encode = [&](std::vector<TokenIds>& ids, const std::vector<std::string>& texts,
+                          TextPlace place) {
     for (const std::string& text : texts) {
-      const auto characters = model.tokenizer.encode(text);
-      ids.emplace_back(characters.begin(), characters.end());
+      const auto tokens = model.tokenizer.encode(text, place);
+      ids.emplace_back(tokens.begin(), tokens.end());
     }
   };
   Pairs given{parse_all("--prompt-ids", args.prompt_ids),
               parse_all("--continuation-ids", args.continuation_ids)};
-  encode(given.prompts, args.prompts);
-  encode(given.continuations, args.continuations);
+  encode(given.prompts, args.prompts, TextPlace::beginning);
+  // Behind a prompt, a text begins with a word only where it begins with a blank.
+  encode(given.continuations, args.continuations,
+         given.prompts.empty() ? TextPlace::beginning : TextPlace::middle);
   const Pairs pairs = make_pairs(std::move(given), true);
   Session session(*model.graph, model.store, {.threads = args.threads});
   print(pairs,
         score(session, model.program("score"), model.config, pairs.prompts, pairs.continuations),
         [&](std::int64_t id) {
-          const auto character = static_cast<std::int32_t>(id);
-          const std::string text = model.tokenizer.decode({&character, 1});
-          return text == "\n" ? std::string("\\n") : text;
+          std::string text = model.tokenizer.piece(id);
+          for (std::size_t at; (at = text.find('\n')) != std::string::npos;)
+            text.replace(at, 1, "\\n");
+          return text;
         });
   return 0;
 }

@@ -122,6 +122,7 @@ void print_start(const TaskRun& run, const TrainedModel& model, const TrainArgum
     say("from      {}: {}\n", args.from, run.loaded->str());
     say("settings  those of training, of preset {}\n", run.preset);
   }
+  say("{}", run.notes);
   std::int64_t frozen = 0, trained = 0;
   for (const Variable& variable : model.graph->variables()) {
     const VariableInfo& info = variable.info();

@@ -40,7 +40,7 @@ const std::vector<const Task*>& all_tasks() {
 const std::vector<FamilyAbout>& families() {
   static const std::vector<FamilyAbout> all = {
       {"encoder", "Train a BERT: on texts without labels, then to classify texts or to score them"},
-      {"gpt", "Train a GPT on the characters of a text"},
+      {"gpt", "Train a GPT on the characters of a text, or on pieces of its words"},
       {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
       {"vit", "Train a vision transformer: to classify images, or on images without labels"},
   };

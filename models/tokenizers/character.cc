@@ -12,10 +12,25 @@
 
 namespace weft {
 
+namespace {
+
+constexpr const char *kPadding = "<pad>", *kEnd = "</s>";
+
+}  // namespace
+
 CharacterTokenizer::CharacterTokenizer(std::vector<char32_t> characters)
     : characters_(std::move(characters)) {
   for (std::size_t i = 0; i < characters_.size(); ++i)
     ids_.emplace(characters_[i], static_cast<std::int32_t>(i));
+}
+
+CharacterTokenizer CharacterTokenizer::with_ends() const {
+  if (first_ > 0) return *this;
+  CharacterTokenizer result = *this;
+  result.special_.pad = result.first_++;
+  result.special_.eos = result.first_++;
+  for (auto& [character, id] : result.ids_) id += result.first_;
+  return result;
 }
 
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text) {
@@ -26,11 +41,13 @@ CharacterTokenizer CharacterTokenizer::from_text(std::string_view text) {
   return CharacterTokenizer({characters.begin(), characters.end()});
 }
 
-std::string CharacterTokenizer::to_json() const {
-  return nlohmann::json{{"type", "character"}, {"characters", characters()}}.dump();
+std::string CharacterTokenizer::to_bytes() const {
+  nlohmann::json json{{"type", "character"}, {"characters", characters()}};
+  if (first_ > 0) json["ends"] = true;
+  return json.dump();
 }
 
-CharacterTokenizer CharacterTokenizer::from_json(std::string_view json) {
+CharacterTokenizer CharacterTokenizer::from_bytes(std::string_view json) {
   const nlohmann::json parsed = parse_json(json, "the tokenizer");
   if (!parsed.is_object() || parsed.value("type", nlohmann::json()) != "character" ||
       !parsed.contains("characters") || !parsed["characters"].is_string()) {
@@ -44,10 +61,14 @@ CharacterTokenizer CharacterTokenizer::from_json(std::string_view json) {
   if (characters.empty() || std::adjacent_find(characters.begin(), characters.end(),
                                                std::greater_equal<>()) != characters.end())
     throw FormatError("not a character tokenizer: its characters must be ascending and distinct");
-  return CharacterTokenizer(std::move(characters));
+  const nlohmann::json ends = parsed.value("ends", nlohmann::json(false));
+  if (!ends.is_boolean())
+    throw FormatError("not a character tokenizer: \"ends\" must be true or false");
+  const CharacterTokenizer plain(std::move(characters));
+  return ends.get<bool>() ? plain.with_ends() : plain;
 }
 
-std::vector<std::int32_t> CharacterTokenizer::encode(std::string_view text) const {
+std::vector<std::int32_t> CharacterTokenizer::encode(std::string_view text, TextPlace) const {
   std::vector<std::int32_t> ids;
   ids.reserve(text.size());
   for (std::size_t offset = 0; offset < text.size();) {
@@ -64,22 +85,48 @@ std::vector<std::int32_t> CharacterTokenizer::encode(std::string_view text) cons
   return ids;
 }
 
+std::vector<std::string> CharacterTokenizer::pieces(std::string_view text) const {
+  std::vector<std::string> pieces;
+  for (const std::int32_t id : encode(text)) pieces.push_back(piece(id));
+  return pieces;
+}
+
+void CharacterTokenizer::check(std::int32_t id) const {
+  if (id < 0 || id >= vocab_size())
+    throw DataError(fmt::format("token id {} is outside the vocabulary [0, {})", id, vocab_size()));
+}
+
 std::string CharacterTokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
   text.reserve(ids.size());
   for (const std::int32_t id : ids) {
-    if (id < 0 || id >= vocab_size())
-      throw DataError(
-          fmt::format("token id {} is outside the vocabulary [0, {})", id, vocab_size()));
-    append_utf8(text, characters_[static_cast<std::size_t>(id)]);
+    if (!is_special(id)) append_utf8(text, characters_[static_cast<std::size_t>(id - first_)]);
   }
   return text;
 }
 
-std::string CharacterTokenizer::start_text() const {
-  std::string text;
-  append_utf8(text, ids_.contains(U'\n') ? U'\n' : characters_.front());
-  return text;
+std::string CharacterTokenizer::piece(std::int32_t id) const {
+  if (is_special(id)) return id == special_.pad ? kPadding : kEnd;
+  return decode({&id, 1});
+}
+
+std::int32_t CharacterTokenizer::find(std::string_view piece) const {
+  if (piece == kPadding) return special_.pad;
+  if (piece == kEnd) return special_.eos;
+  if (piece.empty()) return -1;
+  std::size_t offset = 0;
+  const auto found = ids_.find(next_code_point(piece, offset));
+  return found == ids_.end() || offset < piece.size() ? -1 : found->second;
+}
+
+bool CharacterTokenizer::is_special(std::int32_t id) const {
+  check(id);
+  return id < first_;
+}
+
+bool CharacterTokenizer::is_word_start(std::int32_t id) const {
+  check(id);
+  return true;
 }
 
 std::string CharacterTokenizer::characters() const {

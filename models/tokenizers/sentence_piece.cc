@@ -14,9 +14,9 @@
 namespace weft {
 namespace sentence_piece {
 
-std::string normalise(std::string_view text) {
+std::string normalise(std::string_view text, TextPlace place) {
   std::string result;
-  bool between = true;  // words
+  bool between = place == TextPlace::beginning;  // words
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t begin = offset;
     const char32_t c = next_code_point(text, offset);
@@ -27,6 +27,20 @@ std::string normalise(std::string_view text) {
     if (between) result += kBlank;
     between = false;
     result += text.substr(begin, offset - begin);
+  }
+  return result;
+}
+
+std::string with_all_whitespace(std::string_view text, TextPlace place) {
+  std::string result;
+  if (place == TextPlace::beginning && !text.empty()) result = kBlank;
+  for (std::size_t offset = 0; offset < text.size();) {
+    const std::size_t begin = offset;
+    if (next_code_point(text, offset) == ' ') {
+      result += kBlank;
+    } else {
+      result += text.substr(begin, offset - begin);
+    }
   }
   return result;
 }
@@ -75,14 +89,13 @@ void check_supported(const sentence_piece::Model& model) {
       !model.denormalizer_spec().precompiled_charsmap().empty())
     refuse(fmt::format("normalization '{}', only identity is", normalizer.name()));
   if (!normalizer.add_dummy_prefix()) refuse("add_dummy_prefix = false");
-  if (!normalizer.remove_extra_whitespaces()) refuse("remove_extra_whitespaces = false");
   if (!normalizer.escape_whitespaces()) refuse("escape_whitespaces = false");
 }
 
 }  // namespace
 
-SentencePieceTokenizer::SentencePieceTokenizer(std::vector<Piece> pieces)
-    : pieces_(std::move(pieces)) {
+SentencePieceTokenizer::SentencePieceTokenizer(std::vector<Piece> pieces, bool keep_whitespace)
+    : pieces_(std::move(pieces)), keep_whitespace_(keep_whitespace) {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
     ids_.emplace(piece.text, static_cast<std::int32_t>(i));
@@ -90,18 +103,18 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::vector<Piece> pieces)
     // The marker of a blank in front belongs to the piece's own word.
     if (piece.kind == Kind::normal || piece.kind == Kind::symbol)
       crosses_words_ = crosses_words_ || piece.text.find(kBlank, 1) != std::string::npos;
-    if (piece.kind == Kind::unknown) unk_ = static_cast<std::int32_t>(i);
+    if (piece.kind == Kind::unknown) special_.unk = static_cast<std::int32_t>(i);
   }
   const auto control = [&](std::string_view text) {
     const std::int32_t id = find(text);
     return id >= 0 && at(id).kind == Kind::control ? id : -1;
   };
-  pad_ = control("<pad>");
-  bos_ = control("<s>");
-  eos_ = control("</s>");
-  cls_ = control("[CLS]");
-  sep_ = control("[SEP]");
-  mask_ = control("[MASK]");
+  special_.pad = control("<pad>");
+  special_.bos = control("<s>");
+  special_.eos = control("</s>");
+  special_.cls = control("[CLS]");
+  special_.sep = control("[SEP]");
+  special_.mask = control("[MASK]");
 }
 
 SentencePieceTokenizer SentencePieceTokenizer::from_bytes(std::string_view bytes) {
@@ -136,7 +149,7 @@ SentencePieceTokenizer SentencePieceTokenizer::from_bytes(std::string_view bytes
   }
   if (unknown != 1)
     fail(fmt::format("it has {} pieces for what is unknown; one is needed", unknown));
-  return SentencePieceTokenizer(std::move(pieces));
+  return {std::move(pieces), !model.normalizer_spec().remove_extra_whitespaces()};
 }
 
 std::string SentencePieceTokenizer::to_bytes() const {
@@ -156,15 +169,15 @@ std::string SentencePieceTokenizer::to_bytes() const {
   sentence_piece::TrainerSpec& trainer = *model.mutable_trainer_spec();
   trainer.set_model_type(sentence_piece::TrainerSpec::BPE);
   trainer.set_vocab_size(static_cast<std::int32_t>(vocab_size()));
-  trainer.set_unk_id(unk_);
-  trainer.set_bos_id(bos_);
-  trainer.set_eos_id(eos_);
-  trainer.set_pad_id(pad_);
-  trainer.set_unk_piece(pieces_[static_cast<std::size_t>(unk_)].text);
+  trainer.set_unk_id(unk_id());
+  trainer.set_bos_id(bos_id());
+  trainer.set_eos_id(eos_id());
+  trainer.set_pad_id(pad_id());
+  trainer.set_unk_piece(pieces_[static_cast<std::size_t>(unk_id())].text);
   sentence_piece::NormalizerSpec& normalizer = *model.mutable_normalizer_spec();
   normalizer.set_name("identity");
   normalizer.set_add_dummy_prefix(true);
-  normalizer.set_remove_extra_whitespaces(true);
+  normalizer.set_remove_extra_whitespaces(!keep_whitespace_);
   normalizer.set_escape_whitespaces(true);
   return model.SerializeAsString();
 }
@@ -254,26 +267,32 @@ std::vector<SentencePieceTokenizer::Found> SentencePieceTokenizer::segment(
                       crosses_words_ ? "line" : "word", end - begin, begin, kLongestPart));
     }
     for (Found f : segment_part(text.substr(begin, end - begin))) {
-      if (f.id < 0 && !result.empty() && result.back().id == unk_)
+      if (f.id < 0 && !result.empty() && result.back().id == unk_id())
         result.back().size += f.size;
       else
-        result.push_back({begin + f.begin, f.size, f.id < 0 ? unk_ : f.id});
+        result.push_back({begin + f.begin, f.size, f.id < 0 ? unk_id() : f.id});
     }
     begin = end;
   }
   return result;
 }
 
-std::vector<std::int32_t> SentencePieceTokenizer::encode(std::string_view text) const {
+std::string SentencePieceTokenizer::normalised(std::string_view text, TextPlace place) const {
+  return keep_whitespace_ ? sentence_piece::with_all_whitespace(text, place)
+                          : sentence_piece::normalise(text, place);
+}
+
+std::vector<std::int32_t> SentencePieceTokenizer::encode(std::string_view text,
+                                                         TextPlace place) const {
   std::vector<std::int32_t> ids;
-  for (const Found& f : segment(sentence_piece::normalise(text))) ids.push_back(f.id);
+  for (const Found& f : segment(normalised(text, place))) ids.push_back(f.id);
   return ids;
 }
 
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
-  const std::string normalised = sentence_piece::normalise(text);
+  const std::string whole = normalised(text, TextPlace::beginning);
   std::vector<std::string> result;
-  for (const Found& f : segment(normalised)) result.push_back(normalised.substr(f.begin, f.size));
+  for (const Found& f : segment(whole)) result.push_back(whole.substr(f.begin, f.size));
   return result;
 }
 
@@ -287,7 +306,8 @@ std::string SentencePieceTokenizer::decode(std::span<const std::int32_t> ids) co
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
     if (std::string_view(text).substr(i).starts_with(kBlank)) {
-      if (!result.empty()) result += ' ';
+      // The first one stands for the beginning; others are blanks that may be lost, or not.
+      if (keep_whitespace_ ? i > 0 : !result.empty()) result += ' ';
       i += kBlank.size();
     } else {
       result += text[i++];

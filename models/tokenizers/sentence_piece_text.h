@@ -4,13 +4,20 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/tokenizers/special_ids.h"
+
 namespace weft::sentence_piece {
 
 /// U+2581, which stands for a blank.
 inline constexpr std::string_view kBlank = "\xE2\x96\x81";
 
-/// The words of `text`, each with kBlank in front, nothing between them: "a  b " -> "_a_b". Throws
+/// The words of `text`, each with kBlank in front, nothing between them: "a  b " -> "_a_b". One
+/// that stands in the middle of a text and begins with a word begins without kBlank. Throws
 /// FormatError for invalid UTF-8.
-std::string normalise(std::string_view text);
+std::string normalise(std::string_view text, TextPlace place = TextPlace::beginning);
+
+/// `text` with kBlank for every blank (a tab is none), and one in front where a text begins: "a  b
+/// " -> "_a__b_". Nothing is lost. Throws FormatError for invalid UTF-8.
+std::string with_all_whitespace(std::string_view text, TextPlace place = TextPlace::beginning);
 
 }  // namespace weft::sentence_piece

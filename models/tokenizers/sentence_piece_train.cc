@@ -44,10 +44,11 @@ std::size_t symbol_at(std::string_view text, std::size_t begin,
 
 /// Runs of characters that may become one piece, with how often each occurs.
 std::map<std::u32string, std::int64_t> count_runs(std::span<const std::string> texts,
-                                                  const std::vector<std::string>& symbols) {
+                                                  const SentencePieceOptions& options) {
   std::map<std::u32string, std::int64_t> runs;
   for (const std::string& original : texts) {
-    const std::string text = sentence_piece::normalise(original);
+    const std::string text = options.keep_whitespace ? sentence_piece::with_all_whitespace(original)
+                                                     : sentence_piece::normalise(original);
     std::u32string run;
     Class last = Class::other;
     const auto end = [&] {
@@ -55,7 +56,7 @@ std::map<std::u32string, std::int64_t> count_runs(std::span<const std::string> t
       run.clear();
     };
     for (std::size_t offset = 0; offset < text.size();) {
-      if (const std::size_t symbol = symbol_at(text, offset, symbols); symbol > 0) {
+      if (const std::size_t symbol = symbol_at(text, offset, options.symbols); symbol > 0) {
         end();
         offset += symbol;
         continue;
@@ -248,7 +249,7 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string
     }
     pieces.push_back({symbol, 0, Kind::symbol});
   }
-  const auto runs = count_runs(texts, options.symbols);
+  const auto runs = count_runs(texts, options);
   std::vector<char32_t> characters = alphabet(runs, options.character_coverage);
   // A symbol of one character is that character's id.
   std::erase_if(characters, [&](char32_t c) {
@@ -264,15 +265,10 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string
   }
   const std::size_t wanted = static_cast<std::size_t>(options.vocab) - least;
   const std::vector<std::u32string> merged = PairMerger(runs, characters).run(wanted);
-  if (merged.size() < wanted) {
-    throw ArgumentError(
-        fmt::format("vocab {} is too large for this text: at most {} ids can be made",
-                    options.vocab, least + merged.size()));
-  }
   float score = 0;
   for (const std::u32string& text : merged) pieces.push_back({utf8(text), score--, Kind::normal});
   for (const char32_t c : characters) pieces.push_back({utf8({c}), score--, Kind::normal});
-  return SentencePieceTokenizer(std::move(pieces));
+  return {std::move(pieces), options.keep_whitespace};
 }
 
 }  // namespace weft

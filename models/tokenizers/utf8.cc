@@ -53,6 +53,16 @@ void append_utf8(std::string& out, char32_t c) {
   }
 }
 
+std::size_t unfinished_bytes(std::string_view text) {
+  for (std::size_t size = 1; size <= 3 && size <= text.size(); ++size) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - size]);
+    if ((byte & 0xC0) == 0x80) continue;  // goes on with a character
+    const std::size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return size < wanted ? size : 0;
+  }
+  return 0;
+}
+
 std::string describe_character(char32_t c) {
   const bool prints = c >= 0x20 && !(c >= 0x7F && c < 0xA0);
   if (!prints) return fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));

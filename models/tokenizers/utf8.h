@@ -12,6 +12,8 @@ namespace weft {
 char32_t next_code_point(std::string_view text, std::size_t& offset);
 /// Appends `c` as UTF-8.
 void append_utf8(std::string& out, char32_t c);
+/// The bytes at the end of `text` that begin a character and do not finish it: 0 to 3.
+std::size_t unfinished_bytes(std::string_view text);
 /// How messages show a character: 'é' (U+00E9), or just U+000A where it does not print.
 std::string describe_character(char32_t c);
 

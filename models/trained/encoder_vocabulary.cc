@@ -6,7 +6,7 @@
 
 namespace weft {
 
-void check_vocabulary(const EncoderConfig& config, const SentencePieceTokenizer& tokenizer) {
+void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer) {
   if (config.vocab != tokenizer.vocab_size() || config.padding_id != tokenizer.pad_id()) {
     throw ArgumentError(fmt::format(
         "the model has a vocabulary of {} with padding {}, the tokenizer one of {} with padding {}",

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
@@ -42,14 +41,6 @@ template <TypedValue T>
 struct PartValue<T> {
   static std::string write(const T& value) { return value.bytes(); }
   static T read(const Attachment& part) { return T::from_bytes(part.type, part.bytes); }
-};
-
-template <>
-struct PartValue<SentencePieceTokenizer> {
-  static std::string write(const SentencePieceTokenizer& pieces) { return pieces.to_bytes(); }
-  static SentencePieceTokenizer read(const Attachment& part) {
-    return SentencePieceTokenizer::from_bytes(part.bytes);
-  }
 };
 
 /// Names of classes: a list of strings.

@@ -153,17 +153,17 @@ std::string task_of(const Checkpoint& file) {
   if (const Attachment* task = file.find_attachment(kTaskPart)) return task->bytes;
   const Attachment* config = file.find_attachment(kConfigPart);
   if (config == nullptr) return {};
-  if (config->type == "weft.config.gpt") return "next-token";
-  if (config->type == "weft.config.vit")
+  if (config->type == kConfigType<GptConfig>) return "next-token";
+  if (config->type == kConfigType<VitConfig>)
     return file.has_program("reconstruct") ? "masked-image" : "image-classification";
   const auto objective = [&](const char* name, const char* otherwise) -> std::string {
     const Attachment* options = file.find_attachment(name);
     if (options == nullptr) return otherwise;
     return parse_json_object(options->bytes, name).value("objective", otherwise);
   };
-  if (config->type == "weft.config.encoder_decoder")
+  if (config->type == kConfigType<EncoderDecoderConfig>)
     return objective("train.denoising", "translation");
-  if (config->type == "weft.config.encoder")
+  if (config->type == kConfigType<EncoderConfig>)
     return file.has_program("classify") ? "text-classification"
                                         : objective("train.pretraining", "mlm");
   return {};

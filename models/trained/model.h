@@ -14,23 +14,40 @@
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/train/settings.h"
+#include "weft/models/trained/family_config.h"
 #include "weft/models/trained/file_part.h"
 
 namespace weft {
 
+/// Attachments that many kinds of models have.
+inline constexpr const char* kConfigPart = "model.config";
+inline constexpr const char* kTokenizerPart = "model.tokenizer";
+inline constexpr const char* kClassesPart = "model.classes";
+
 /// What the files of a kind of model hold.
 struct ModelLayout {
-  std::string kind;         // what such a model is called: "text classifier"
-  std::string config_type;  // of its configuration: "weft.config.encoder"
+  std::string kind;  // what such a model is called: "text classifier"
   /// Programs besides "train", in the order in which files hold them.
   std::vector<std::string> programs;
   /// Of these, those that files of the first versions may lack.
   std::vector<std::string> added_programs = {};
   /// Programs that files of the first versions call otherwise: {old, new}.
   std::vector<std::pair<std::string, std::string>> renamed_programs = {};
+  std::string config_type = {};  // of its configuration: "weft.config.encoder"
   /// Besides settings and history, which all have. The first is the configuration.
   std::vector<FilePart> parts = {};
 
+  /// Adds the configuration, which every kind has and says first.
+  template <class Model, class Config>
+  ModelLayout& config(Config Model::*member) {
+    config_type = kConfigType<Config>;
+    return part(kConfigPart, kConfigType<Config>, member);
+  }
+  /// Adds the tokenizer, which says its type itself.
+  template <class Model, class Tokenizer>
+  ModelLayout& tokenizer(Tokenizer Model::*member) {
+    return part(kTokenizerPart, "", member);
+  }
   /// Adds a part that is in every file, or, for an optional member, in those of models that have
   /// it.
   template <class Model, class T>
@@ -46,11 +63,6 @@ struct ModelLayout {
     return *this;
   }
 };
-
-/// Attachments that many kinds of models have.
-inline constexpr const char* kConfigPart = "model.config";
-inline constexpr const char* kTokenizerPart = "model.tokenizer";
-inline constexpr const char* kClassesPart = "model.classes";
 
 /// Programs by name.
 using Programs = std::map<std::string, Program, std::less<>>;

@@ -1,14 +1,12 @@
 #include "weft/models/trained/pretrained.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
-#include "weft/models/data/text.h"
 #include "weft/models/families/encoder_decoder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
@@ -24,34 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> kFamilies = {"decoder", "encoder", "encoder-decoder",
                                                        "vision transformer"};
-/// What the library calls a SentencePiece model, by family.
-constexpr std::array<const char*, 4> kPieceFiles = {"spiece.model", "spm.model",
-                                                    "sentencepiece.bpe.model", "tokenizer.model"};
-
-std::optional<Attachment> read_tokenizer(const std::string& folder) {
-  for (const char* name : kPieceFiles) {
-    const fs::path file = fs::path(folder) / name;
-    if (!fs::exists(file)) continue;
-    std::string bytes = read_text_file(file.string());
-    try {
-      SentencePieceTokenizer::from_bytes(bytes);
-    } catch (const FormatError& e) {
-      throw FormatError(fmt::format("{}: {}", file.string(), e.what()));
-    }
-    return Attachment{kTokenizerPart, "weft.tokenizer.sentence_piece", std::move(bytes)};
-  }
-  return std::nullopt;
-}
-
-/// What else may hold a tokenizer in a folder.
-std::string other_tokenizers(const std::string& folder) {
-  std::vector<const char*> found;
-  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"}) {
-    if (fs::exists(fs::path(folder) / name)) found.push_back(name);
-  }
-  return found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "));
-}
-
 Pretrained read_folder(const std::string& path) {
   const hf::Folder folder = hf::read_folder(path);
   Graph graph;
@@ -77,7 +47,8 @@ Pretrained read_folder(const std::string& path) {
   }
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
-  result.tokenizer = read_tokenizer(path);
+  result.text = read_tokenizer_folder(path);
+  result.classes = hf::class_names(folder.config);
   if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
     const std::string about = path + "/preprocessor_config.json";
     if (fs::exists(about)) result.normalisation = read_normalisation(about, vit->channels);
@@ -85,12 +56,16 @@ Pretrained read_folder(const std::string& path) {
   return result;
 }
 
-FamilyConfig read_config(const Attachment& part, const std::string& path) {
-  if (part.type == "weft.config.gpt") return GptConfig::from_json(part.bytes);
-  if (part.type == "weft.config.encoder") return EncoderConfig::from_json(part.bytes);
-  if (part.type == "weft.config.encoder_decoder")
-    return EncoderDecoderConfig::from_json(part.bytes);
-  if (part.type == "weft.config.vit") return VitConfig::from_json(part.bytes);
+/// The configuration of the first of the families that has this type.
+template <class... Configs>
+FamilyConfig read_config(const Attachment& part, const std::string& path,
+                         const std::variant<Configs...>&) {
+  std::optional<FamilyConfig> found;
+  static_cast<void>(
+      ((part.type == kConfigType<Configs> ? (found = Configs::from_json(part.bytes), true)
+                                          : false) ||
+       ...));
+  if (found) return *std::move(found);
   throw FormatError(
       fmt::format("{} holds no trained model: its configuration is a '{}'", path, part.type));
 }
@@ -114,11 +89,13 @@ Pretrained read_file(const std::string& path) {
   }
   Pretrained result{.source = path,
                     .about = fmt::format("a model of the task {}", task_of(file)),
-                    .config = read_config(*config, path)};
+                    .config = read_config(*config, path, FamilyConfig())};
   const auto store = file.store();
   check_finite(*store, path);
   result.weights = weights_of(file.graph(), *store);
-  if (const Attachment* tokenizer = find(kTokenizerPart)) result.tokenizer = *tokenizer;
+  result.text.missing = fmt::format("{} holds no tokenizer", path);
+  if (const Attachment* tokenizer = find(kTokenizerPart))
+    result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* classes = find(kClassesPart))
     result.classes = PartValue<std::vector<std::string>>::read(*classes);
   if (const Attachment* images = find("model.images")) {
@@ -139,12 +116,9 @@ void Pretrained::wrong_family(std::string_view wanted) const {
                                 family_name(config), wanted.starts_with('e') ? "an" : "a", wanted));
 }
 
-const Attachment& Pretrained::tokenizer_part() const {
-  if (tokenizer) return *tokenizer;
-  throw FormatError(fmt::format(
-      "{} has no tokenizer that Weft reads: it holds {}; a byte-pair model of SentencePiece is "
-      "wanted, as one of {}",
-      source, other_tokenizers(source), fmt::join(kPieceFiles, ", ")));
+const Tokenizer& Pretrained::tokenizer() const {
+  if (text.tokenizer) return *text.tokenizer;
+  throw FormatError(text.missing);
 }
 
 Pretrained load_pretrained(const std::string& path) {

@@ -4,30 +4,22 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "weft/models/families/encoder_config.h"
-#include "weft/models/families/encoder_decoder_config.h"
-#include "weft/models/families/gpt_config.h"
-#include "weft/models/families/vit_config.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/models/trained/family_config.h"
 #include "weft/models/trained/image_normalisation.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
 
-/// What a model is made of.
-using FamilyConfig = std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig>;
-/// "decoder", "encoder", "encoder-decoder", "vision transformer".
-std::string_view family_name(const FamilyConfig& config);
-
 struct Pretrained {
   std::string source;      // the path
   std::string about = {};  // what is there, for messages: "a GPT2LMHeadModel (model_type \"gpt2\")"
   FamilyConfig config = {};
-  TensorMap weights = {};  // parameters and buffers, heads included, by Weft's names
-  std::optional<Attachment> tokenizer = {};  // as files of trained models keep it
-  std::vector<std::string> classes = {};     // that a classifier's head knows; empty where none are
+  TensorMap weights = {};                 // parameters and buffers, heads included, by Weft's names
+  FolderTokenizer text = {};              // its tokenizer, or why there is none
+  std::vector<std::string> classes = {};  // that a classifier's head knows; empty where none are
   std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
 
   /// The config of a model of this family. Throws FormatError that says what is there instead.
@@ -37,9 +29,8 @@ struct Pretrained {
     if (found == nullptr) wrong_family(family_name(FamilyConfig(Config{})));
     return *found;
   }
-  /// Its tokenizer: T has from_bytes or from_json, as PartValue says. Throws FormatError where
-  /// there is none, or one of another kind.
-  const Attachment& tokenizer_part() const;
+  /// Throws FormatError where there is none, or none that Weft reads.
+  const Tokenizer& tokenizer() const;
 
  private:
   [[noreturn]] void wrong_family(std::string_view wanted) const;

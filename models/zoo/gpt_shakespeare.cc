@@ -55,7 +55,7 @@ void run(const std::string& path, std::int64_t steps) {
       .max_new = 300, .sampling = SamplingOptions{.temperature = 0.8, .seed = 7}, .slide = true};
   const SearchResult written = generator.generate({TokenIds(start.begin(), start.end())}, options);
   const TokenIds& ids = written.sequences.front();
-  fmt::print("{}\n", loaded.tokenizer.decode(std::vector<std::int32_t>(ids.begin(), ids.end())));
+  fmt::print("{}\n", loaded.tokenizer.decode(ids));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   // 2. A model: the Transformer with two layers and width 64 on letters.
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "reversal");
   if (argc > 1) preset.training.steps = std::atoll(argv[1]);
-  const SequenceTokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
+  const Tokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
   Translator model = make_translator(preset.model, letters, preset.training);
   Session session(*model.graph, model.store,
                   {.seed = preset.training.seed, .plan_cache = kTranslatorPlans});

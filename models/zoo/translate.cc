@@ -31,13 +31,13 @@ class Progress : public TrainObserver {
 };
 
 /// Byte pairs of both languages together: a name or a number is the same piece on both sides.
-SequenceTokenizer learn_pieces(const std::vector<TextPair>& pairs, std::int64_t vocab) {
+Tokenizer learn_pieces(const std::vector<TextPair>& pairs, std::int64_t vocab) {
   std::vector<std::string> texts;
   for (const TextPair& pair : pairs) {
     texts.push_back(pair.source);
     texts.push_back(pair.target);
   }
-  return SequenceTokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
+  return Tokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
 }
 
 }  // namespace

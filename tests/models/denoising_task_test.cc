@@ -52,10 +52,11 @@ TrainSettings settings() {
   return s;
 }
 
-SequenceTokenizer tokenizer_for(const DenoisingOptions& options) {
+Tokenizer tokenizer_for(const DenoisingOptions& options) {
   // Pieces beside the symbols.
   const auto vocab = 60 + static_cast<std::int64_t>(denoising_symbols(options).size());
-  return make_denoising_tokenizer(sentences(documents()), vocab, options);
+  return SentencePieceTokenizer::train(sentences(documents()),
+                                       {.vocab = vocab, .symbols = denoising_symbols(options)});
 }
 
 Translator new_model(DenoisingObjective objective) {
@@ -91,11 +92,10 @@ BOOST_AUTO_TEST_CASE(symbols_are_what_an_objective_needs) {
   BOOST_TEST(symbols(O::ul2, 1024).size() == 172U + 3);
   BOOST_TEST(symbols(O::ul2, 128).back() == "[X]");
   BOOST_TEST((symbols(O::gap_sentences, 128) == std::vector<std::string>{"<mask>"}));
-  const SequenceTokenizer tokenizer = tokenizer_for(options_for(O::span_corruption));
-  const SentencePieceTokenizer& pieces = tokenizer.pieces();
+  const Tokenizer pieces = tokenizer_for(options_for(O::span_corruption));
   BOOST_TEST(pieces.find("<extra_id_0>") == pieces.find("<extra_id_99>") + 99);
   // People can ask with them.
-  const std::vector<std::int32_t> asked = tokenizer.encode("the <extra_id_0> sail");
+  const std::vector<std::int32_t> asked = pieces.encode("the <extra_id_0> sail");
   BOOST_TEST(std::count(asked.begin(), asked.end(), pieces.find("<extra_id_0>")) == 1);
 }
 
@@ -105,9 +105,9 @@ BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
   const TokenIds text = {201, 202, 203, 204, 205, 206, 201, 202, 205, 207};
   for (const O objective : kAll) {
     const DenoisingOptions options{.objective = objective};
-    const SequenceTokenizer tokenizer = tokenizer_for(options);
-    const Denoiser denoiser(options, tokenizer.pieces());
-    const std::int64_t end = tokenizer.end_id();
+    const Tokenizer tokenizer = tokenizer_for(options);
+    const Denoiser denoiser(options, tokenizer);
+    const std::int64_t end = tokenizer.eos_id();
     bool differs = false;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const DenoisingExample example = denoiser(passage, seed), again = denoiser(passage, seed);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
       if (objective == O::denoising)
         BOOST_TEST((TokenIds(example.target.begin(), example.target.end() - 1) == text));
       if (objective == O::gap_sentences) {
-        const std::int64_t mask = tokenizer.pieces().find("<mask>");
+        const std::int64_t mask = tokenizer.find("<mask>");
         // 30% of three sentences is one: the last shares most with the others.
         BOOST_TEST((example.target == TokenIds{201, 202, 205, 207, end}));
         BOOST_TEST((example.input == TokenIds{201, 202, 203, 204, 205, 206, mask, end}));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(examples_of_every_objective) {
   // Each noise alone.
   const auto noisy = [&](DenoisingOptions options) {
     options.objective = O::denoising;
-    return Denoiser(options, tokenizer_for(options).pieces())(passage, 3).input;
+    return Denoiser(options, tokenizer_for(options))(passage, 3).input;
   };
   const auto none = DenoisingOptions{.permute_sentences = false, .infill_rate = 0};
   auto rotated = none, masked = none, deleted = none, permuted = none;
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
 BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
   const DenoisingOptions spans = options_for(DenoisingObjective::span_corruption);
   const DenoisingOptions noise = options_for(DenoisingObjective::denoising);
-  const SequenceTokenizer with_mask = tokenizer_for(noise);
+  const Tokenizer with_mask = tokenizer_for(noise);
   check_says<ArgumentError>(
       [&] { make_denoising_model(small(spans.objective), with_mask, settings(), spans); },
       "span-corruption needs the symbol <extra_id_0>, which the tokenizer does not have");
@@ -230,11 +230,10 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
                             "context must be greater than passage, 40, for its end, not 40");
   check_says<ArgumentError>(
       [&] {
-        make_denoising_model(small(noise.objective),
-                             SequenceTokenizer(CharacterTokenizer::from_text("ab")), settings(),
-                             noise);
+        make_denoising_model(small(noise.objective), Tokenizer(CharacterTokenizer::from_text("ab")),
+                             settings(), noise);
       },
-      "reads characters, it has no pieces");
+      "the tokenizer has no id for the end of a text");
   Translator pairs = make_translator(small(noise.objective), with_mask, settings());
   check_says<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
                             "learns from pairs of texts");

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
   BOOST_TEST(base.config_of<EncoderConfig>().width == 16);
   BOOST_TEST(base.config_of<EncoderConfig>().inner == 32);
   BOOST_TEST(base.config_of<EncoderConfig>().hidden_dropout == 0.1);
-  BOOST_TEST(encoder_tokenizer(base).to_bytes() == tokenizer().to_bytes());
+  BOOST_TEST(encoder_tokenizer(base).bytes() == tokenizer().to_bytes());
   BOOST_TEST(base.classes.empty());
   BOOST_TEST(base.weights.size() == weights.size());
   check_same(base.weights, weights);
@@ -85,6 +85,48 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
   write_folder(files.path("classes"), bert("BertForSequenceClassification"));
   files.write("classes/spiece.model", tokenizer().to_bytes());
   BOOST_TEST(load_pretrained(files.path("classes")).weights.contains("pooler.weight"));
+  BOOST_TEST(load_pretrained(files.path("classes")).classes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(folders_say_which_classes_their_head_knows) {
+  const TextFiles files("class_names");
+  const auto classes = [&](json config, const json& id2label) {
+    config["id2label"] = id2label;
+    write_folder(files.path("classes"), config);
+    return load_pretrained(files.path("classes")).classes;
+  };
+  const json names = {{"0", "bad"}, {"1", "good"}};
+  const json classifier = bert("BertForSequenceClassification");
+  BOOST_TEST(classes(classifier, names) == (Texts{"bad", "good"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(classes(vit("vit", "ViTForImageClassification"), names) == (Texts{"bad", "good"}),
+             boost::test_tools::per_element());
+  // Of other models the names mean nothing; neither do names that are not of all classes.
+  BOOST_TEST(classes(bert("BertForMaskedLM"), names).empty());
+  BOOST_TEST(classes(classifier, {{"0", "bad"}, {"2", "good"}}).empty());
+  BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_head_of_a_folder_stays_where_it_knows_the_same_classes) {
+  const Shell weft;
+  const std::string folder = weft.path("bert");
+  json config = bert("BertForSequenceClassification");
+  config["id2label"] = {{"0", "bad"}, {"1", "good"}};
+  write_folder(folder, config);
+  weft.write("bert/spiece.model", tokenizer().to_bytes());
+  const auto trained = [&](const std::string& other) {
+    std::string lines;
+    for (int i = 0; i < 20; ++i) lines += "bad\ta dull film\n" + other + "\ta good film\n";
+    return weft("train encoder --task classify --data " + weft.write("films.tsv", lines) +
+                " --label first --from " + folder + " --steps 1 --batch 4 --threads 1 --out " +
+                weft.path("m.weft"));
+  };
+  const Outcome same = trained("good"), others = trained("fine");
+  BOOST_TEST_CONTEXT(same.out << same.err << others.out << others.err) {
+    BOOST_TEST((same.code == 0 && others.code == 0));
+    BOOST_TEST(contains(same.out, " parameters taken over\n"));
+    BOOST_TEST(contains(others.out, "; 2 new: classifier.weight, classifier.bias"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
@@ -98,7 +140,8 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
         "SentencePiece is wanted, as one of spiece.model, spm.model");
   files.write("bert/vocab.txt", "[PAD]\n");
   files.write("bert/tokenizer.json", "{}");
-  fails("it holds tokenizer.json, vocab.txt; a byte-pair model");
+  fails(
+      "it holds tokenizer.json (a tokenizer of no known kind), vocab.txt (a WordPiece tokenizer)");
   files.write("bert/spiece.model", "nonsense");
   fails("bert/spiece.model: ");
   json gpt = {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},

@@ -5,9 +5,12 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "program_shell.h"
+#include "weft/models/data/denoiser.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft {
@@ -54,6 +57,7 @@ class TaskShell {
   explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTrainings.at(info_.id)) {}
 
   std::string path(const std::string& name) const { return shell_.path(name); }
+  void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
   /// `weft train` with the data, without a model's sizes.
   Outcome train(const std::string& arguments) const {
     return run(fmt::format("train {} {} {} --threads 1 {}", info_.family,
@@ -92,6 +96,53 @@ void succeeds(const Outcome& outcome, const std::string& what) {
   BOOST_TEST_CONTEXT(what << "\n" << outcome.out << outcome.err) { BOOST_TEST(outcome.code == 0); }
 }
 
+/// What the library's config.json says of a tiny model of a family.
+nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
+  if (family == "gpt") {
+    return {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
+            {"vocab_size", vocab},  {"n_embd", 16},
+            {"n_layer", 1},         {"n_head", 2},
+            {"n_positions", 16}};
+  }
+  if (family == "encoder") {
+    return {{"model_type", "bert"},    {"architectures", {"BertModel"}}, {"vocab_size", vocab},
+            {"hidden_size", 16},       {"num_hidden_layers", 1},         {"num_attention_heads", 2},
+            {"intermediate_size", 32}, {"max_position_embeddings", 32},  {"type_vocab_size", 2}};
+  }
+  if (family == "seq2seq") {
+    return {{"model_type", "t5"},  {"architectures", {"T5ForConditionalGeneration"}},
+            {"vocab_size", vocab}, {"d_model", 16},
+            {"d_kv", 8},           {"d_ff", 32},
+            {"num_layers", 1},     {"num_decoder_layers", 1},
+            {"num_heads", 2}};
+  }
+  return {{"model_type", "vit"},      {"architectures", {"ViTModel"}},
+          {"hidden_size", 16},        {"num_hidden_layers", 1},
+          {"num_attention_heads", 2}, {"intermediate_size", 32},
+          {"image_size", 4},          {"patch_size", 2},
+          {"num_channels", 1},        {"encoder_stride", 2}};
+}
+
+/// Writes a folder as the library does, with a tokenizer that has what any task asks for.
+std::string write_folder(const Task& task, const TaskShell& weft) {
+  std::vector<std::string> symbols = denoising_symbols({.objective = DenoisingObjective::ul2});
+  for (const std::string& symbol :
+       denoising_symbols({.objective = DenoisingObjective::gap_sentences}))
+    symbols.push_back(symbol);
+  const std::string text = read_text_file(std::string(WEFT_FIXTURES) + "/weft_files/data/text.txt");
+  const auto tokenizer = SentencePieceTokenizer::train(std::vector<std::string>{text},
+                                                       {.vocab = 200, .symbols = symbols});
+  const std::string config = tiny_folder(task.info().family, tokenizer.vocab_size()).dump(),
+                    path = weft.path("folder");
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, config, hf::least_inputs(config));
+  const auto store = std::make_shared<VariableStore>();
+  Session(graph, store, {.seed = 5}).initialise();
+  hf::write_folder(path, model, graph, *store);
+  weft.write("folder/spiece.model", tokenizer.to_bytes());
+  return path;
+}
+
 void check_everything(const Task& task) {
   const TaskShell weft(task);
   const std::string whole = weft.path("whole.weft"), half = weft.path("half.weft");
@@ -124,6 +175,9 @@ void check_everything(const Task& task) {
            "a training from weights");
   succeeds(weft.train(start + " --reinit '*.0.*' --precision medium"),
            "a training from some of the weights");
+  succeeds(weft.train(weft.short_settings() + " --from " + write_folder(task, weft) + " --out " +
+                      weft.path("f.weft")),
+           "a training from a folder");
   const std::string lora = weft.path("lora.weft");
   succeeds(weft.train(weft.short_settings() + " --from " + whole +
                       " --lora-rank 2 --stop-after 2 --out " + lora),
@@ -194,6 +248,7 @@ BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
 
 /// What the test above runs, in the order of the columns.
 constexpr std::array kFeatures = {"`--from`, `--reinit`",
+                                  "`--from FOLDER`",
                                   "`--freeze`, `--layer-lr-decay`",
                                   "`--lora-*`, merge",
                                   "`--resume`, `--keep`",

@@ -25,6 +25,7 @@ class TextFiles {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   /// Writes a file and gives its path.
   std::string write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << text;
     return path(name);
   }

@@ -38,7 +38,7 @@ class Files {
   std::filesystem::path folder_;
 };
 
-SequenceTokenizer letters() { return SequenceTokenizer(CharacterTokenizer::from_text("abcd")); }
+Tokenizer letters() { return Tokenizer(CharacterTokenizer::from_text("abcd")).with_ends(); }
 
 TextPairSplit data() {
   return split_by_source(
@@ -83,34 +83,34 @@ TrainOutcome run(Translator& model, const std::string& path, std::int64_t stop_a
 }
 
 BOOST_AUTO_TEST_CASE(characters_as_sequences) {
-  const SequenceTokenizer tokenizer = letters();
+  const Tokenizer tokenizer = letters();
   BOOST_TEST(tokenizer.vocab_size() == 6);
   BOOST_TEST(tokenizer.reads_characters());
-  const std::vector<std::int32_t> ids = tokenizer.encode("bad");
+  const std::vector<std::int32_t> ids = tokenizer.encode_to_end("bad");
   BOOST_TEST((ids == std::vector<std::int32_t>{3, 2, 5, 1}));
-  BOOST_TEST(tokenizer.decode(std::vector<std::int64_t>{3, 0, 2, 1, 5}) == "ba");
+  BOOST_TEST(tokenizer.decode_to_end(std::vector<std::int64_t>{3, 0, 2, 1, 5}) == "ba");
   BOOST_TEST(tokenizer.piece(3) == "b");
   BOOST_TEST(tokenizer.piece(0) == "<pad>");
   BOOST_TEST(tokenizer.piece(1) == "</s>");
-  const auto again = SequenceTokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
-  BOOST_TEST((again.encode("bad") == ids));
+  const auto again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
+  BOOST_TEST((again.encode_to_end("bad") == ids));
   BOOST_CHECK_EXCEPTION(tokenizer.encode("x"), DataError, says("'x'"));
-  BOOST_CHECK_EXCEPTION(SequenceTokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
+  BOOST_CHECK_EXCEPTION(Tokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
                         says("the tokenizer is a 'weft.tokenizer.words'; there are"));
 }
 
 BOOST_AUTO_TEST_CASE(pieces_as_sequences) {
   const std::vector<std::string> texts = {"the dog and the cat", "the cat and the dog",
                                           "hunden och katten"};
-  const SequenceTokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 30}));
+  const Tokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 30}));
   BOOST_TEST(!tokenizer.reads_characters());
-  const std::vector<std::int32_t> ids = tokenizer.encode("the cat och hunden");
-  BOOST_TEST(ids.back() == tokenizer.end_id());
-  BOOST_TEST(tokenizer.decode(std::vector<std::int64_t>(ids.begin(), ids.end())) ==
+  const std::vector<std::int32_t> ids = tokenizer.encode_to_end("the cat och hunden");
+  BOOST_TEST(ids.back() == tokenizer.eos_id());
+  BOOST_TEST(tokenizer.decode_to_end(std::vector<std::int64_t>(ids.begin(), ids.end())) ==
              "the cat och hunden");
   BOOST_TEST(tokenizer.piece(ids.front()).starts_with("\u2581"));
-  const auto again = SequenceTokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
-  BOOST_TEST((again.encode("the cat och hunden") == ids));
+  const auto again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
+  BOOST_TEST((again.encode_to_end("the cat och hunden") == ids));
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   const TextPairSplit split = split_by_source(pairs, 0.04, 1337);
   std::vector<std::string> texts;
   for (const TextPair& pair : split.train) texts.push_back(pair.target);
-  const SequenceTokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 500}));
+  const Tokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 500}));
   TrainSettings few = settings();
   few.batch = 512;
   few.steps = 20;

@@ -102,6 +102,8 @@ class TaskRun {
   /// that it started from.
   std::string preset;
   std::optional<LoadReport> loaded;
+  /// What else is to be said of how it was made: whole lines, mostly none.
+  std::string notes;
 };
 
 /// A class and how likely it is.

@@ -30,7 +30,7 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
 }
 
 TaskOptions& add_vocab(TaskOptions& options) {
-  return options.integer(kVocab, kVocabRange, "pieces of a new tokenizer (default 4000)")
+  return options.integer(kVocab, kVocabRange, "most pieces of a new tokenizer (default 4000)")
       .of_new_models();
 }
 
@@ -50,12 +50,23 @@ LabelledParts labelled_parts(const OptionValues& values) {
   return {train.subset(inner.train), train.subset(inner.test)};
 }
 
-SentencePieceTokenizer new_tokenizer(const std::vector<std::string>& texts,
-                                     const OptionValues& values) {
-  return SentencePieceTokenizer::train(texts, {.vocab = values.integer(kVocab, kUsualVocab)});
+LearnedTokenizer learn_pieces(std::span<const std::string> texts,
+                              const SentencePieceOptions& options) {
+  LearnedTokenizer learned{SentencePieceTokenizer::train(texts, options)};
+  if (const std::int64_t found = learned.tokenizer.vocab_size(); found < options.vocab) {
+    learned.notes = fmt::format("vocab     {} pieces: the text gives no more of the {} asked for\n",
+                                grouped(found), grouped(options.vocab));
+  }
+  return learned;
 }
 
-EncoderConfig encoder_config_for(const EncoderConfig& base, const SentencePieceTokenizer& tokenizer,
+LearnedTokenizer encoder_tokenizer(const TaskArguments& args,
+                                   const std::function<std::vector<std::string>()>& texts) {
+  if (args.from) return {encoder_tokenizer(*args.from)};
+  return learn_pieces(texts(), {.vocab = args.options.integer(kVocab, kUsualVocab)});
+}
+
+EncoderConfig encoder_config_for(const EncoderConfig& base, const Tokenizer& tokenizer,
                                  const TaskArguments& args) {
   EncoderConfig config = chosen_config(base, args);
   config.vocab = tokenizer.vocab_size();
@@ -63,8 +74,8 @@ EncoderConfig encoder_config_for(const EncoderConfig& base, const SentencePieceT
   return config;
 }
 
-SentencePieceTokenizer encoder_tokenizer(const Pretrained& base) {
-  auto tokenizer = PartValue<SentencePieceTokenizer>::read(base.tokenizer_part());
+Tokenizer encoder_tokenizer(const Pretrained& base) {
+  const Tokenizer& tokenizer = base.tokenizer();
   for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
                                  {"[SEP]", tokenizer.sep_id()},
                                  {"padding", tokenizer.pad_id()}}) {

@@ -1,19 +1,21 @@
 // Texts for tasks: options, and how they are read and held out.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/common/task.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 
 namespace weft {
 
 /// --data, --label, --held-out, --test-fraction and --split-seed: labelled texts.
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
-/// --vocab: pieces of a new tokenizer.
+/// --vocab: the most pieces of a new tokenizer.
 TaskOptions& add_vocab(TaskOptions& options);
 
 /// The labelled data in the parts that a run uses. What was chosen on the validation part can be
@@ -26,15 +28,25 @@ LabelledParts labelled_parts(const OptionValues& values);
 /// "test" or "validation".
 std::string held_out_part(const OptionValues& values);
 
-/// A tokenizer of the --vocab pieces of these texts. Throws as SentencePieceTokenizer::train.
-SentencePieceTokenizer new_tokenizer(const std::vector<std::string>& texts,
-                                     const OptionValues& values);
+/// A tokenizer, and what people should know of how it was made: whole lines, mostly none.
+struct LearnedTokenizer {
+  Tokenizer tokenizer;
+  std::string notes = {};
+};
+/// Learns pieces of these texts: at most options.vocab, and says so where the texts give fewer.
+/// Throws as SentencePieceTokenizer::train.
+LearnedTokenizer learn_pieces(std::span<const std::string> texts,
+                              const SentencePieceOptions& options);
+/// The tokenizer of an encoder: of the weights that it starts from, or a new one of --vocab pieces.
+/// Throws FormatError where the former lacks [CLS], [SEP] or padding, else as learn_pieces.
+LearnedTokenizer encoder_tokenizer(const TaskArguments& args,
+                                   const std::function<std::vector<std::string>()>& texts);
 /// The config asked for, of `base`, for this tokenizer.
-EncoderConfig encoder_config_for(const EncoderConfig& base, const SentencePieceTokenizer& tokenizer,
+EncoderConfig encoder_config_for(const EncoderConfig& base, const Tokenizer& tokenizer,
                                  const TaskArguments& args);
 /// The tokenizer of an encoder to start from. Throws FormatError where it lacks [CLS], [SEP] or
 /// padding.
-SentencePieceTokenizer encoder_tokenizer(const Pretrained& base);
+Tokenizer encoder_tokenizer(const Pretrained& base);
 
 /// The line "model" of an encoder.
 std::string describe_encoder(const EncoderConfig& config, const Graph& graph);

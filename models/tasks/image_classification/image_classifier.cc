@@ -63,10 +63,8 @@ ImageSet set_of(const Tensor& images) {
 
 const ModelLayout& ImageClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "image classifier",
-                  .config_type = "weft.config.vit",
-                  .programs = {"evaluate", "classify"}}
-          .part(kConfigPart, "weft.config.vit", &ImageClassifier::config)
+      ModelLayout{.kind = "image classifier", .programs = {"evaluate", "classify"}}
+          .config(&ImageClassifier::config)
           .part("model.images", "weft.images", &ImageClassifier::images)
           .part("train.augmentation", "weft.train.augmentation", &ImageClassifier::augmentation);
   return layout;

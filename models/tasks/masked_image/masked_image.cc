@@ -42,10 +42,8 @@ Programs build_programs(Graph& graph, const VitConfig& config,
 
 const ModelLayout& MaskedImageModel::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "masked-image model",
-                  .config_type = "weft.config.vit",
-                  .programs = {"evaluate", "reconstruct"}}
-          .part(kConfigPart, "weft.config.vit", &MaskedImageModel::config)
+      ModelLayout{.kind = "masked-image model", .programs = {"evaluate", "reconstruct"}}
+          .config(&MaskedImageModel::config)
           .part("model.images", "weft.images", &MaskedImageModel::images)
           .part("train.augmentation", "weft.train.augmentation", &MaskedImageModel::augmentation)
           .part("train.masking", "weft.train.masking", &MaskedImageModel::masking);

@@ -7,19 +7,17 @@ namespace weft {
 const ModelLayout& PretrainingModel::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "pre-trained encoder",
-                  .config_type = kEncoderConfigType,
                   .programs = {"evaluate"},
                   .renamed_programs = {{"masked_lm", "evaluate"}}}
-          .part(kConfigPart, kEncoderConfigType, &PretrainingModel::config)
-          .part(kTokenizerPart, kPieceType, &PretrainingModel::tokenizer)
+          .config(&PretrainingModel::config)
+          .tokenizer(&PretrainingModel::tokenizer)
           .added_part("train.pretraining", "weft.train.pretraining", &PretrainingModel::options);
   return layout;
 }
 
 void PretrainingModel::check() const { check_vocabulary(config, tokenizer); }
 
-PretrainingModel build_pretraining_model(const EncoderConfig& config,
-                                         const SentencePieceTokenizer& tokenizer,
+PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options) {
   PretrainingModel model;
@@ -33,8 +31,7 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config,
   return model;
 }
 
-PretrainingModel make_pretraining_model(const EncoderConfig& config,
-                                        const SentencePieceTokenizer& tokenizer,
+PretrainingModel make_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                         const TrainSettings& settings,
                                         const PretrainingOptions& options,
                                         const FineTuneOptions& fine_tune) {

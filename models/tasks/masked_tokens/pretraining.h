@@ -3,7 +3,7 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
@@ -11,7 +11,7 @@ namespace weft {
 /// Programs as build_pretraining makes them.
 struct PretrainingModel : ModelKind<PretrainingModel> {
   EncoderConfig config;
-  SentencePieceTokenizer tokenizer;
+  Tokenizer tokenizer;
   PretrainingOptions options;  // files of the first versions hid single tokens and do not say so
 
   static const ModelLayout& file_layout();
@@ -20,13 +20,11 @@ struct PretrainingModel : ModelKind<PretrainingModel> {
 
 /// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
 /// config and tokenizer differ in vocabulary or padding, and as build_pretraining.
-PretrainingModel build_pretraining_model(const EncoderConfig& config,
-                                         const SentencePieceTokenizer& tokenizer,
+PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});
 /// The same, made trainable. Throws as make_trainable, too.
-PretrainingModel make_pretraining_model(const EncoderConfig& config,
-                                        const SentencePieceTokenizer& tokenizer,
+PretrainingModel make_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                         const TrainSettings& settings,
                                         const PretrainingOptions& options = {},
                                         const FineTuneOptions& fine_tune = {});

@@ -212,14 +212,13 @@ class MaskedTokensTask final : public Task {
     // Presets for single texts have no token types, which pairs need.
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const SentencePieceTokenizer tokenizer =
-        args.from ? encoder_tokenizer(*args.from)
-                  : new_tokenizer(sentences(documents), args.options);
+    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return sentences(documents); });
     auto model = std::make_unique<PretrainingModel>(build_pretraining_model(
         encoder_config_for(base, tokenizer, args), tokenizer, preset.training, options));
     std::optional<LoadReport> loaded;
     if (args.from) loaded = start_weights(*model, args, args.from->weights);
     auto run = std::make_unique<MaskedTokensRun>(std::move(model), std::move(documents));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;

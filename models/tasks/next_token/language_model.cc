@@ -5,19 +5,24 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
-#include "weft/models/trained/adapters.h"
 
 namespace weft {
 
 const ModelLayout& LanguageModel::file_layout() {
-  static const ModelLayout layout =
-      ModelLayout{.kind = "language model",
-                  .config_type = "weft.config.gpt",
-                  .programs = {"evaluate", "decode", "score"},
-                  .added_programs = {"score"}}
-          .part(kConfigPart, "weft.config.gpt", &LanguageModel::config)
-          .part(kTokenizerPart, "weft.tokenizer.character", &LanguageModel::tokenizer);
+  static const ModelLayout layout = ModelLayout{.kind = "language model",
+                                                .programs = {"evaluate", "decode", "score"},
+                                                .added_programs = {"score"}}
+                                        .config(&LanguageModel::config)
+                                        .tokenizer(&LanguageModel::tokenizer);
   return layout;
+}
+
+void LanguageModel::check() const {
+  const std::int64_t known = tokenizer.vocab_size();
+  if (tokenizer.reads_characters() ? config.vocab != known : config.vocab < known) {
+    throw ArgumentError(fmt::format("the model has a vocabulary of {}, the tokenizer one of {}",
+                                    config.vocab, known));
+  }
 }
 
 Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision precision,
@@ -44,43 +49,35 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision pre
           {"score", score}};
 }
 
-LanguageModel build_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
+LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings) {
   settings.check();
-  if (config.vocab != tokenizer.vocab_size()) {
-    throw ArgumentError(fmt::format("the model has a vocabulary of {}, the tokenizer one of {}",
-                                    config.vocab, tokenizer.vocab_size()));
-  }
   LanguageModel model;
   model.task = "next-token";
   model.settings = settings;
   model.config = config;
   model.tokenizer = tokenizer;
+  model.check();
   model.programs = build_gpt_programs(*model.graph, config, settings.precision);
   return model;
 }
 
-LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
+LanguageModel make_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                   const TrainSettings& settings, const FineTuneOptions& options) {
   LanguageModel model = build_language_model(config, tokenizer, settings);
   make_trainable(model, options);
   return model;
 }
 
-LanguageModel start_from(const LanguageModel& base, const TrainSettings& settings,
-                         const std::optional<LoraOptions>& lora, const FineTuneOptions& options) {
-  if (base.lora) throw ArgumentError("the model has adapters: merge them into its weights first");
-  if (!base.can_train())
-    throw ArgumentError("the model's weights were quantised: start from the file it was made from");
-  LanguageModel model = build_language_model(base.config, base.tokenizer, settings);
-  for (const Variable& variable : model.graph->variables()) {
-    const VariableInfo& info = variable.info();
-    if (info.kind == VariableKind::parameter || info.kind == VariableKind::buffer)
-      model.store->insert(info.name, info.kind, base.store->tensor(info.name));
+TokenIds ids_without_text(const LanguageModel& model) {
+  const Tokenizer& tokenizer = model.tokenizer;
+  TokenIds ids;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.is_special(id) && id != tokenizer.bos_id() && id != tokenizer.eos_id())
+      ids.push_back(id);
   }
-  if (lora) add_adapters(model, *lora);
-  make_trainable(model, options);
-  return model;
+  for (std::int64_t id = tokenizer.vocab_size(); id < model.config.vocab; ++id) ids.push_back(id);
+  return ids;
 }
 
 }  // namespace weft

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/tokenizers/character.h"
+#include "weft/models/generate/options.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
@@ -16,9 +17,10 @@ namespace weft {
 ///             lack it.
 struct LanguageModel : ModelKind<LanguageModel> {
   GptConfig config;
-  CharacterTokenizer tokenizer;
+  Tokenizer tokenizer;
 
   static const ModelLayout& file_layout();
+  void check() const override;
 };
 
 /// The programs of a language model in `graph`; "train" has the output "loss" only. Values
@@ -27,19 +29,17 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision pre
                             SourceLocation loc = SourceLocation::current());
 
 /// A new model that cannot be trained yet, its variables not made (a Session does that). Throws
-/// ArgumentError where config and tokenizer differ in vocabulary.
-LanguageModel build_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
+/// ArgumentError where config and tokenizer differ in vocabulary. Only beside pieces may the model
+/// have more ids, as published models do whose vocabulary was rounded up: no text has those.
+LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings);
 /// The same, made trainable. Throws as make_trainable, too.
-LanguageModel make_language_model(const GptConfig& config, const CharacterTokenizer& tokenizer,
+LanguageModel make_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                   const TrainSettings& settings,
                                   const FineTuneOptions& options = {});
 
-/// A new training that starts from the weights of `base`, with its config and tokenizer: of all of
-/// them, or, given `lora`, of adapters beside them. Throws ArgumentError where `base` has adapters
-/// (merge them first) or was quantised, and as add_lora and make_trainable.
-LanguageModel start_from(const LanguageModel& base, const TrainSettings& settings,
-                         const std::optional<LoraOptions>& lora = {},
-                         const FineTuneOptions& options = {});
+/// The ids of a model that stand for no text, whatever their probability: what it must not
+/// generate. Beginnings and ends of texts are none of these.
+TokenIds ids_without_text(const LanguageModel& model);
 
 }  // namespace weft

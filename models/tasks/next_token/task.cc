@@ -7,36 +7,40 @@
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/generate/generator.h"
-#include "weft/models/hf/published.h"
+#include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kText = "--text";
-constexpr const char* kDropout = "--dropout";
+constexpr const char *kText = "--text", *kDropout = "--dropout", *kTokenizer = "--tokenizer",
+                     *kVocab = "--vocab";
+constexpr const char *kCharacters = "characters", *kPairs = "bpe";
+constexpr std::int64_t kUsualVocab = 4000;
+// Of GptConfig, what ids become and what becomes ids: a new tokenizer needs new ones.
+const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
 
 class NextTokenRun final : public TaskRun {
  public:
   NextTokenRun(std::unique_ptr<LanguageModel> model, const std::string& text, std::string path)
-      : model_(std::move(model)),
-        data_(model_->tokenizer.encode(text), model_->settings.validation_fraction),
-        path_(std::move(path)) {}
+      : model_(std::move(model)), data_(read_text(*model_, text)), path_(std::move(path)) {}
 
   TrainedModel& model() override { return *model_; }
 
   std::string describe() override {
     const GptConfig& c = model_->config;
+    const std::string_view unit = model_->tokenizer.unit();
     return fmt::format(
-               "model     GPT: {} layers, {} heads, width {}, context {}, {} characters: {} "
-               "parameters\n",
-               c.layers, c.heads, c.width, c.context, c.vocab, grouped(c.parameter_count())) +
-           fmt::format("text      {}: {} characters to train on, {} to validate\n", path_,
-                       grouped(data_.train_size()), grouped(data_.validation_size()));
+               "model     GPT: {} layers, {} heads, width {}, context {}, {} {}: {} parameters\n",
+               c.layers, c.heads, c.width, c.context, c.vocab, unit, grouped(c.parameter_count())) +
+           fmt::format("text      {}: {} {} to train on, {} to validate\n", path_,
+                       grouped(data_.ids.train_size()), unit, grouped(data_.ids.validation_size()));
   }
   std::string batch_unit() const override {
-    return fmt::format("x {} characters", model_->config.context);
+    return fmt::format("x {} {}", model_->config.context, model_->tokenizer.unit());
   }
   std::int64_t row_size() const override { return model_->config.context; }
 
@@ -46,16 +50,21 @@ class NextTokenRun final : public TaskRun {
 
   /// One line of text from the model as it is now, with line breaks shown as spaces.
   std::string sample(Session& session) override {
-    const auto start = model_->tokenizer.encode(model_->tokenizer.start_text());
+    const auto start = model_->tokenizer.start_ids();
+    const TokenIds prompt(start.begin(), start.end());
     const GenerationOptions options{
-        .max_new = 72,
+        .max_new = model_->tokenizer.reads_characters() ? 72 : 24,
+        .forbidden = ids_without_text(*model_),
         .sampling = SamplingOptions{.temperature = 0.8, .seed = model_->settings.seed},
         .slide = true};
     Generator generator(session, model_->program("decode"), model_->config);
-    const TokenIds text =
-        generator.generate({TokenIds(start.begin(), start.end())}, options).sequences.front();
-    const std::vector<std::int32_t> fresh(text.begin() + std::ssize(start), text.end());
-    std::string line = model_->tokenizer.decode(fresh);
+    TextStream stream(model_->tokenizer, prompt);
+    std::string line;
+    generator.generate({prompt}, options, [&](std::int64_t, std::int64_t id) {
+      line += stream.add(id);
+      return true;
+    });
+    line += stream.finish();
     for (char& c : line) {
       if (static_cast<unsigned char>(c) < ' ') c = ' ';
     }
@@ -63,21 +72,39 @@ class NextTokenRun final : public TaskRun {
   }
 
   TaskReport report(Session&, const TrainOutcome& outcome, const std::string&) override {
-    if (data_.validation_size() <= 1) return {};
-    return {fmt::format("validation loss {:.4f}\n", outcome.evaluation.loss)};
+    if (data_.ids.validation_size() <= 1) return {};
+    const double loss = outcome.evaluation.loss;
+    return {
+        fmt::format("bits      {:.4f} per byte of the held-out text: what models with other "
+                    "tokenizers can be compared by\nvalidation loss {:.4f}\n",
+                    data_.bits_per_byte(loss), loss)};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return {validation_loss(session, model.program("evaluate"), data_, model_->settings.batch,
-                            model_->config.context),
-            {}};
+    const double loss = validation_loss(session, model.program("evaluate"), data_.ids,
+                                        model_->settings.batch, model_->config.context);
+    return {loss, {{kBitsPerByte, data_.bits_per_byte(loss)}}};
   }
 
  private:
   std::unique_ptr<LanguageModel> model_;
-  TextData data_;
+  LanguageData data_;
   std::string path_;
 };
+
+/// Pieces of the part of a text that trains. No character of the other is unknown: figures per byte
+/// are of the whole text.
+LearnedTokenizer learn_pieces_of(const std::string& text, double validation_fraction,
+                                 std::int64_t vocab) {
+  const TextParts parts = split_text(text, validation_fraction);
+  // Each of the characters once, between blanks: nothing is learned of what stands beside it.
+  const std::string characters = CharacterTokenizer::from_text(text).characters();
+  std::string alphabet;
+  for (std::size_t at = 0; at < characters.size(); alphabet += ' ')
+    append_utf8(alphabet, next_code_point(characters, at));
+  return learn_pieces(std::vector<std::string>{std::string(parts.train), alphabet},
+                      {.vocab = vocab, .character_coverage = 1, .keep_whitespace = true});
+}
 
 const std::string& text_path(const OptionValues& values) {
   const std::string& path = values.text(kText);
@@ -102,6 +129,11 @@ class NextTokenTask final : public Task {
     TaskOptions options;
     options.file(kText, "UTF-8 file to learn from; its end validates")
         .data()
+        .choice(kTokenizer, {kCharacters, kPairs},
+                "what ids are: characters, or pieces of words that byte-pair encoding finds "
+                "(default: characters; with --from that of the weights: another one is learned "
+                "anew, and so are the embeddings)")
+        .integer(kVocab, kVocabRange, "most pieces, where they are learned (default 4000)")
         .real(kDropout, {0, 0.99}, "all three dropout rates");
     return options;
   }
@@ -115,14 +147,12 @@ class NextTokenTask final : public Task {
     const std::string& path = text_path(args.options);
     const std::string text = read_utf8_file(path);
     const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
-    GptConfig config = preset.model;
-    CharacterTokenizer tokenizer;
-    if (args.from) {
-      config = args.from->config_of<GptConfig>();
-      tokenizer = PartValue<CharacterTokenizer>::read(args.from->tokenizer_part());
-    } else {
-      tokenizer = CharacterTokenizer::from_text(text);
+    GptConfig config = args.from ? args.from->config_of<GptConfig>() : preset.model;
+    const auto [tokenizer, notes] = tokenizer_for(args, text, preset.training.validation_fraction);
+    const bool learned = !args.from || args.options.has(kTokenizer);
+    if (learned) {
       config.vocab = tokenizer.vocab_size();
+      config.padding_id = -1;
     }
     if (args.options.has(kDropout)) {
       config.embedding_dropout = config.attention_dropout = config.residual_dropout =
@@ -131,8 +161,12 @@ class NextTokenTask final : public Task {
     auto model = std::make_unique<LanguageModel>(
         build_language_model(chosen_config(config, args), tokenizer, preset.training));
     std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, args.from->weights);
+    if (args.from) {
+      loaded = start_weights(*model, args, args.from->weights,
+                             learned ? kOfVocabulary : std::vector<std::string>{});
+    }
     auto run = std::make_unique<NextTokenRun>(std::move(model), text, path);
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;
@@ -143,6 +177,27 @@ class NextTokenTask final : public Task {
     const std::string& path = text_path(options);
     return std::make_unique<NextTokenRun>(model_as<LanguageModel>(std::move(model)),
                                           read_utf8_file(path), path);
+  }
+
+ private:
+  static LearnedTokenizer tokenizer_for(const TaskArguments& args, const std::string& text,
+                                        double validation_fraction) {
+    const std::string kind = args.options.choice(kTokenizer, args.from ? "" : kCharacters);
+    if (kind != kPairs && args.options.has(kVocab)) {
+      throw ArgumentError(
+          "--vocab is how many pieces are learned: it needs --tokenizer bpe (characters are as "
+          "many "
+          "as the text has)");
+    }
+    if (kind == kCharacters) return {CharacterTokenizer::from_text(text)};
+    if (kind == kPairs) {
+      return learn_pieces_of(text, validation_fraction, args.options.integer(kVocab, kUsualVocab));
+    }
+    if (args.from->text.tokenizer) return {*args.from->text.tokenizer};
+    throw FormatError(
+        fmt::format("{}; or --tokenizer bpe learns pieces of the text, and the embeddings of the "
+                    "model start anew",
+                    args.from->text.missing));
   }
 };
 

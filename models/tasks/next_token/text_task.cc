@@ -1,9 +1,39 @@
 #include "weft/models/tasks/next_token/text_task.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace weft {
+
+TextParts split_text(std::string_view text, double validation_fraction) {
+  // Bytes that go on with a character begin with the bits 10.
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  const std::int64_t characters = std::count_if(text.begin(), text.end(), begins);
+  std::int64_t left = training_part(characters, validation_fraction);
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    if (begins(text[end]) && left-- == 0) break;
+  }
+  return {text.substr(0, end), text.substr(end)};
+}
+
+double LanguageData::bits_per_byte(double loss) const {
+  return loss / std::log(2) * static_cast<double>(ids.validation_size()) /
+         static_cast<double>(validation_bytes);
+}
+
+LanguageData read_text(const LanguageModel& model, std::string_view text) {
+  const Tokenizer& tokenizer = model.tokenizer;
+  const double fraction = model.settings.validation_fraction;
+  const TextParts parts = split_text(text, fraction);
+  const std::int64_t bytes = std::ssize(parts.validation);
+  // Read as a whole, characters that are not known are named with their places in it.
+  if (tokenizer.reads_characters()) return {TextData(tokenizer.encode(text), fraction), bytes};
+  return {TextData(tokenizer.encode(parts.train),
+                   tokenizer.encode(parts.validation, TextPlace::middle)),
+          bytes};
+}
 
 double validation_loss(Session& session, const Program& evaluate, const TextData& data,
                        std::int64_t batch, std::int64_t window, std::int64_t batches) {
@@ -22,14 +52,6 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
   return sum / static_cast<double>(tokens);
 }
 
-double validation_loss(const LanguageModel& model, const std::string& path, int threads) {
-  const TextData data(model.tokenizer.encode(read_utf8_file(path)),
-                      model.settings.validation_fraction);
-  Session session(*model.graph, model.store, {.threads = threads});
-  return validation_loss(session, model.program("evaluate"), data, model.settings.batch,
-                         model.config.context);
-}
-
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,
                     std::int64_t window) {
   const TrainSettings settings = model.settings;
@@ -43,6 +65,19 @@ TrainTask text_task(Session& session, const LanguageModel& model, const TextData
     task.evaluate = [&session, &model, &data, window, settings](bool whole) {
       return Evaluation{validation_loss(session, model.program("evaluate"), data, settings.batch,
                                         window, whole ? 0 : settings.eval_batches)};
+    };
+  }
+  return task;
+}
+
+TrainTask text_task(Session& session, const LanguageModel& model, const LanguageData& data,
+                    std::int64_t window) {
+  TrainTask task = text_task(session, model, data.ids, window);
+  if (task.evaluate) {
+    task.evaluate = [&data, measure = task.evaluate](bool whole) {
+      Evaluation found = measure(whole);
+      found.metrics.push_back({kBitsPerByte, data.bits_per_byte(found.loss)});
+      return found;
     };
   }
   return task;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "weft/models/data/text.h"
 #include "weft/models/tasks/next_token/language_model.h"
@@ -10,18 +10,40 @@
 
 namespace weft {
 
+/// The metric that LanguageData::bits_per_byte computes.
+inline constexpr const char* kBitsPerByte = "bits_per_byte";
+
+/// A text in the parts that a training sees: its last characters validate, whatever the tokenizer,
+/// so that figures of different tokenizers are of the same text.
+struct TextParts {
+  std::string_view train, validation;
+};
+/// Of `text` (UTF-8), which must outlive the parts: the first floor(characters * (1 -
+/// validation_fraction)) characters train. Throws ArgumentError as TextData.
+TextParts split_text(std::string_view text, double validation_fraction);
+
+/// The ids of a text's parts.
+struct LanguageData {
+  TextData ids;
+  std::int64_t validation_bytes = 0;
+
+  /// A mean loss per token of the validation part in bits per byte of its text: what different
+  /// tokenizers can be compared by. NaN where there is no such part.
+  double bits_per_byte(double loss) const;
+};
+LanguageData read_text(const LanguageModel& model, std::string_view text);
+
 /// Mean loss of `evaluate` (a language model's) over validation windows of `window` tokens
 /// in batches of `batch`: over `batches` of them, spread evenly, or, where that is 0, over all,
 /// every prediction counted once.
 double validation_loss(Session& session, const Program& evaluate, const TextData& data,
                        std::int64_t batch, std::int64_t window, std::int64_t batches = 0);
 
-/// The same over all of the validation part of the text in file `path`, split as the model's
-/// training splits it. Throws IoError; ArgumentError where there is nothing to validate on.
-double validation_loss(const LanguageModel& model, const std::string& path, int threads = 0);
-
-/// Training on random windows of `data` with periodic looks at its validation part, if it has one.
-/// Session, programs and data must outlive the task.
+/// Training on random windows of `data` with periodic looks at its validation part, if it has one:
+/// the loss, and "bits_per_byte". Session, programs and data must outlive the task.
+TrainTask text_task(Session& session, const LanguageModel& model, const LanguageData& data,
+                    std::int64_t window);
+/// The same of ids that nobody knows the bytes of: the loss alone.
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,
                     std::int64_t window);
 

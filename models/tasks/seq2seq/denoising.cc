@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
@@ -107,7 +108,7 @@ class DenoisingTask final : public Task {
     TaskOptions options;
     options.files(kText, "UTF-8 files, a sentence per line and a blank line between documents")
         .data()
-        .integer(kVocab, kVocabRange, "pieces of words (default 4000)")
+        .integer(kVocab, kVocabRange, "most pieces of words (default 4000)")
         .of_new_models();
     std::set<std::string> skip;
     std::vector<std::string> used = fields_of(objective_);
@@ -134,15 +135,18 @@ class DenoisingTask final : public Task {
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
     const EncoderDecoderConfig config = chosen_config(
         args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
-    const SequenceTokenizer tokenizer =
-        args.from ? PartValue<SequenceTokenizer>::read(args.from->tokenizer_part())
-                  : make_denoising_tokenizer(sentences(documents),
-                                             args.options.integer(kVocab, kUsualVocab), options);
+    options.check();  // before the tokenizer is made, which takes its time
+    const auto [tokenizer, notes] =
+        args.from ? LearnedTokenizer{args.from->tokenizer()}
+                  : learn_pieces(sentences(documents),
+                                 {.vocab = args.options.integer(kVocab, kUsualVocab),
+                                  .symbols = denoising_symbols(options)});
     auto model = std::make_unique<Translator>(
         build_denoising_model(config, tokenizer, preset.training, options));
     std::optional<LoadReport> loaded;
     if (args.from) loaded = start_weights(*model, args, args.from->weights);
     auto run = std::make_unique<DenoisingRun>(std::move(model), std::move(documents));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;

@@ -45,9 +45,9 @@ struct Batch {
 class BatchMaker {
  public:
   BatchMaker(const Translator& model, const Passages& passages)
-      : denoiser_(options_of(model), model.tokenizer.pieces()),
+      : denoiser_(options_of(model), model.tokenizer),
         passages_(&passages),
-        padding_(model.tokenizer.padding_id()),
+        padding_(model.tokenizer.pad_id()),
         most_(longest_row(model.config)),
         rows_(rows_per_batch(model)),
         seed_(model.settings.seed) {}
@@ -110,17 +110,10 @@ class BatchMaker {
 
 }  // namespace
 
-SequenceTokenizer make_denoising_tokenizer(std::span<const std::string> texts, std::int64_t vocab,
-                                           const DenoisingOptions& options) {
-  options.check();
-  return SequenceTokenizer(SentencePieceTokenizer::train(
-      texts, {.vocab = vocab, .symbols = denoising_symbols(options)}));
-}
-
-Translator build_denoising_model(const EncoderDecoderConfig& config,
-                                 const SequenceTokenizer& tokenizer, const TrainSettings& settings,
-                                 const DenoisingOptions& options, SourceLocation loc) {
-  const Denoiser known(options, tokenizer.pieces());  // or it throws
+Translator build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                 const TrainSettings& settings, const DenoisingOptions& options,
+                                 SourceLocation loc) {
+  const Denoiser known(options, tokenizer);  // or it throws
   if (longest_row(config) <= options.passage) {
     throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
                                     options.passage, config.context));
@@ -131,9 +124,9 @@ Translator build_denoising_model(const EncoderDecoderConfig& config,
   return model;
 }
 
-Translator make_denoising_model(const EncoderDecoderConfig& config,
-                                const SequenceTokenizer& tokenizer, const TrainSettings& settings,
-                                const DenoisingOptions& options, SourceLocation loc) {
+Translator make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                const TrainSettings& settings, const DenoisingOptions& options,
+                                SourceLocation loc) {
   Translator model = build_denoising_model(config, tokenizer, settings, options, loc);
   make_trainable(model, {}, loc);
   return model;
@@ -141,12 +134,11 @@ Translator make_denoising_model(const EncoderDecoderConfig& config,
 
 Passages make_passages(const Translator& model, std::span<const TextDocument> documents) {
   const DenoisingOptions& options = options_of(model);
-  const SentencePieceTokenizer& pieces = model.tokenizer.pieces();
   std::vector<std::vector<TokenIds>> ids;
   for (const TextDocument& document : documents) {
     std::vector<TokenIds>& sentences = ids.emplace_back();
     for (const std::string& sentence : document) {
-      const std::vector<std::int32_t> found = pieces.encode(sentence);
+      const std::vector<std::int32_t> found = model.tokenizer.encode(sentence);
       sentences.emplace_back(found.begin(), found.end());
     }
   }
@@ -193,13 +185,14 @@ std::vector<Denoised> denoise(Session& session, const Translator& model, const P
   std::vector<Denoised> result;
   for (std::int64_t i = 0; i < used; ++i) {
     const DenoisingExample example = maker.fixed((2 * i + 1) * passages.count() / (2 * used));
-    result.push_back(
-        {model.tokenizer.decode(example.input), model.tokenizer.decode(example.target), {}});
+    result.push_back({model.tokenizer.decode_to_end(example.input),
+                      model.tokenizer.decode_to_end(example.target),
+                      {}});
     sources.push_back(narrow(example.input, maker.most()));
   }
   const std::vector<TokenIds> outputs = translate_ids(session, model, sources);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    result[i].output = model.tokenizer.decode(outputs[i]);
+    result[i].output = model.tokenizer.decode_to_end(outputs[i]);
   return result;
 }
 

@@ -12,22 +12,15 @@
 
 namespace weft {
 
-/// Learns pieces from `texts`, of which the objective's symbols are some. Throws as
-/// SentencePieceTokenizer::train.
-SequenceTokenizer make_denoising_tokenizer(std::span<const std::string> texts, std::int64_t vocab,
-                                           const DenoisingOptions& options);
-
 /// A new model as build_translator makes it, that learns as `options` say. Throws ArgumentError
 /// also where the tokenizer lacks what the objective needs, and for learned positions that are
 /// fewer than what a passage takes.
-Translator build_denoising_model(const EncoderDecoderConfig& config,
-                                 const SequenceTokenizer& tokenizer, const TrainSettings& settings,
-                                 const DenoisingOptions& options,
+Translator build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                 const TrainSettings& settings, const DenoisingOptions& options,
                                  SourceLocation loc = SourceLocation::current());
 /// The same, made trainable.
-Translator make_denoising_model(const EncoderDecoderConfig& config,
-                                const SequenceTokenizer& tokenizer, const TrainSettings& settings,
-                                const DenoisingOptions& options,
+Translator make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                const TrainSettings& settings, const DenoisingOptions& options,
                                 SourceLocation loc = SourceLocation::current());
 
 /// The documents in passages for `model`. Throws ArgumentError as Passages, and for a model that

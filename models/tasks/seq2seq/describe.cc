@@ -13,8 +13,7 @@ std::string describe_seq2seq(const Translator& model) {
   return fmt::format(
       "model     encoder-decoder: {} + {} layers, {} heads, width {}, {} {}: {} parameters\n",
       c.encoder_layers, c.decoder_layers, c.encoder_heads, c.width, grouped(c.vocab),
-      model.tokenizer.reads_characters() ? "characters" : "pieces",
-      grouped(hf::count_parameters(*model.graph)));
+      model.tokenizer.unit(), grouped(hf::count_parameters(*model.graph)));
 }
 
 }  // namespace weft

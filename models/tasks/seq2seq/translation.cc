@@ -10,6 +10,7 @@
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/plots/svg_plot.h"
+#include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/task.h"
@@ -46,13 +47,13 @@ PairData read_pairs(const OptionValues& options, const TrainSettings& settings) 
   return data;
 }
 
-SequenceTokenizer learn_pieces(const std::vector<TextPair>& train, std::int64_t vocab) {
+std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   std::vector<std::string> texts;
-  for (const TextPair& pair : train) {
+  for (const TextPair& pair : pairs) {
     texts.push_back(pair.source);
     texts.push_back(pair.target);
   }
-  return SequenceTokenizer(SentencePieceTokenizer::train(texts, {.vocab = vocab}));
+  return texts;
 }
 
 class TranslationRun final : public TaskRun {
@@ -191,7 +192,7 @@ class TranslationTask final : public Task {
               "validate, some test")
         .data()
         .integer(kPieces, kVocabRange,
-                 "pieces of words, of both languages together (default: as the preset says)")
+                 "most pieces of words, of both languages together (default: as the preset says)")
         .of_new_models();
     return options;
   }
@@ -224,11 +225,12 @@ class TranslationTask final : public Task {
     const EncoderDecoderConfig config = chosen_config(
         args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
     PairData data = read_pairs(args.options, preset.training);
-    auto model = std::make_unique<Translator>(
-        build_translator(config, tokenizer_for(args, config, data, reversal), preset.training));
+    const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
+    auto model = std::make_unique<Translator>(build_translator(config, tokenizer, preset.training));
     std::optional<LoadReport> loaded;
     if (args.from) loaded = start_weights(*model, args, args.from->weights);
     auto run = std::make_unique<TranslationRun>(std::move(model), std::move(data));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;
@@ -247,21 +249,21 @@ class TranslationTask final : public Task {
   }
 
  private:
-  static SequenceTokenizer tokenizer_for(const TaskArguments& args,
-                                         const EncoderDecoderConfig& config, const PairData& data,
-                                         bool reversal) {
+  static LearnedTokenizer tokenizer_for(const TaskArguments& args,
+                                        const EncoderDecoderConfig& config, const PairData& data,
+                                        bool reversal) {
     if (args.from) {
-      const auto tokenizer = PartValue<SequenceTokenizer>::read(args.from->tokenizer_part());
+      const Tokenizer& tokenizer = args.from->tokenizer();
       if (tokenizer.reads_characters()) {
         throw ArgumentError(fmt::format(
             "{} reads characters, as strings that are reversed do: pairs need a model of pieces",
             args.from->source));
       }
-      return tokenizer;
+      return {tokenizer};
     }
-    if (reversal)
-      return SequenceTokenizer(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
-    return learn_pieces(data.split.train, args.options.integer(kPieces, config.vocab));
+    if (reversal) return {CharacterTokenizer::from_text(ReversalOptions{}.alphabet)};
+    return learn_pieces(texts_of(data.split.train),
+                        {.vocab = args.options.integer(kPieces, config.vocab)});
   }
 };
 

@@ -58,13 +58,17 @@ Prompts padded(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t 
 }  // namespace
 
 const ModelLayout& Translator::file_layout() {
-  static const ModelLayout layout =
-      ModelLayout{.kind = "translator",
-                  .config_type = "weft.config.encoder_decoder",
-                  .programs = {"evaluate", "prompt", "step", "reorder_caches"}}
-          .part(kConfigPart, "weft.config.encoder_decoder", &Translator::config)
-          .part(kTokenizerPart, "", &Translator::tokenizer)
-          .part("train.denoising", "weft.train.denoising", &Translator::denoising);
+  static const ModelLayout layout = [] {
+    ModelLayout all = ModelLayout{.kind = "translator",
+                                  .programs = {"evaluate", "prompt", "step", "reorder_caches"}}
+                          .config(&Translator::config)
+                          .tokenizer(&Translator::tokenizer);
+    // Files of the first versions do not say that characters have padding and end in front.
+    all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
+      static_cast<Translator&>(model).tokenizer = PartValue<Tokenizer>::read(part).with_ends();
+    };
+    return all.part("train.denoising", "weft.train.denoising", &Translator::denoising);
+  }();
   return layout;
 }
 
@@ -72,21 +76,21 @@ Seq2SeqPrograms Translator::decoding() const {
   return {program("prompt"), program("step"), program("reorder_caches")};
 }
 
-Translator build_translator(EncoderDecoderConfig config, const SequenceTokenizer& tokenizer,
+Translator build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                             const TrainSettings& settings, SourceLocation loc) {
-  config.vocab = tokenizer.vocab_size();
-  config.decoder_vocab = 0;
-  config.padding_id = config.start_id = tokenizer.padding_id();
   Translator model;
+  model.tokenizer = tokenizer.with_ends();
+  config.vocab = model.tokenizer.vocab_size();
+  config.decoder_vocab = 0;
+  config.padding_id = config.start_id = model.tokenizer.pad_id();
   model.task = "translation";
   model.settings = settings;
   model.config = config;
-  model.tokenizer = tokenizer;
   model.programs = build_programs(*model.graph, config, settings, loc);
   return model;
 }
 
-Translator make_translator(const EncoderDecoderConfig& config, const SequenceTokenizer& tokenizer,
+Translator make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                            const TrainSettings& settings, const FineTuneOptions& options,
                            SourceLocation loc) {
   Translator model = build_translator(config, tokenizer, settings, loc);
@@ -98,10 +102,10 @@ std::vector<std::string> translate(Session& session, const Translator& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {
   std::vector<std::vector<std::int32_t>> sources;
-  for (const std::string& text : texts) sources.push_back(model.tokenizer.encode(text));
+  for (const std::string& text : texts) sources.push_back(model.tokenizer.encode_to_end(text));
   std::vector<std::string> outputs;
   for (const TokenIds& ids : translate_ids(session, model, sources, options))
-    outputs.push_back(model.tokenizer.decode(ids));
+    outputs.push_back(model.tokenizer.decode_to_end(ids));
   return outputs;
 }
 
@@ -110,7 +114,7 @@ std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
                                     const TranslateOptions& options) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
-  const SequenceTokenizer& tokenizer = model.tokenizer;
+  const Tokenizer& tokenizer = model.tokenizer;
   // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
   // what limits an output does not depend on the other texts.
   constexpr std::int64_t kStep = 8;
@@ -134,15 +138,15 @@ std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
            static_cast<std::int64_t>(rows.size()) < options.batch) {
       rows.push_back(sources[order[end++]]);
     }
-    const Prompts prompts = padded(rows, length, tokenizer.padding_id());
+    const Prompts prompts = padded(rows, length, tokenizer.pad_id());
     const SearchResult found =
         generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
                  {.beams = options.beams,
                   .max_length = std::min(2 * length + kStep, longest),
-                  .eos_id = tokenizer.end_id(),
-                  .pad_id = tokenizer.padding_id(),
+                  .eos_id = tokenizer.eos_id(),
+                  .pad_id = tokenizer.pad_id(),
                   .length_penalty = options.length_penalty,
-                  .never = {tokenizer.padding_id()}});
+                  .never = {tokenizer.pad_id()}});
     for (std::size_t i = first; i < end; ++i) {
       const auto& ids = found.sequences[i - first];
       outputs[order[i]].assign(ids.begin() + 1, ids.end());  // without the start
@@ -163,8 +167,8 @@ CrossAttention cross_attention(Session& session, const Translator& model, std::s
     for (const std::int32_t id : ids) names.push_back(model.tokenizer.piece(id));
     return names;
   };
-  const std::vector<std::int32_t> source_ids = model.tokenizer.encode(source),
-                                  target_ids = model.tokenizer.encode(target);
+  const std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
+                                  target_ids = model.tokenizer.encode_to_end(target);
   result.source = pieces(source_ids);
   result.target = pieces(target_ids);
   Program program("cross_attention");

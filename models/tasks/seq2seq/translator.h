@@ -10,7 +10,7 @@
 #include "weft/models/data/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/seq2seq.h"
-#include "weft/models/tokenizers/sequence_tokenizer.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
@@ -24,7 +24,7 @@ namespace weft {
 ///   prompt, step, reorder_caches: decoding over caches (Seq2SeqPrograms)
 struct Translator : ModelKind<Translator> {
   EncoderDecoderConfig config;
-  SequenceTokenizer tokenizer;
+  Tokenizer tokenizer;
   /// What it is pre-trained to do (denoising_task.h); none: it learns from pairs.
   std::optional<DenoisingOptions> denoising;
 
@@ -32,14 +32,15 @@ struct Translator : ModelKind<Translator> {
   Seq2SeqPrograms decoding() const;
 };
 
-/// A new model for the tokenizer's ids that cannot be trained yet, its variables not made (a
-/// Session does that): its vocabulary, padding and the id that the decoder starts from (padding,
-/// too) replace those of `config`. Throws ArgumentError as EncoderDecoder.
-Translator build_translator(EncoderDecoderConfig config, const SequenceTokenizer& tokenizer,
+/// A new model for the ids of tokenizer.with_ends() that cannot be trained yet, its variables not
+/// made (a Session does that): its vocabulary, padding and the id that the decoder starts from
+/// (padding, too) replace those of `config`. Throws ArgumentError as EncoderDecoder and
+/// with_ends().
+Translator build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                             const TrainSettings& settings,
                             SourceLocation loc = SourceLocation::current());
 /// The same, made trainable. Throws as make_trainable, too.
-Translator make_translator(const EncoderDecoderConfig& config, const SequenceTokenizer& tokenizer,
+Translator make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                            const TrainSettings& settings, const FineTuneOptions& options = {},
                            SourceLocation loc = SourceLocation::current());
 

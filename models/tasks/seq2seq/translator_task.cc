@@ -5,12 +5,12 @@
 
 namespace weft {
 
-PairBatches make_pair_batches(const std::vector<TextPair>& pairs,
-                              const SequenceTokenizer& tokenizer, const TrainSettings& settings) {
+PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer,
+                              const TrainSettings& settings) {
   std::vector<IdPair> ids;
   for (const TextPair& pair : pairs)
-    ids.push_back({tokenizer.encode(pair.source), tokenizer.encode(pair.target)});
-  return {std::move(ids), settings.batch, tokenizer.padding_id()};
+    ids.push_back({tokenizer.encode_to_end(pair.source), tokenizer.encode_to_end(pair.target)});
+  return {std::move(ids), settings.batch, tokenizer.pad_id()};
 }
 
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,

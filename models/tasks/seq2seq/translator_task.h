@@ -15,8 +15,8 @@ namespace weft {
 
 /// Pairs as ids, in batches of up to settings.batch tokens on one side. Throws DataError for a
 /// character that the tokenizer does not know.
-PairBatches make_pair_batches(const std::vector<TextPair>& pairs,
-                              const SequenceTokenizer& tokenizer, const TrainSettings& settings);
+PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer,
+                              const TrainSettings& settings);
 
 /// Mean loss per label of `evaluate` over the pairs, the decoder fed
 /// with the references (teacher forcing): over `batches` batches, spread evenly, or over all where

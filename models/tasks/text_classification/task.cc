@@ -100,8 +100,7 @@ class TextClassificationTask final : public Task {
     const Preset<EncoderConfig> preset = chosen_preset(text_classifier_presets(), args);
     const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const SentencePieceTokenizer tokenizer =
-        args.from ? encoder_tokenizer(*args.from) : new_tokenizer(parts.train.texts, args.options);
+    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return parts.train.texts; });
     auto model = std::make_unique<TextClassifier>(build_text_classifier(
         encoder_config_for(base, tokenizer, args), tokenizer, parts.train.names, preset.training));
     std::optional<LoadReport> loaded;
@@ -114,6 +113,7 @@ class TextClassificationTask final : public Task {
     }
     auto run = std::make_unique<TextClassificationRun>(std::move(model), std::move(parts),
                                                        held_out_part(args.options));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;

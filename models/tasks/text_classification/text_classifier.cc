@@ -32,10 +32,9 @@ TokenRows rows_of(const TextClassifier& model, std::span<const std::string> text
 
 const ModelLayout& TextClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{
-          .kind = "text classifier", .config_type = kEncoderConfigType, .programs = {"classify"}}
-          .part(kConfigPart, kEncoderConfigType, &TextClassifier::config)
-          .part(kTokenizerPart, kPieceType, &TextClassifier::tokenizer)
+      ModelLayout{.kind = "text classifier", .programs = {"classify"}}
+          .config(&TextClassifier::config)
+          .tokenizer(&TextClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TextClassifier::classes);
   return layout;
 }
@@ -46,8 +45,7 @@ void TextClassifier::check() const {
     throw ArgumentError(fmt::format("a classifier needs two classes, not {}", classes.size()));
 }
 
-TextClassifier build_text_classifier(const EncoderConfig& config,
-                                     const SentencePieceTokenizer& tokenizer,
+TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings) {
   TextClassifier model;
@@ -80,8 +78,7 @@ TextClassifier build_text_classifier(const EncoderConfig& config,
   return model;
 }
 
-TextClassifier make_text_classifier(const EncoderConfig& config,
-                                    const SentencePieceTokenizer& tokenizer,
+TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& classes,
                                     const TrainSettings& settings, const FineTuneOptions& options) {
   TextClassifier model = build_text_classifier(config, tokenizer, classes, settings);

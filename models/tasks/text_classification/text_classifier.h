@@ -10,7 +10,7 @@
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/metrics/classification_metrics.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/trainable.h"
 
@@ -23,7 +23,7 @@ namespace weft {
 ///   classify  "log_probabilities" [batch, classes], without dropout
 struct TextClassifier : ModelKind<TextClassifier> {
   EncoderConfig config;
-  SentencePieceTokenizer tokenizer;
+  Tokenizer tokenizer;
   std::vector<std::string> classes;  // their names
 
   static const ModelLayout& file_layout();
@@ -32,13 +32,11 @@ struct TextClassifier : ModelKind<TextClassifier> {
 
 /// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
 /// config and tokenizer do not fit, and for fewer than two classes.
-TextClassifier build_text_classifier(const EncoderConfig& config,
-                                     const SentencePieceTokenizer& tokenizer,
+TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings);
 /// The same, made trainable. Throws as make_trainable, too.
-TextClassifier make_text_classifier(const EncoderConfig& config,
-                                    const SentencePieceTokenizer& tokenizer,
+TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& classes,
                                     const TrainSettings& settings,
                                     const FineTuneOptions& options = {});

@@ -24,7 +24,7 @@ Value mean_of_tokens(Value h, Value mask) {
 }
 
 PairTokens tokens_of(const SimilarityModel& model, const ScoredPair& line) {
-  const SentencePieceTokenizer& pieces = model.tokenizer;
+  const Tokenizer& pieces = model.tokenizer;
   const std::int64_t context = model.config.longest_row();
   if (model.head.pairs) {
     return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),
@@ -37,11 +37,9 @@ PairTokens tokens_of(const SimilarityModel& model, const ScoredPair& line) {
 
 const ModelLayout& SimilarityModel::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "similarity model",
-                  .config_type = kEncoderConfigType,
-                  .programs = {"evaluate", "score"}}
-          .part(kConfigPart, kEncoderConfigType, &SimilarityModel::config)
-          .part(kTokenizerPart, kPieceType, &SimilarityModel::tokenizer)
+      ModelLayout{.kind = "similarity model", .programs = {"evaluate", "score"}}
+          .config(&SimilarityModel::config)
+          .tokenizer(&SimilarityModel::tokenizer)
           .part("model.similarity", "weft.similarity", &SimilarityModel::head);
   return layout;
 }
@@ -51,8 +49,7 @@ void SimilarityModel::check() const {
   head.check();
 }
 
-SimilarityModel build_similarity_model(const EncoderConfig& config,
-                                       const SentencePieceTokenizer& tokenizer,
+SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings) {
   SimilarityModel model;
   model.task = "text-similarity";

@@ -7,7 +7,7 @@
 #include "weft/models/data/scored_pairs.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
@@ -24,7 +24,7 @@ namespace weft {
 ///   score     "scores" f32 [batch], in the data's scale
 struct SimilarityModel : ModelKind<SimilarityModel> {
   EncoderConfig config;
-  SentencePieceTokenizer tokenizer;
+  Tokenizer tokenizer;
   SimilarityHead head;
 
   static const ModelLayout& file_layout();
@@ -33,8 +33,7 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
 
 /// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
 /// config and tokenizer do not fit, and as head.check().
-SimilarityModel build_similarity_model(const EncoderConfig& config,
-                                       const SentencePieceTokenizer& tokenizer,
+SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 
 /// The inputs of all programs for some lines, without the targets. What is too long for the model

@@ -189,14 +189,13 @@ class TextSimilarityTask final : public Task {
     // without.
     if (head.pairs && !args.from) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const SentencePieceTokenizer tokenizer = args.from
-                                                 ? encoder_tokenizer(*args.from)
-                                                 : new_tokenizer(parts.train.texts(), args.options);
+    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return parts.train.texts(); });
     auto model = std::make_unique<SimilarityModel>(build_similarity_model(
         encoder_config_for(base, tokenizer, args), tokenizer, head, preset.training));
     std::optional<LoadReport> loaded;
     if (args.from) loaded = start_weights(*model, args, args.from->weights);
     auto run = std::make_unique<SimilarityRun>(std::move(model), std::move(parts));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;

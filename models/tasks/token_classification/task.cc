@@ -179,9 +179,7 @@ class TokenClassificationTask final : public Task {
     const std::vector<std::string> tags = known_tags(parts, args.options);
     const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const SentencePieceTokenizer tokenizer =
-        args.from ? encoder_tokenizer(*args.from)
-                  : new_tokenizer(texts_of(parts.train), args.options);
+    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return texts_of(parts.train); });
     auto model = std::make_unique<TokenClassifier>(build_token_classifier(
         encoder_config_for(base, tokenizer, args), tokenizer, tags, preset.training));
     std::optional<LoadReport> loaded;
@@ -193,6 +191,7 @@ class TokenClassificationTask final : public Task {
           other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
     }
     auto run = std::make_unique<TokenClassificationRun>(std::move(model), std::move(parts));
+    run->notes = notes;
     run->preset = preset.name;
     run->loaded = std::move(loaded);
     return run;

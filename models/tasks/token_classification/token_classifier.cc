@@ -95,11 +95,9 @@ std::span<const std::int64_t> row_of(const Tensor& predictions, std::size_t r) {
 
 const ModelLayout& TokenClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "tagger of words",
-                  .config_type = kEncoderConfigType,
-                  .programs = {"evaluate", "tag"}}
-          .part(kConfigPart, kEncoderConfigType, &TokenClassifier::config)
-          .part(kTokenizerPart, kPieceType, &TokenClassifier::tokenizer)
+      ModelLayout{.kind = "tagger of words", .programs = {"evaluate", "tag"}}
+          .config(&TokenClassifier::config)
+          .tokenizer(&TokenClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TokenClassifier::tags);
   return layout;
 }
@@ -121,8 +119,7 @@ void TokenClassifier::check() const {
   }
 }
 
-TokenClassifier build_token_classifier(const EncoderConfig& config,
-                                       const SentencePieceTokenizer& tokenizer,
+TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings) {
   TokenClassifier model;
@@ -156,8 +153,7 @@ TokenClassifier build_token_classifier(const EncoderConfig& config,
   return model;
 }
 
-TokenClassifier make_token_classifier(const EncoderConfig& config,
-                                      const SentencePieceTokenizer& tokenizer,
+TokenClassifier make_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                       const std::vector<std::string>& tags,
                                       const TrainSettings& settings,
                                       const FineTuneOptions& options) {

@@ -10,7 +10,7 @@
 #include "weft/models/data/tagged_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/metrics/span_f1.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/trainable.h"
 
@@ -26,7 +26,7 @@ namespace weft {
 ///   tag       "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
 struct TokenClassifier : ModelKind<TokenClassifier> {
   EncoderConfig config;
-  SentencePieceTokenizer tokenizer;
+  Tokenizer tokenizer;
   std::vector<std::string> tags;  // of the BIO scheme, "O" first
 
   static const ModelLayout& file_layout();
@@ -36,13 +36,11 @@ struct TokenClassifier : ModelKind<TokenClassifier> {
 /// A new model that cannot be trained yet, its variables not made. Throws ArgumentError where
 /// config and tokenizer do not fit, a row has no room for a word, and for tags that are not "O" and
 /// others of the BIO scheme.
-TokenClassifier build_token_classifier(const EncoderConfig& config,
-                                       const SentencePieceTokenizer& tokenizer,
+TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings);
 /// The same, made trainable. Throws as make_trainable, too.
-TokenClassifier make_token_classifier(const EncoderConfig& config,
-                                      const SentencePieceTokenizer& tokenizer,
+TokenClassifier make_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                       const std::vector<std::string>& tags,
                                       const TrainSettings& settings,
                                       const FineTuneOptions& options = {});

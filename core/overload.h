@@ -1,0 +1,14 @@
+// One function object of several: what std::visit wants.
+#pragma once
+
+namespace weft {
+
+/// std::visit(Overload{[](int i) { ... }, [](const auto& other) { ... }}, variant)
+template <class... Cases>
+struct Overload : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overload(Cases...) -> Overload<Cases...>;  // clang 14 needs to be told
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#include "weft/models/tokenizers/text_stream.h"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+// An id's text depends on few of those before it: so many are looked at.
+constexpr std::size_t kContext = 4;
+
+/// False where a last character lacks bytes, or something stands for them.
+bool is_certain(std::string_view text) {
+  return unfinished_bytes(text) == 0 && !text.ends_with(kReplacement);
+}
+
+}  // namespace
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int64_t> before)
+    : TextStream([&tokenizer](std::span<const std::int32_t> ids) { return tokenizer.decode(ids); },
+                 before) {}
+
+TextStream::TextStream(Decode decode, std::span<const std::int64_t> before)
+    : decode_(std::move(decode)) {
+  for (const std::int64_t id : before) ids_.push_back(static_cast<std::int32_t>(id));
+  given_ = ids_.size();
+}
+
+std::string TextStream::add(std::int64_t id) {
+  ids_.push_back(static_cast<std::int32_t>(id));
+  return fresh(false);
+}
+
+std::string TextStream::finish() { return fresh(true); }
+
+std::string TextStream::fresh(bool all) {
+  const std::string before = decode_({ids_.data(), given_}), now = decode_(ids_);
+  if (now.size() <= before.size() || (!all && !is_certain(now))) return {};
+  std::string text = now.substr(before.size());
+  given_ = ids_.size();
+  if (given_ > kContext) {
+    ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kContext));
+    given_ = kContext;
+  }
+  return text;
+}
+
+}  // namespace weft

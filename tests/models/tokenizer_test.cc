@@ -1,0 +1,193 @@
+// The tokenizer that all models of text know, whatever its kind: ids, files, folders, and ids that
+// come one by one.
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "text_files.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+const std::string kText = "The quick brown fox\njumps over the lazy dog. The fox, the dog: é 日本";
+
+Tokenizer characters() { return CharacterTokenizer::from_text(kText); }
+Tokenizer pieces(bool keep_whitespace = true) {
+  return SentencePieceTokenizer::train(
+      std::vector<std::string>{kText},
+      {.vocab = 70, .character_coverage = 1, .keep_whitespace = keep_whitespace});
+}
+
+BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_come_back_from_their_bytes) {
+  for (const Tokenizer& tokenizer : {characters(), characters().with_ends(), pieces()}) {
+    BOOST_TEST_CONTEXT(tokenizer.type()) {
+      const Tokenizer again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
+      BOOST_TEST(again.type() == tokenizer.type());
+      BOOST_TEST(again.bytes() == tokenizer.bytes());
+      BOOST_TEST(again.vocab_size() == tokenizer.vocab_size());
+      BOOST_TEST((again.special() == tokenizer.special()));
+      BOOST_TEST(again.encode(kText) == tokenizer.encode(kText), boost::test_tools::per_element());
+      BOOST_TEST(again.decode(again.encode(kText)) == kText);
+      std::string together;
+      for (const std::string& piece : tokenizer.pieces(kText)) together += piece;
+      BOOST_TEST(together.size() >= kText.size());
+      for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id)
+        BOOST_TEST(tokenizer.find(tokenizer.piece(id)) == id);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(types_and_ids_that_are_not_known_are_named) {
+  BOOST_CHECK_EXCEPTION(Tokenizer::from_bytes("weft.tokenizer.words", ""), FormatError,
+                        [](const Error& e) {
+                          return std::string(e.what()) ==
+                                 "the tokenizer is a 'weft.tokenizer.words'; there are "
+                                 "'weft.tokenizer.character' and 'weft.tokenizer.sentence_piece'";
+                        });
+  for (const Tokenizer& tokenizer : {characters(), characters().with_ends(), pieces()}) {
+    for (const std::int64_t id :
+         {std::int64_t{-1}, tokenizer.vocab_size(), std::int64_t{1} << 32}) {
+      BOOST_CHECK_THROW(tokenizer.piece(id), DataError);
+      BOOST_CHECK_THROW(tokenizer.decode(std::vector<std::int64_t>{id}), DataError);
+    }
+    BOOST_CHECK_THROW(tokenizer.is_special(-1), DataError);
+    BOOST_CHECK_THROW(tokenizer.is_word_start(static_cast<std::int32_t>(tokenizer.vocab_size())),
+                      DataError);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(characters_get_ids_for_padding_and_end_in_front) {
+  const Tokenizer plain = characters(), closed = plain.with_ends();
+  BOOST_TEST(plain.pad_id() == -1);
+  BOOST_TEST(closed.pad_id() == 0);
+  BOOST_TEST(closed.eos_id() == 1);
+  BOOST_TEST(closed.vocab_size() == plain.vocab_size() + 2);
+  Ids shifted = plain.encode("fox");
+  for (std::int32_t& id : shifted) id += 2;
+  BOOST_TEST(closed.encode("fox") == shifted, boost::test_tools::per_element());
+  shifted.push_back(1);
+  BOOST_TEST(closed.with_ends().encode_to_end("fox") == shifted, boost::test_tools::per_element());
+  BOOST_TEST(closed.decode(Ids{0, shifted[0], 1}) == "f");
+  BOOST_TEST(closed.piece(0) == "<pad>");
+  BOOST_TEST(closed.find("</s>") == 1);
+  BOOST_TEST(plain.find("</s>") == -1);
+  BOOST_TEST(plain.find("fo") == -1);
+  BOOST_CHECK_THROW(plain.encode_to_end("fox"), ArgumentError);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_begins_with_a_line_break_where_it_can) {
+  BOOST_TEST(characters().decode(characters().start_ids()) == "\n");
+  BOOST_TEST(pieces().decode(pieces().start_ids()) == "\n");
+  // Without line breaks: what stands in front of texts, or the first that is text.
+  BOOST_TEST(pieces(false).start_ids() == Ids{pieces(false).bos_id()},
+             boost::test_tools::per_element());
+  const Tokenizer letters = CharacterTokenizer::from_text("éz");
+  BOOST_TEST(letters.start_ids() == Ids{0}, boost::test_tools::per_element());
+  BOOST_TEST(letters.with_ends().start_ids() == Ids{2}, boost::test_tools::per_element());
+  BOOST_CHECK_THROW(Tokenizer().start_ids(), ArgumentError);
+}
+
+/// What a stream gives out, id by id.
+std::vector<std::string> streamed(TextStream stream, const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> parts;
+  for (const std::int64_t id : ids) parts.push_back(stream.add(id));
+  parts.push_back(stream.finish());
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += part;
+  return text;
+}
+
+BOOST_AUTO_TEST_CASE(ids_one_by_one_are_the_text_of_all) {
+  for (const Tokenizer& tokenizer : {characters(), pieces(), pieces(false)}) {
+    const Ids ids = tokenizer.encode(kText);
+    const std::vector<std::int64_t> wide(ids.begin(), ids.end());
+    const std::string all = tokenizer.decode(ids);
+    BOOST_TEST(joined(streamed(TextStream(tokenizer), wide)) == all);
+    // Behind every prompt, too: the blank in front of a word is not lost.
+    for (std::size_t cut = 1; cut < wide.size(); ++cut) {
+      const auto middle = wide.begin() + static_cast<std::ptrdiff_t>(cut);
+      const std::vector<std::int64_t> prompt(wide.begin(), middle), rest(middle, wide.end());
+      BOOST_TEST(tokenizer.decode(prompt) + joined(streamed(TextStream(tokenizer, prompt), rest)) ==
+                 all);
+    }
+  }
+}
+
+/// Ids are bytes: those that make no character are shown as U+FFFD, or as they are.
+std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
+  std::string text;
+  for (const std::int32_t id : ids) text += static_cast<char>(id);
+  if (const std::size_t rest = unfinished_bytes(text); replaced && rest > 0)
+    text.replace(text.size() - rest, rest, "\uFFFD");
+  return text;
+}
+
+BOOST_AUTO_TEST_CASE(no_part_of_a_character_is_given_out) {
+  const std::string text = "aé日𝄞b𝄞";
+  std::vector<std::int64_t> bytes;
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  for (const bool replaced : {false, true}) {
+    const auto decode = [=](std::span<const std::int32_t> ids) {
+      return decode_bytes(ids, replaced);
+    };
+    BOOST_TEST(streamed(TextStream(decode), bytes) ==
+                   (std::vector<std::string>{"a", "", "é", "", "", "日", "", "", "", "𝄞", "b", "",
+                                             "", "", "𝄞", ""}),
+               boost::test_tools::per_element());
+    // What never becomes a character is given out at the end.
+    BOOST_TEST(joined(streamed(TextStream(decode), {'a', 0xE6, 0x97})) ==
+               (replaced ? "a\uFFFD" : "a\xE6\x97"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_bytes_of_an_unfinished_character_are_counted) {
+  for (const std::string whole : {"", "a", "aé", "日", "𝄞"})
+    BOOST_TEST(unfinished_bytes(whole) == 0U);
+  for (const std::string character : {"é", "日", "𝄞"}) {
+    for (std::size_t size = 1; size < character.size(); ++size)
+      BOOST_TEST(unfinished_bytes("ab" + character.substr(0, size)) == size);
+  }
+  BOOST_TEST(unfinished_bytes("\x97\x97\x97\x97") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(folders_give_their_tokenizer_or_say_what_they_hold) {
+  const TextFiles files("tokenizer_folder");
+  const auto read = [&](const std::string& folder) {
+    return read_tokenizer_folder(files.path(folder));
+  };
+  files.write("good/tokenizer.model", pieces().bytes());
+  BOOST_TEST(read("good").tokenizer.value().bytes() == pieces().bytes());
+
+  const auto missing = [&](const std::string& folder, const std::string& part) {
+    const FolderTokenizer found = read(folder);
+    BOOST_TEST(!found.tokenizer.has_value());
+    BOOST_TEST_CONTEXT(found.missing) { BOOST_TEST(found.missing.find(part) != std::string::npos); }
+  };
+  files.write("none/config.json", "{}");
+  missing("none", "none has no tokenizer that Weft reads: it holds none; a byte-pair model of");
+  files.write("json/tokenizer.json", R"({"model": {"type": "BPE"}})");
+  files.write("json/merges.txt", "");
+  missing("json",
+          "it holds tokenizer.json (a BPE tokenizer), merges.txt (a byte-level BPE tokenizer, with "
+          "vocab.json); a byte-pair model");
+  files.write("words/vocab.txt", "[PAD]\n");
+  files.write("words/tokenizer.json", R"({"model": 7})");
+  missing("words",
+          "tokenizer.json (a tokenizer of no known kind), vocab.txt (a WordPiece tokenizer)");
+  files.write("broken/spiece.model", "nonsense");
+  missing("broken", "broken/spiece.model: not a SentencePiece model");
+}
+
+}  // namespace
+}  // namespace weft
