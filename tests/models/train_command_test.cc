@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_written_and_named) {
   BOOST_TEST(history.validation.back().first < 20);
   // The best one is better than the last, over the whole split, too.
   const auto loss = [&](const std::string& file) {
-    const std::string out = weft("evaluate " + file + text).out;
+    const std::string out = last_line(weft("evaluate " + file + text).out);
     return std::stod(out.substr(std::string("validation loss ").size()));
   };
   BOOST_TEST(loss(best) < loss(model) - 0.5);
