@@ -8,7 +8,6 @@
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/models/data/image_transform.h"
-#include "weft/models/data/shuffle.h"
 
 namespace weft {
 namespace {
@@ -115,28 +114,20 @@ Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t 
 
 ImageBatches::ImageBatches(const ImageSet& set, std::int64_t batch, const ImageAugmentation& how,
                            std::uint64_t seed)
-    : set_(set), batch_(batch), how_(how), seed_(seed) {
+    : set_(set), batch_(batch), how_(how), seed_(seed), epochs_(set.count(), seed) {
   how.check();
   if (set.count() == 0) throw ArgumentError("there are no images to train on");
   if (batch < 1)
     throw ArgumentError(fmt::format("a batch must have at least 1 image, not {}", batch));
 }
 
-ImageSet ImageBatches::operator()(std::int64_t step) {
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < batch_; ++i) {
-    const std::int64_t at = step * batch_ + i;
-    if (const std::int64_t epoch = at / set_.count(); epoch != epoch_) {
-      order_ = shuffled(set_.count(), seed_, static_cast<std::uint32_t>(epoch));
-      epoch_ = epoch;
-    }
-    places.push_back(order_[static_cast<std::size_t>(at % set_.count())]);
-  }
-  ImageSet batch = set_.pick(places);
+ImageSet ImageBatches::operator()(const BatchPart& part) const {
+  ImageSet batch = set_.pick(epochs_.examples(part, batch_));
   if (how_ == ImageAugmentation{}) return batch;
-  const std::int64_t pixels = batch.images.numel() / batch_;
-  for (std::int64_t i = 0; i < batch_; ++i) {
-    const Tensor changed = augment(batch.image(i), how_, seed_, step, i);
+  const std::int64_t pixels = batch.images.numel() / batch.count();
+  const std::int64_t first = part.rows(batch_).begin;
+  for (std::int64_t i = 0; i < batch.count(); ++i) {
+    const Tensor changed = augment(batch.image(i), how_, seed_, part.step(), first + i);
     std::copy_n(changed.data<float>(), pixels, batch.images.mutable_data<float>() + i * pixels);
   }
   return batch;

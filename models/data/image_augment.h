@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/data/epochs.h"
 #include "weft/models/data/image_set.h"
 #include "weft/models/fields/field_list.h"
 
@@ -36,23 +37,22 @@ struct ImageAugmentation {
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
                std::int64_t step, std::int64_t index);
 
-/// Training batches of a set: every image comes once in an epoch, in an order that each epoch draws
-/// anew; a batch may end one epoch and begin the next. A batch is a function of (seed, step) alone,
-/// so that a resumed run sees what an uninterrupted one does. Not for two threads at once.
+/// Training batches of a set, epoch after epoch (Epochs). A batch is a function of (seed, step)
+/// alone, so that a resumed run sees what an uninterrupted one does. For any number of threads.
 class ImageBatches {
  public:
   /// The set must outlive it. Throws ArgumentError for an empty set or a batch of less than 1.
   ImageBatches(const ImageSet& set, std::int64_t batch, const ImageAugmentation& how,
                std::uint64_t seed);
-  ImageSet operator()(std::int64_t step);
+  /// Throws ArgumentError as BatchPart::rows.
+  ImageSet operator()(const BatchPart& part) const;
 
  private:
   const ImageSet& set_;
   std::int64_t batch_;
   ImageAugmentation how_;
   std::uint64_t seed_;
-  std::int64_t epoch_ = -1;  // of order_
-  std::vector<std::int64_t> order_;
+  Epochs epochs_;
 };
 
 }  // namespace weft

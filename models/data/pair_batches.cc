@@ -32,33 +32,38 @@ PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::in
   cuts_.push_back(sorted_.size());
 }
 
-PairBatch PairBatches::batch(std::uint64_t seed, std::int64_t step) {
-  const std::int64_t number = step / per_epoch();
-  if (!epoch_ || epoch_->seed != seed || epoch_->number != number) {
-    const auto drawn = [&](std::int64_t count, const char* what) {
-      return shuffled(count, stable_hash(what, seed), static_cast<std::uint32_t>(number));
-    };
-    // Where a pair comes among those of its length.
-    const std::vector<std::int64_t> rank = drawn(size(), "weft.data.pairs");
-    Epoch epoch{seed, number, sorted_, drawn(per_epoch(), "weft.data.batches")};
-    std::sort(epoch.pairs.begin(), epoch.pairs.end(), [&](std::size_t a, std::size_t b) {
-      const std::size_t first = pairs_[a].longer(), second = pairs_[b].longer();
-      return first != second ? first < second : rank[a] < rank[b];
-    });
-    epoch_ = std::move(epoch);
-  }
-  return make(epoch_->pairs, static_cast<std::size_t>(
-                                 epoch_->batches[static_cast<std::size_t>(step % per_epoch())]));
+PairBatches::Epoch PairBatches::epoch(std::uint64_t seed, std::int64_t number) const {
+  const auto drawn = [&](std::int64_t count, const char* what) {
+    return shuffled(count, stable_hash(what, seed), static_cast<std::uint32_t>(number));
+  };
+  // Where a pair comes among those of its length.
+  const std::vector<std::int64_t> rank = drawn(size(), "weft.data.pairs");
+  Epoch epoch{sorted_, drawn(per_epoch(), "weft.data.batches")};
+  std::sort(epoch.pairs.begin(), epoch.pairs.end(), [&](std::size_t a, std::size_t b) {
+    const std::size_t first = pairs_[a].longer(), second = pairs_[b].longer();
+    return first != second ? first < second : rank[a] < rank[b];
+  });
+  return epoch;
+}
+
+PairBatch PairBatches::batch(std::uint64_t seed, const BatchPart& part) const {
+  const std::int64_t number = part.step() / per_epoch();
+  const auto order = epochs_({seed, number}, [&] { return epoch(seed, number); });
+  const auto at = static_cast<std::size_t>(part.step() % per_epoch());
+  return make(order->pairs, static_cast<std::size_t>(order->batches[at]), part);
 }
 
 PairBatch PairBatches::in_order(std::int64_t i) const {
-  return make(sorted_, static_cast<std::size_t>(i));
+  return make(sorted_, static_cast<std::size_t>(i), i);
 }
 
-PairBatch PairBatches::make(const std::vector<std::size_t>& order, std::size_t batch) const {
+PairBatch PairBatches::make(const std::vector<std::size_t>& order, std::size_t batch,
+                            const BatchPart& part) const {
   PairBatch out;
-  out.pairs.assign(order.begin() + static_cast<std::ptrdiff_t>(cuts_[batch]),
-                   order.begin() + static_cast<std::ptrdiff_t>(cuts_[batch + 1]));
+  const auto first = static_cast<std::ptrdiff_t>(cuts_[batch]);
+  const RowRange mine =
+      part.nearly_equal_rows(static_cast<std::int64_t>(cuts_[batch + 1] - cuts_[batch]));
+  out.pairs.assign(order.begin() + first + mine.begin, order.begin() + first + mine.end);
   std::size_t length = 0;
   for (const std::size_t pair : out.pairs) length = std::max(length, pairs_[pair].longer());
   const auto rows = static_cast<std::int64_t>(out.pairs.size());

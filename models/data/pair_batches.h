@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "weft/core/tensor.h"
+#include "weft/models/data/batch_part.h"
+#include "weft/models/data/last_made.h"
 
 namespace weft {
 
@@ -39,28 +41,30 @@ class PairBatches {
   std::int64_t per_epoch() const { return static_cast<std::int64_t>(cuts_.size()) - 1; }
   std::int64_t size() const { return static_cast<std::int64_t>(pairs_.size()); }
 
-  /// The batch of a training step, counted from 0: a function of (seed, step), so that a resumed
-  /// run sees what an uninterrupted one does. The order of the last epoch asked for is kept: not
-  /// for several threads at once.
-  PairBatch batch(std::uint64_t seed, std::int64_t step);
+  /// The batch of a training step, or a shard of it, each as long as its own longest pair: a
+  /// function of (seed, step), so that a resumed run sees what an uninterrupted one does. The order
+  /// of the last epoch asked for is kept. For any number of threads. Throws ArgumentError as
+  /// BatchPart::nearly_equal_rows.
+  PairBatch batch(std::uint64_t seed, const BatchPart& part) const;
   /// Batch i of per_epoch() for an evaluation: nothing is drawn.
   PairBatch in_order(std::int64_t i) const;
 
  private:
   /// An epoch: pairs sorted by length, ties in a drawn order, and the order of the batches.
   struct Epoch {
-    std::uint64_t seed;
-    std::int64_t number;
     std::vector<std::size_t> pairs;
     std::vector<std::int64_t> batches;
   };
-  PairBatch make(const std::vector<std::size_t>& order, std::size_t batch) const;
+  Epoch epoch(std::uint64_t seed, std::int64_t number) const;
+  /// A part (whatever its step) of batch `batch` of an order.
+  PairBatch make(const std::vector<std::size_t>& order, std::size_t batch,
+                 const BatchPart& part) const;
 
   std::vector<IdPair> pairs_;
   std::int32_t padding_id_;
   std::vector<std::size_t> sorted_;  // pairs by length, ties in their own order
   std::vector<std::size_t> cuts_;    // batch i holds places cuts_[i] .. cuts_[i + 1] - 1
-  std::optional<Epoch> epoch_;
+  LastMade<std::pair<std::uint64_t, std::int64_t>, Epoch> epochs_;  // by seed and number
 };
 
 }  // namespace weft

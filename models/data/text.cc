@@ -79,17 +79,19 @@ TokenBatch TextData::windows(const std::vector<std::int64_t>& starts, std::int64
 }
 
 TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std::uint64_t seed,
-                                    std::int64_t step) const {
+                                    const BatchPart& part) const {
   if (train_size() < length + 1) {
     throw ArgumentError(fmt::format(
         "the training part has {} tokens, but a window of {} needs {}: give more text or a smaller "
         "context",
         train_size(), length, length + 1));
   }
-  const RandomStream stream{stable_hash("weft.data", seed), 0, static_cast<std::uint32_t>(step)};
+  const RandomStream stream{stable_hash("weft.data", seed), 0,
+                            static_cast<std::uint32_t>(part.step())};
   const auto places = static_cast<std::uint64_t>(train_size() - length);
   std::vector<std::int64_t> starts;
-  for (std::int64_t row = 0; row < batch; ++row) {
+  const RowRange rows = part.rows(batch);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const PhiloxBlock block = stream.block(static_cast<std::uint64_t>(row));
     const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
     starts.push_back(static_cast<std::int64_t>(uniform_below(bits, places)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/core/tensor.h"
+#include "weft/models/data/batch_part.h"
 
 namespace weft {
 
@@ -40,11 +41,12 @@ class TextData {
   std::int64_t train_size() const { return split_; }
   std::int64_t validation_size() const { return static_cast<std::int64_t>(ids_.size()) - split_; }
 
-  /// `batch` windows of `length` tokens at random places of the training part. Row r of step s is a
-  /// function of (seed, s, r) alone, so that a resumed run sees what an uninterrupted one does.
-  /// Throws ArgumentError where the training part is shorter than length + 1.
+  /// A step's `batch` windows of `length` tokens at random places of the training part, or a shard
+  /// of them. Row r of step s is a function of (seed, s, r) alone, so that a resumed run sees what
+  /// an uninterrupted one does. Throws ArgumentError where the training part is shorter than length
+  /// + 1, and as BatchPart::rows.
   TokenBatch random_windows(std::int64_t batch, std::int64_t length, std::uint64_t seed,
-                            std::int64_t step) const;
+                            const BatchPart& part) const;
 
   /// The whole validation part as consecutive windows that do not overlap: batches of up to `batch`
   /// full windows, and a last shorter window where the length does not divide, so that each of the

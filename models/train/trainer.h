@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "weft/graph/run/session.h"
+#include "weft/models/data/batch_part.h"
 #include "weft/models/train/settings.h"
 
 namespace weft {
 
-/// Inputs of one training step.
+/// Inputs of one run of a training program.
 struct TrainBatch {
   NamedTensors inputs;
   std::int64_t items = 0;  // tokens or images in it: what speed is counted in
@@ -22,9 +23,10 @@ struct TrainBatch {
 struct TrainTask {
   /// A training step as add_training_step makes it; must outlive the Trainer.
   const Program* train = nullptr;
-  /// Inputs of a batch, counted from 0 (of steps that were skipped, too). Must be a function of its
-  /// number alone, so that a resumed run sees what an uninterrupted one does.
-  std::function<TrainBatch(std::int64_t step)> batch;
+  /// Inputs of a batch, or of a shard of it. Batches are counted from 0, those of steps that were
+  /// skipped and every micro-batch of a step (settings.accumulate) included. Must be a function of
+  /// the part alone, so that a resumed run sees what an uninterrupted one does.
+  std::function<TrainBatch(const BatchPart& part)> batch;
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
   std::function<Evaluation(bool whole)> evaluate = {};
@@ -41,9 +43,9 @@ struct StepReport {
   std::int64_t steps = 0;  // steps of the whole run
   double loss = 0;         // before the step
   double learning_rate = 0;
-  double gradient_norm = 0;     // before clipping
+  double gradient_norm = 0;  // before clipping
   double items_per_second = 0;  // of the last steps, without evaluations
-  std::string_view unit;        // what items are
+  std::string_view unit;  // what items are
   double seconds_left = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "weft/models/trained/trainable.h"
 
+#include <utility>
+
 #include "weft/models/train/training_step.h"
 
 namespace weft {
@@ -14,6 +16,14 @@ void make_trainable(TrainedModel& model, const FineTuneOptions& options, SourceL
   } else {
     add_accumulated_step(model.add_program("accumulate"), train, loss, groups, model.settings, loc);
   }
+}
+
+TrainTask train_task(const TrainedModel& model, std::string unit,
+                     std::function<TrainBatch(const BatchPart&)> batch) {
+  return {.train = model.find_program("train"),
+          .batch = std::move(batch),
+          .unit = std::move(unit),
+          .accumulate = model.find_program("accumulate")};
 }
 
 }  // namespace weft

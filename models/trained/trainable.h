@@ -1,6 +1,10 @@
 // A model that computes a loss becomes one that learns.
 #pragma once
 
+#include <functional>
+#include <string>
+
+#include "weft/models/train/trainer.h"
 #include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/model.h"
 
@@ -12,5 +16,10 @@ namespace weft {
 /// ArgumentError as add_training_step, freeze() and layer_groups().
 void make_trainable(TrainedModel& model, const FineTuneOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
+
+/// A task that feeds a trainable model, which must outlive it, with batches of `unit`. What it
+/// measures is still to be said.
+TrainTask train_task(const TrainedModel& model, std::string unit,
+                     std::function<TrainBatch(const BatchPart&)> batch);
 
 }  // namespace weft

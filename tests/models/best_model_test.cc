@@ -33,6 +33,7 @@ struct Scripted {
   TrainOutcome run(TrainHistory history = {}, bool keep_best = true, std::int64_t stop_after = 0) {
     struct Observer : TrainObserver {
       explicit Observer(Scripted* s) : script(s) {}
+      void on_step(const StepReport& report) override { script->now = report.step; }
       void on_evaluation(std::int64_t step, const Evaluation&, bool whole) override {
         (whole ? script->wholes : script->looks).push_back(step);
       }
@@ -43,8 +44,7 @@ struct Scripted {
       }
       Scripted* script;
     } observer(this);
-    TrainTask task{&train, [this](std::int64_t step) {
-                     now = step + 1;
+    TrainTask task{&train, [](const BatchPart&) {
                      return TrainBatch{{{"x", Tensor::full(DType::f32, {}, 1)}}, 1};
                    }};
     task.evaluate = [this](bool whole) {
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_history_over_other_batches_is_not_compared) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_told_is_refused) {
   Scripted script(every_two(6), {5, 6, 7});
-  const TrainTask task{&script.train, [](std::int64_t) { return TrainBatch{}; }};
+  const TrainTask task{&script.train, [](const BatchPart&) { return TrainBatch{}; }};
   const auto says = [](const std::string& part) {
     return [part](const Error& e) { return std::string(e.what()) == part; };
   };

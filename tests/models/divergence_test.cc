@@ -57,11 +57,12 @@ struct Run {
   explicit Run(Model& m, const std::function<Batch(std::int64_t)>& kinds)
       : model(m),
         session(*m.graph, m.store, {.seed = 5, .threads = 1}),
-        task{&m.train, [kinds](std::int64_t step) {
-               const Batch kind = kinds(step);
-               const auto value = kind == Batch::bad_loss       ? kInfinity
-                                  : kind == Batch::bad_gradient ? 0.0F
-                                                                : 1 + static_cast<float>(step);
+        task{&m.train, [kinds](const BatchPart& part) {
+               const Batch kind = kinds(part.step());
+               const auto value = kind == Batch::bad_loss ? kInfinity
+                                  : kind == Batch::bad_gradient
+                                      ? 0.0F
+                                      : 1 + static_cast<float>(part.step());
                return TrainBatch{{{"x", Tensor::full(DType::f32, {4, 3}, value)}}, 1};
              }} {
     options.settings = m.settings;
@@ -264,12 +265,13 @@ BOOST_AUTO_TEST_CASE(steps_are_skipped_only_where_the_training_step_was_made_for
   BOOST_TEST(!plain.graph->has_variable(kSkippedVariable));
   plain.settings.skip_nonfinite = 1;
   Session session(*plain.graph, {.seed = 1});
-  BOOST_CHECK_EXCEPTION(Trainer(session, {&plain.train, [](std::int64_t) { return TrainBatch{}; }},
-                                {.settings = plain.settings}),
-                        ArgumentError, [](const Error& e) {
-                          return std::string(e.what()).starts_with(
-                              "skip_nonfinite: the program's training step was made without it");
-                        });
+  BOOST_CHECK_EXCEPTION(
+      Trainer(session, {&plain.train, [](const BatchPart&) { return TrainBatch{}; }},
+              {.settings = plain.settings}),
+      ArgumentError, [](const Error& e) {
+        return std::string(e.what()).starts_with(
+            "skip_nonfinite: the program's training step was made without it");
+      });
   // Asked no longer, a step that would have been skipped ends the run.
   skipping.settings.skip_nonfinite = 0;
   Run run(skipping, bad_at({1}));

@@ -2,13 +2,20 @@
 // small as can be; a task without a row is an error.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "program_shell.h"
+#include "text_files.h"
+#include "weft/core/error.h"
 #include "weft/models/data/denoiser.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/tasks.h"
@@ -71,11 +78,13 @@ class TaskShell {
   Outcome with_data(const std::string& arguments) const {
     return run(arguments + " " + tiny_.data);
   }
-  Outcome run(std::string arguments) const {
-    const std::string data = std::string(WEFT_FIXTURES) + "/weft_files/data";
-    for (std::size_t at; (at = arguments.find("{data}")) != std::string::npos;)
-      arguments.replace(at, 6, data);
-    return shell_(arguments);
+  Outcome run(const std::string& arguments) const { return shell_(with_folder(arguments)); }
+  /// The model of a file over the data.
+  std::unique_ptr<TaskRun> open(const std::string& name) const {
+    OptionValues values;
+    const std::size_t blank = tiny_.data.find(' ');
+    values.add(tiny_.data.substr(0, blank), with_folder(tiny_.data.substr(blank + 1)));
+    return find_task(info_.id)->open(load_any_model(path(name)), values);
   }
 
   /// Of a training that starts from weights, whose sizes are the file's.
@@ -85,6 +94,13 @@ class TaskShell {
   }
 
  private:
+  static std::string with_folder(std::string arguments) {
+    const std::string data = std::string(WEFT_FIXTURES) + "/weft_files/data";
+    for (std::size_t at; (at = arguments.find("{data}")) != std::string::npos;)
+      arguments.replace(at, 6, data);
+    return arguments;
+  }
+
   static constexpr const char* kFraction = " --validation-fraction 0.1";
   static constexpr const char* kShort = " --steps 4 --warmup 1 --eval-every 2 --seed 3 ";
   Shell shell_;
@@ -195,6 +211,102 @@ void check_everything(const Task& task) {
               2, "its weights were quantised");
 }
 
+/// What an input holds of every row.
+using Rows = std::vector<std::vector<double>>;
+
+std::set<std::string> input_names(const NamedTensors& inputs) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : inputs) names.insert(name);
+  return names;
+}
+
+Rows rows_of(const Tensor& tensor) {
+  const std::vector<double> all = tensor.to(DType::f64).to_vector<double>();
+  const auto width = static_cast<std::ptrdiff_t>(tensor.numel() / tensor.size(0));
+  Rows rows;
+  for (auto row = all.begin(); row != all.end(); row += width) rows.emplace_back(row, row + width);
+  return rows;
+}
+
+const Tensor& input(const NamedTensors& inputs, std::string_view name) {
+  return std::find_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.first == name; })
+      ->second;
+}
+
+/// Of a batch with hidden tokens: row, column and label of each, from row `first` on.
+using Hidden = std::vector<std::array<std::int64_t, 3>>;
+void add_hidden(const NamedTensors& inputs, std::int64_t first, Hidden& hidden) {
+  const auto picks = input(inputs, "picks").span<std::int32_t>();
+  const auto labels = input(inputs, "labels").span<std::int32_t>();
+  const std::int64_t length = input(inputs, "tokens").size(1);
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    if (labels[i] >= 0) hidden.push_back({first + picks[i] / length, picks[i] % length, labels[i]});
+  }
+}
+
+/// The shards of a batch one below the other are the batch; each is padded to its own length.
+void check_shards(const TrainTask& task, std::int64_t step, std::int64_t shards) {
+  const TrainBatch whole = task.batch(step);
+  const bool picks = input_names(whole.inputs).contains("picks");
+  std::map<std::string, Rows> found;
+  Hidden hidden, all_hidden;
+  std::int64_t items = 0, rows = 0;
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    const TrainBatch part = task.batch({step, shard, shards});
+    items += part.items;
+    BOOST_TEST((input_names(part.inputs) == input_names(whole.inputs)));
+    if (picks) add_hidden(part.inputs, rows, hidden);
+    rows += input(part.inputs, whole.inputs.front().first).size(0);
+    for (const auto& [name, tensor] : part.inputs) {
+      for (const std::vector<double>& row : rows_of(tensor)) found[name].push_back(row);
+    }
+  }
+  BOOST_TEST(items == whole.items);
+  if (picks) {
+    add_hidden(whole.inputs, 0, all_hidden);
+    BOOST_TEST((hidden == all_hidden));
+  }
+  for (const auto& [name, tensor] : whole.inputs) {
+    if (picks && (name == "picks" || name == "labels")) continue;
+    BOOST_TEST_CONTEXT(name) {
+      const Rows wanted = rows_of(tensor);
+      BOOST_REQUIRE(found[name].size() == wanted.size());
+      std::set<double> padding;
+      for (std::size_t r = 0; r < wanted.size(); ++r) {
+        const std::vector<double>& row = found[name][r];
+        BOOST_REQUIRE(row.size() <= wanted[r].size());
+        const auto behind = wanted[r].begin() + std::ssize(row);
+        BOOST_TEST(std::equal(row.begin(), row.end(), wanted[r].begin()));
+        padding.insert(behind, wanted[r].end());
+      }
+      BOOST_TEST(padding.size() <= 1U);
+    }
+  }
+}
+
+void check_shards(const Task& task) {
+  const TaskShell weft(task);
+  succeeds(weft.train_new("--stop-after 1 --out " + weft.path("m.weft")), "a training");
+  const auto run = weft.open("m.weft");
+  Session session(*run->model().graph, run->model().store);
+  const TrainTask feed = run->task(session);
+  int cut = 0;
+  for (const std::int64_t step : {0, 3, 50}) {
+    const std::int64_t rows = feed.batch(step).inputs.front().second.size(0);
+    const bool by_tokens = task.info().id == "translation";  // any number of pairs
+    for (std::int64_t shards = 1; shards <= rows; ++shards) {
+      if (by_tokens || rows % shards == 0) {
+        check_shards(feed, step, shards);
+        cut += shards > 1 ? 1 : 0;
+      } else {
+        check_says<ArgumentError>([&] { feed.batch({step, 0, shards}); }, "equal shards");
+      }
+    }
+    check_says<ArgumentError>([&] { feed.batch({step, 0, rows + 1}); }, "shards");
+  }
+  BOOST_TEST(cut > 0);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(task_features)
@@ -205,6 +317,12 @@ BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantise
       BOOST_REQUIRE(kTrainings.contains(task->info().id));
       check_everything(*task);
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_cut_into_shards) {
+  for (const Task* task : all_tasks()) {
+    BOOST_TEST_CONTEXT("task " << task->info().id) { check_shards(*task); }
   }
 }
 

@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
         whole.push_back(all);
       }
     } seen;
-    TrainTask task{&train, [](std::int64_t step) {
-                     return TrainBatch{{{"x", Tensor::full(DType::f32, {}, 1 + step)}}, 1};
+    TrainTask task{&train, [](const BatchPart& part) {
+                     return TrainBatch{{{"x", Tensor::full(DType::f32, {}, 1 + part.step())}}, 1};
                    }};
     task.evaluate = [](bool whole) {
       return Evaluation{whole ? 2.0 : 3.0, {{"accuracy", whole ? 0.5 : 0.25}}};

@@ -166,19 +166,15 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
 
 TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
                      const ImageSet& validation) {
-  const TrainSettings& settings = model.settings;
-  const auto batches =
-      std::make_shared<ImageBatches>(train, settings.batch, model.augmentation, settings.seed);
-  TrainTask task{.train = model.find_program("train"),
-                 .batch =
-                     [batches](std::int64_t step) {
-                       const ImageSet batch = (*batches)(step);
-                       return TrainBatch{{{"images", batch.images},
-                                          {"labels", Tensor::of({batch.count()}, batch.labels)}},
-                                         batch.count()};
-                     },
-                 .unit = "images"};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(
+      model, "images",
+      [batches = ImageBatches(train, model.settings.batch, model.augmentation,
+                              model.settings.seed)](const BatchPart& part) {
+        const ImageSet batch = batches(part);
+        return TrainBatch{
+            {{"images", batch.images}, {"labels", Tensor::of({batch.count()}, batch.labels)}},
+            batch.count()};
+      });
   if (validation.count() > 0) {
     task.evaluate = [&session, &model, &validation](bool whole) {
       const std::int64_t count = model.settings.eval_batches * model.settings.batch;

@@ -90,21 +90,16 @@ double masked_image_loss(Session& session, const MaskedImageModel& model, const 
 TrainTask masked_image_task(Session& session, const MaskedImageModel& model, const ImageSet& train,
                             const ImageSet& validation) {
   check_set(model, train, "train on");
-  const TrainSettings& settings = model.settings;
-  const auto batches =
-      std::make_shared<ImageBatches>(train, settings.batch, model.augmentation, settings.seed);
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(settings.batch));
-  std::iota(rows.begin(), rows.end(), std::int64_t{0});
-  TrainTask task{.train = model.find_program("train"),
-                 .batch =
-                     [batches, &model, rows](std::int64_t step) {
-                       const ImageSet batch = (*batches)(step);
-                       return TrainBatch{
-                           {{"images", batch.images}, {"mask", masks(model, step, rows)}},
-                           batch.count()};
-                     },
-                 .unit = "images"};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(
+      model, "images",
+      [batches = ImageBatches(train, model.settings.batch, model.augmentation, model.settings.seed),
+       &model](const BatchPart& part) {
+        const ImageSet batch = batches(part);
+        std::vector<std::int64_t> rows(static_cast<std::size_t>(batch.count()));
+        std::iota(rows.begin(), rows.end(), part.rows(model.settings.batch).begin);
+        return TrainBatch{{{"images", batch.images}, {"mask", masks(model, part.step(), rows)}},
+                          batch.count()};
+      });
   if (validation.count() > 0) {
     task.evaluate = [&session, &model, &validation](bool whole) {
       const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;

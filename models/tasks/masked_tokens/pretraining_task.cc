@@ -16,7 +16,7 @@ namespace {
 
 /// Rows of a set: any for training, and those that stand for all of it.
 struct Rows {
-  std::function<std::vector<PretrainingRow>(std::int64_t step)> random;
+  std::function<std::vector<PretrainingRow>(const BatchPart& part)> random;
   std::int64_t count = 0;
   std::function<PretrainingRow(std::int64_t i)> at;
 };
@@ -24,12 +24,16 @@ struct Rows {
 Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
   const TrainSettings& settings = model.settings;
   const std::vector<std::int64_t> firsts = texts.cover();
-  return {[&texts, settings](std::int64_t step) {
+  return {[&texts, settings](const BatchPart& part) {
             Draws draws(stable_hash("masked_lm", settings.seed), 0,
-                        static_cast<std::uint32_t>(step));
+                        static_cast<std::uint32_t>(part.step()));
+            const RowRange mine = part.rows(settings.batch);
             std::vector<PretrainingRow> rows;
-            for (std::int64_t r = 0; r < settings.batch; ++r)
-              rows.push_back({texts.row(draws.below(texts.texts()))});
+            // Rows are drawn one after the other: those before a shard's, too.
+            for (std::int64_t r = 0; r < mine.end; ++r) {
+              const std::int64_t first = draws.below(texts.texts());
+              if (r >= mine.begin) rows.push_back({texts.row(first)});
+            }
             return rows;
           },
           static_cast<std::int64_t>(firsts.size()),
@@ -47,10 +51,11 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
   };
   const std::int64_t room = model.config.longest_row() - 3;
   const std::int64_t count = (pairs.tokens() + room - 1) / room;
-  return {[=, &pairs](std::int64_t step) {
+  return {[=, &pairs](const BatchPart& part) {
+            const RowRange mine = part.rows(settings.batch);
             std::vector<PretrainingRow> rows;
-            for (std::int64_t r = 0; r < settings.batch; ++r)
-              rows.push_back(row(pairs.random(settings.seed, step, r)));
+            for (std::int64_t r = mine.begin; r < mine.end; ++r)
+              rows.push_back(row(pairs.random(settings.seed, part.step(), r)));
             return rows;
           },
           count,
@@ -156,15 +161,14 @@ void measure(Session& session, const PretrainingModel& model, const Rows& rows, 
 TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& train,
                   const std::optional<Rows>& held_out) {
   const TrainSettings settings = model.settings;
-  TrainTask task{.train = model.find_program("train"), .batch = [=, &model](std::int64_t step) {
-                   const std::vector<PretrainingRow> rows = train.random(step);
-                   NamedTensors inputs = pretraining_inputs(model, rows, settings.seed, step);
-                   std::int64_t tokens = 0;
-                   for (const PretrainingRow& row : rows)
-                     tokens += static_cast<std::int64_t>(row.ids.size());
-                   return TrainBatch{std::move(inputs), tokens};
-                 }};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(model, "tokens", [=, &model](const BatchPart& part) {
+    const std::vector<PretrainingRow> rows = train.random(part);
+    std::int64_t tokens = 0;
+    for (const PretrainingRow& row : rows) tokens += static_cast<std::int64_t>(row.ids.size());
+    return TrainBatch{pretraining_inputs(model, rows, settings.seed, part.step(),
+                                         part.rows(settings.batch).begin),
+                      tokens};
+  });
   if (!held_out) return task;
   task.evaluate = [=, &session, &model, rows = *held_out](bool whole) {
     const std::int64_t batches = (rows.count + settings.batch - 1) / settings.batch;
@@ -200,14 +204,15 @@ MaskingOptions pretraining_masking(const PretrainingModel& model) {
 }
 
 NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const PretrainingRow> rows,
-                                std::uint64_t seed, std::int64_t step) {
+                                std::uint64_t seed, std::int64_t step, std::int64_t first) {
   const MaskingOptions options = pretraining_masking(model);
   const bool pairs = reads_pairs(model.options.objective);
   std::vector<MaskedTokens> masked;
   std::vector<std::vector<std::int32_t>> hidden, types;
   std::vector<std::int32_t> pair_labels;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    masked.push_back(masked_tokens(rows[r].ids, options, seed, step, static_cast<std::int64_t>(r)));
+    masked.push_back(
+        masked_tokens(rows[r].ids, options, seed, step, first + static_cast<std::int64_t>(r)));
     hidden.push_back(masked.back().ids);
     types.push_back(rows[r].token_types);
     pair_labels.push_back(rows[r].pair_label);

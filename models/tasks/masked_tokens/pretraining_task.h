@@ -23,9 +23,9 @@ struct PretrainingRow {
   std::int32_t pair_label = 0;
 };
 /// Inputs of both programs of a model (but "key"): row r is masked as a function of (seed, step,
-/// r).
+/// first + r).
 NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const PretrainingRow> rows,
-                                std::uint64_t seed, std::int64_t step);
+                                std::uint64_t seed, std::int64_t step, std::int64_t first = 0);
 
 /// Training of mlm and rtd on rows that begin with random texts. Evaluation on all of `held_out`
 /// (may be null), always hidden and replaced alike: the loss of training, "masked_accuracy" of the

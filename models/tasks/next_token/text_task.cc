@@ -55,12 +55,10 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,
                     std::int64_t window) {
   const TrainSettings settings = model.settings;
-  TrainTask task{
-      .train = model.find_program("train"), .batch = [&data, window, settings](std::int64_t step) {
-        const TokenBatch batch = data.random_windows(settings.batch, window, settings.seed, step);
-        return TrainBatch{{{"tokens", batch.inputs}, {"targets", batch.targets}}, batch.tokens()};
-      }};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(model, "tokens", [&data, window, settings](const BatchPart& part) {
+    const TokenBatch batch = data.random_windows(settings.batch, window, settings.seed, part);
+    return TrainBatch{{{"tokens", batch.inputs}, {"targets", batch.targets}}, batch.tokens()};
+  });
   if (data.validation_size() > 1) {
     task.evaluate = [&session, &model, &data, window, settings](bool whole) {
       return Evaluation{validation_loss(session, model.program("evaluate"), data, settings.batch,

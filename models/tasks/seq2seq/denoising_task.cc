@@ -52,11 +52,12 @@ class BatchMaker {
         rows_(rows_per_batch(model)),
         seed_(model.settings.seed) {}
 
-  Batch random(std::int64_t step) const {
+  Batch random(const BatchPart& part) const {
     Rows rows;
-    for (std::int64_t r = 0; r < rows_; ++r) {
+    const RowRange mine = part.rows(rows_);
+    for (std::int64_t r = mine.begin; r < mine.end; ++r) {
       Draws draws(stable_hash("denoising", seed_), static_cast<std::uint32_t>(r),
-                  static_cast<std::uint32_t>(step));
+                  static_cast<std::uint32_t>(part.step()));
       const std::int64_t place = draws.below(passages_->count());
       add(rows, passages_->at(place), noise_seed(draws));
     }
@@ -147,12 +148,11 @@ Passages make_passages(const Translator& model, std::span<const TextDocument> do
 
 TrainTask denoising_task(Session& session, const Translator& model, const Passages& train,
                          const Passages* held_out) {
-  TrainTask task{.train = model.find_program("train"),
-                 .batch = [maker = BatchMaker(model, train)](std::int64_t step) {
-                   Batch batch = maker.random(step);
-                   return TrainBatch{std::move(batch.inputs), batch.tokens};
-                 }};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task =
+      train_task(model, "tokens", [maker = BatchMaker(model, train)](const BatchPart& part) {
+        Batch batch = maker.random(part);
+        return TrainBatch{std::move(batch.inputs), batch.tokens};
+      });
   if (held_out == nullptr) return task;
   task.evaluate = [&session, &model, maker = BatchMaker(model, *held_out),
                    places = held_out->cover()](bool whole) {

@@ -62,13 +62,10 @@ Translations translate_cases(Session& session, const Translator& model,
 
 TrainTask translator_task(Session& session, const Translator& model, TranslatorData& data) {
   const TrainSettings settings = model.settings;
-  TrainTask task{.train = model.find_program("train"),
-                 .batch = [&data, settings](std::int64_t step) {
-                   const PairBatch batch = data.train.batch(settings.seed, step);
-                   return TrainBatch{{{"source", batch.source}, {"labels", batch.labels}},
-                                     batch.labels_counted};
-                 }};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(model, "tokens", [&data, settings](const BatchPart& part) {
+    const PairBatch batch = data.train.batch(settings.seed, part);
+    return TrainBatch{{{"source", batch.source}, {"labels", batch.labels}}, batch.labels_counted};
+  });
   task.evaluate = [&session, &model, &data, settings](bool whole) {
     const double loss = mean_loss(session, model.program("evaluate"), data.validation,
                                   whole ? 0 : settings.eval_batches);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/draws.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/epochs.h"
+#include "weft/models/data/kept_rows.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
@@ -18,14 +20,78 @@
 namespace weft {
 namespace {
 
-/// Rows of some texts.
-TokenRows rows_of(const TextClassifier& model, std::span<const std::string> texts) {
-  std::vector<std::vector<std::int32_t>> rows;
-  for (const std::string& text : texts) {
-    rows.push_back(with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(),
-                             model.tokenizer.sep_id(), model.config.longest_row()));
-  }
+using Row = std::vector<std::int32_t>;
+
+Row row_of(const TextClassifier& model, const std::string& text) {
+  return with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
+                   model.config.longest_row());
+}
+
+TokenRows padded(const TextClassifier& model, std::span<const Row> rows) {
   return pad_rows(rows, model.tokenizer.pad_id(), 16, model.config.longest_row());
+}
+
+KeptRows<Row> rows_of(const TextClassifier& model, const LabelledText& data) {
+  return {data.size(), [&model, &data](std::int64_t i) {
+            return row_of(model, data.texts[static_cast<std::size_t>(i)]);
+          }};
+}
+
+/// The order of an epoch, of a stream of its own: the one that files of earlier versions go on
+/// with.
+Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
+  Epochs::Order order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  Draws(stable_hash("epoch", seed), epoch).shuffle(order);
+  return order;
+}
+
+/// Classes of texts whose rows row(i) gives.
+std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
+                                      std::span<const std::string> texts,
+                                      const std::function<Row(std::size_t i)>& row) {
+  constexpr std::size_t kBatch = 64;
+  // Texts of like length share a batch: little padding.
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return texts[a].size() < texts[b].size(); });
+  std::vector<Classified> result(texts.size());
+  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
+    const std::size_t end = std::min(begin + kBatch, order.size());
+    std::vector<Row> batch;
+    for (std::size_t i = begin; i < end; ++i) batch.push_back(row(order[i]));
+    const TokenRows rows = padded(model, batch);
+    const Results results =
+        session.run(model.program("classify"), {{"tokens", rows.ids}, {"mask", rows.mask}});
+    const auto logs = results["log_probabilities"].span<float>();
+    const std::size_t classes = model.classes.size();
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto logs_of_text = logs.subspan((i - begin) * classes, classes);
+      Classified& found = result[order[i]];
+      found.label = static_cast<std::int32_t>(
+          std::max_element(logs_of_text.begin(), logs_of_text.end()) - logs_of_text.begin());
+      for (const float log : logs_of_text) {
+        found.log_probabilities.push_back(log);
+        found.probabilities.push_back(std::exp(static_cast<double>(log)));
+      }
+    }
+  }
+  return result;
+}
+
+Evaluation evaluation_of(const TextClassifier& model, const std::vector<Classified>& found,
+                         std::span<const std::int32_t> labels) {
+  ConfusionMatrix matrix(model.classes);
+  double loss = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::int32_t label = labels[i];
+    matrix.add({&label, 1}, {&found[i].label, 1});
+    loss -= found[i].log_probabilities[static_cast<std::size_t>(label)];
+  }
+  return {loss / static_cast<double>(found.size()),
+          {{"accuracy", matrix.accuracy()},
+           {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
 }
 
 }  // namespace
@@ -88,34 +154,8 @@ TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer
 
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts) {
-  constexpr std::size_t kBatch = 64;
-  // Texts of like length share a batch: little padding.
-  std::vector<std::size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return texts[a].size() < texts[b].size(); });
-  std::vector<Classified> result(texts.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
-    const std::size_t end = std::min(begin + kBatch, order.size());
-    std::vector<std::string> batch;
-    for (std::size_t i = begin; i < end; ++i) batch.push_back(texts[order[i]]);
-    const TokenRows rows = rows_of(model, batch);
-    const Results results =
-        session.run(model.program("classify"), {{"tokens", rows.ids}, {"mask", rows.mask}});
-    const auto logs = results["log_probabilities"].span<float>();
-    const std::size_t classes = model.classes.size();
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto row = logs.subspan((i - begin) * classes, classes);
-      Classified& found = result[order[i]];
-      found.label =
-          static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
-      for (const float log : row) {
-        found.log_probabilities.push_back(log);
-        found.probabilities.push_back(std::exp(static_cast<double>(log)));
-      }
-    }
-  }
-  return result;
+  return classify_rows(session, model, texts,
+                       [&](std::size_t i) { return row_of(model, texts[i]); });
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
@@ -134,56 +174,36 @@ ConfusionMatrix confusion(Session& session, const TextClassifier& model, const L
 }
 
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data) {
-  const std::vector<Classified> found = classify(session, model, data.texts);
-  ConfusionMatrix matrix(model.classes);
-  double loss = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::int32_t label = data.labels[i];
-    matrix.add({&label, 1}, {&found[i].label, 1});
-    loss -= found[i].log_probabilities[static_cast<std::size_t>(label)];
-  }
-  return {loss / static_cast<double>(found.size()),
-          {{"accuracy", matrix.accuracy()},
-           {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
+  return evaluation_of(model, classify(session, model, data.texts), data.labels);
 }
 
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                const LabelledText& train, const LabelledText* held_out) {
-  TrainTask task{.train = model.find_program("train"),
-                 .batch =
-                     [&model, &train](std::int64_t step) {
-                       const std::int64_t batch = model.settings.batch;
-                       std::vector<std::string> texts;
-                       std::vector<std::int32_t> labels;
-                       std::vector<std::size_t> order(train.texts.size());
-                       std::int64_t epoch = -1;
-                       for (std::int64_t r = 0; r < batch; ++r) {
-                         const std::int64_t at = step * batch + r;
-                         if (at / train.size() != epoch) {
-                           epoch = at / train.size();
-                           std::iota(order.begin(), order.end(), std::size_t{0});
-                           Draws(stable_hash("epoch", model.settings.seed),
-                                 static_cast<std::uint32_t>(epoch))
-                               .shuffle(order);
-                         }
-                         const std::size_t i = order[static_cast<std::size_t>(at % train.size())];
-                         texts.push_back(train.texts[i]);
-                         labels.push_back(train.labels[i]);
-                       }
-                       const TokenRows rows = rows_of(model, texts);
-                       return TrainBatch{{{"tokens", rows.ids},
-                                          {"mask", rows.mask},
-                                          {"labels", Tensor::of({batch}, labels)}},
-                                         batch};
-                     },
-                 .unit = "texts"};
-  task.accumulate = model.find_program("accumulate");
-  if (held_out != nullptr)
-    task.evaluate = [&session, &model, held_out](bool whole) {
-      const std::int64_t count = model.settings.eval_batches * model.settings.batch;
-      if (whole || count == 0) return evaluate(session, model, *held_out);
-      return evaluate(session, model, held_out->subset(evenly_spread(held_out->size(), count)));
-    };
+  TrainTask task = train_task(
+      model, "texts",
+      [&model, &train, texts = rows_of(model, train),
+       epochs = Epochs(train.size(), model.settings.seed, epoch_order)](const BatchPart& part) {
+        std::vector<Row> batch;
+        std::vector<std::int32_t> labels;
+        for (const std::int64_t i : epochs.examples(part, model.settings.batch)) {
+          batch.push_back(texts[i]);
+          labels.push_back(train.labels[static_cast<std::size_t>(i)]);
+        }
+        const TokenRows rows = padded(model, batch);
+        const auto count = static_cast<std::int64_t>(labels.size());
+        return TrainBatch{
+            {{"tokens", rows.ids}, {"mask", rows.mask}, {"labels", Tensor::of({count}, labels)}},
+            count};
+      });
+  if (held_out == nullptr) return task;
+  task.evaluate = [&session, &model, held_out, texts = rows_of(model, *held_out)](bool whole) {
+    const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;
+    const std::vector<std::int64_t> places = evenly_spread(held_out->size(), most);
+    const LabelledText part = held_out->subset(places);
+    const auto found =
+        classify_rows(session, model, part.texts, [&](std::size_t i) { return texts[places[i]]; });
+    return evaluation_of(model, found, part.labels);
+  };
   return task;
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "weft/graph/functions.h"
-#include "weft/models/data/sentence_pairs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/trained/encoder_vocabulary.h"
@@ -21,16 +20,6 @@ bool reads_token_types(const SimilarityModel& model) {
 Value mean_of_tokens(Value h, Value mask) {
   const Value counts = unsqueeze(cast(mask, h.dtype()), -1);
   return sum(h * counts, {1}) / sum(counts, {1});
-}
-
-PairTokens tokens_of(const SimilarityModel& model, const ScoredPair& line) {
-  const Tokenizer& pieces = model.tokenizer;
-  const std::int64_t context = model.config.longest_row();
-  if (model.head.pairs) {
-    return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),
-                     pieces.sep_id(), context);
-  }
-  return {with_ends(pieces.encode(line.first), pieces.cls_id(), pieces.sep_id(), context), {}};
 }
 
 }  // namespace
@@ -90,12 +79,21 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
   return model;
 }
 
-NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const ScoredPair> lines) {
+PairTokens similarity_row(const SimilarityModel& model, const ScoredPair& line) {
+  const SentencePieceTokenizer& pieces = model.tokenizer;
+  const std::int64_t context = model.config.longest_row();
+  if (model.head.pairs) {
+    return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),
+                     pieces.sep_id(), context);
+  }
+  return {with_ends(pieces.encode(line.first), pieces.cls_id(), pieces.sep_id(), context), {}};
+}
+
+NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const PairTokens> lines) {
   std::vector<std::vector<std::int32_t>> ids, types;
-  for (const ScoredPair& line : lines) {
-    PairTokens tokens = tokens_of(model, line);
-    ids.push_back(std::move(tokens.ids));
-    types.push_back(std::move(tokens.token_types));
+  for (const PairTokens& line : lines) {
+    ids.push_back(line.ids);
+    types.push_back(line.token_types);
   }
   const std::int64_t most = model.config.longest_row();
   const TokenRows rows = pad_rows(ids, model.tokenizer.pad_id(), 16, most);
@@ -103,12 +101,6 @@ NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const Sco
   if (reads_token_types(model))
     inputs.emplace_back("token_types", pad_rows(types, 0, 16, most).ids);
   return inputs;
-}
-
-Tensor similarity_targets(std::span<const ScoredPair> lines) {
-  std::vector<float> scores;
-  for (const ScoredPair& line : lines) scores.push_back(static_cast<float>(line.score));
-  return Tensor::of({static_cast<std::int64_t>(lines.size())}, scores);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/models/data/scored_pairs.h"
+#include "weft/models/data/sentence_pairs.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
 #include "weft/models/tokenizers/tokenizer.h"
@@ -36,10 +37,10 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 
-/// The inputs of all programs for some lines, without the targets. What is too long for the model
-/// is cut. Throws FormatError for invalid UTF-8.
-NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const ScoredPair> lines);
-/// Their scores, as the inputs "targets".
-Tensor similarity_targets(std::span<const ScoredPair> lines);
+/// A line as the model reads it. What is too long for the model is cut. Throws FormatError for
+/// invalid UTF-8.
+PairTokens similarity_row(const SimilarityModel& model, const ScoredPair& line);
+/// The inputs of all programs for some lines, without the targets.
+NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const PairTokens> lines);
 
 }  // namespace weft

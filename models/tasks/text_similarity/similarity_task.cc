@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <numeric>
 
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/epochs.h"
+#include "weft/models/data/kept_rows.h"
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/correlation.h"
 
 namespace weft {
 namespace {
 
-/// Calls visit(places, lines) for batches of all lines. Lines of like length share a batch: little
+/// Row i of some lines.
+using RowOf = std::function<PairTokens(std::size_t i)>;
+
+/// Calls visit(places, rows) for batches of all lines. Lines of like length share a batch: little
 /// padding.
 template <class Visit>
-void for_batches(std::span<const ScoredPair> lines, Visit&& visit) {
+void for_batches(std::span<const ScoredPair> lines, const RowOf& row, Visit&& visit) {
   constexpr std::size_t kBatch = 64;
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -24,8 +30,8 @@ void for_batches(std::span<const ScoredPair> lines, Visit&& visit) {
   for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
     const std::size_t count = std::min(kBatch, order.size() - begin);
     const auto places = std::span(order).subspan(begin, count);
-    std::vector<ScoredPair> batch;
-    for (const std::size_t place : places) batch.push_back(lines[place]);
+    std::vector<PairTokens> batch;
+    for (const std::size_t place : places) batch.push_back(row(place));
     visit(places, batch);
   }
 }
@@ -36,31 +42,38 @@ void put_scores(const Results& results, std::span<const std::size_t> places,
   for (std::size_t i = 0; i < places.size(); ++i) scores[places[i]] = found[i];
 }
 
-/// Evenly spread over the data, which may be sorted.
-ScoredPairs spread(const ScoredPairs& data, std::int64_t count) {
-  if (count >= data.size()) return data;
-  ScoredPairs some{{}, data.pairs};
-  for (std::int64_t i = 0; i < count; ++i)
-    some.lines.push_back(data.lines[static_cast<std::size_t>(i * data.size() / count)]);
-  return some;
+/// The scores at `places`, as the input "targets".
+template <class Place>
+Tensor targets(const ScoredPairs& data, std::span<const Place> places) {
+  std::vector<float> scores;
+  for (const Place place : places)
+    scores.push_back(static_cast<float>(data.lines[static_cast<std::size_t>(place)].score));
+  return Tensor::of({std::ssize(places)}, scores);
 }
 
-/// The lines of a step: `batch` of them, epoch after epoch.
-std::vector<ScoredPair> lines_of_step(const ScoredPairs& train, const TrainSettings& settings,
-                                      std::int64_t step) {
-  std::vector<ScoredPair> lines;
-  std::vector<std::int64_t> order;
-  std::int64_t epoch = -1;
-  for (std::int64_t r = 0; r < settings.batch; ++r) {
-    const std::int64_t at = step * settings.batch + r;
-    if (at / train.size() != epoch) {
-      epoch = at / train.size();
-      order = shuffled(train.size(), settings.seed, static_cast<std::uint32_t>(epoch));
-    }
-    const std::int64_t line = order[static_cast<std::size_t>(at % train.size())];
-    lines.push_back(train.lines[static_cast<std::size_t>(line)]);
-  }
-  return lines;
+Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const ScoredPairs& data,
+                         const RowOf& row) {
+  std::vector<double> scores(data.lines.size());
+  double loss = 0;
+  for_batches(
+      data.lines, row, [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
+        NamedTensors inputs = similarity_inputs(model, batch);
+        inputs.emplace_back("targets", targets(data, places));
+        const Results results = session.run(model.program("evaluate"), inputs);
+        put_scores(results, places, scores);
+        loss +=
+            static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.size());
+      });
+  loss /= static_cast<double>(scores.size());
+  // What is not finite correlates with nothing, and the loss says it.
+  if (!std::isfinite(loss)) return {loss, {}};
+  return {loss, correlations(scores, data.scores())};
+}
+
+KeptRows<PairTokens> rows_of(const SimilarityModel& model, const ScoredPairs& data) {
+  return {data.size(), [&model, &data](std::int64_t i) {
+            return similarity_row(model, data.lines[static_cast<std::size_t>(i)]);
+          }};
 }
 
 }  // namespace
@@ -68,10 +81,12 @@ std::vector<ScoredPair> lines_of_step(const ScoredPairs& train, const TrainSetti
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines) {
   std::vector<double> scores(lines.size());
-  for_batches(lines, [&](std::span<const std::size_t> places, std::span<const ScoredPair> batch) {
-    put_scores(session.run(model.program("score"), similarity_inputs(model, batch)), places,
-               scores);
-  });
+  for_batches(
+      lines, [&](std::size_t i) { return similarity_row(model, lines[i]); },
+      [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
+        put_scores(session.run(model.program("score"), similarity_inputs(model, batch)), places,
+                   scores);
+      });
   return scores;
 }
 
@@ -86,41 +101,32 @@ std::vector<Metric> correlations(std::span<const double> scores, std::span<const
 }
 
 Evaluation evaluate(Session& session, const SimilarityModel& model, const ScoredPairs& data) {
-  std::vector<double> scores(data.lines.size());
-  double loss = 0;
-  for_batches(data.lines, [&](std::span<const std::size_t> places,
-                              std::span<const ScoredPair> batch) {
-    NamedTensors inputs = similarity_inputs(model, batch);
-    inputs.emplace_back("targets", similarity_targets(batch));
-    const Results results = session.run(model.program("evaluate"), inputs);
-    put_scores(results, places, scores);
-    loss += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.size());
-  });
-  loss /= static_cast<double>(scores.size());
-  // What is not finite correlates with nothing, and the loss says it.
-  if (!std::isfinite(loss)) return {loss, {}};
-  return {loss, correlations(scores, data.scores())};
+  return evaluate_rows(session, model, data,
+                       [&](std::size_t i) { return similarity_row(model, data.lines[i]); });
 }
 
 TrainTask similarity_task(Session& session, const SimilarityModel& model, const ScoredPairs& train,
                           const ScoredPairs* held_out) {
-  TrainTask task{.train = model.find_program("train"),
-                 .batch =
-                     [&model, &train](std::int64_t step) {
-                       const std::vector<ScoredPair> lines =
-                           lines_of_step(train, model.settings, step);
-                       NamedTensors inputs = similarity_inputs(model, lines);
-                       inputs.emplace_back("targets", similarity_targets(lines));
-                       return TrainBatch{std::move(inputs), model.settings.batch};
-                     },
-                 .unit = train.unit()};
-  task.accumulate = model.find_program("accumulate");
-  if (held_out != nullptr) {
-    task.evaluate = [&session, &model, held_out](bool whole) {
-      const std::int64_t count = model.settings.eval_batches * model.settings.batch;
-      return evaluate(session, model, whole || count == 0 ? *held_out : spread(*held_out, count));
-    };
-  }
+  TrainTask task =
+      train_task(model, train.unit(),
+                 [&model, &train, rows = rows_of(model, train),
+                  epochs = Epochs(train.size(), model.settings.seed)](const BatchPart& part) {
+                   const Epochs::Order places = epochs.examples(part, model.settings.batch);
+                   std::vector<PairTokens> batch;
+                   for (const std::int64_t place : places) batch.push_back(rows[place]);
+                   NamedTensors inputs = similarity_inputs(model, batch);
+                   inputs.emplace_back("targets", targets<std::int64_t>(train, places));
+                   return TrainBatch{std::move(inputs), std::ssize(places)};
+                 });
+  if (held_out == nullptr) return task;
+  task.evaluate = [&session, &model, held_out, rows = rows_of(model, *held_out)](bool whole) {
+    const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;
+    const std::vector<std::int64_t> places = evenly_spread(held_out->size(), most);
+    ScoredPairs part{{}, held_out->pairs};
+    for (const std::int64_t place : places)
+      part.lines.push_back(held_out->lines[static_cast<std::size_t>(place)]);
+    return evaluate_rows(session, model, part, [&](std::size_t i) { return rows[places[i]]; });
+  };
   return task;
 }
 

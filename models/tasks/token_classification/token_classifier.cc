@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/epochs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/trained/encoder_vocabulary.h"
@@ -249,32 +249,21 @@ Evaluation evaluation_of(const TaggingScores& scores) {
 TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
                                 const TaggedRows& train, const TaggedRows& held_out) {
   if (train.size() == 0) throw DataError("there are no sentences to train on");
-  TrainTask task{.train = model.find_program("train"),
-                 .batch =
-                     [&model, &train](std::int64_t step) {
-                       std::vector<const WordRow*> rows;
-                       std::vector<std::int64_t> order;
-                       std::int64_t epoch = -1, words = 0;
-                       for (std::int64_t r = 0; r < model.settings.batch; ++r) {
-                         const std::int64_t at = step * model.settings.batch + r;
-                         if (at / train.size() != epoch) {
-                           epoch = at / train.size();
-                           order = shuffled(train.size(), model.settings.seed,
-                                            static_cast<std::uint32_t>(epoch));
-                         }
-                         const std::int64_t place =
-                             order[static_cast<std::size_t>(at % train.size())];
-                         rows.push_back(&train.rows[static_cast<std::size_t>(place)]);
-                         words += rows.back()->words_seen();
-                       }
-                       const TokenRows tokens = batch_of(model, rows);
-                       return TrainBatch{{{"tokens", tokens.ids},
-                                          {"mask", tokens.mask},
-                                          {"labels", labels_of(rows, tokens.ids.size(1))}},
-                                         words};
-                     },
-                 .unit = "words"};
-  task.accumulate = model.find_program("accumulate");
+  TrainTask task = train_task(
+      model, "words",
+      [&model, &train, epochs = Epochs(train.size(), model.settings.seed)](const BatchPart& part) {
+        std::vector<const WordRow*> rows;
+        std::int64_t words = 0;
+        for (const std::int64_t place : epochs.examples(part, model.settings.batch)) {
+          rows.push_back(&train.rows[static_cast<std::size_t>(place)]);
+          words += rows.back()->words_seen();
+        }
+        const TokenRows tokens = batch_of(model, rows);
+        return TrainBatch{{{"tokens", tokens.ids},
+                           {"mask", tokens.mask},
+                           {"labels", labels_of(rows, tokens.ids.size(1))}},
+                          words};
+      });
   if (held_out.size() > 0) {
     task.evaluate = [&session, &model, &held_out](bool whole) {
       const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;

@@ -1,0 +1,43 @@
+// Rows of a data set that are made once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+/// Rows of a set, each made when it is first asked for: a training begins without encoding all of
+/// its texts, and encodes none of them twice. For any number of threads; copies share the rows.
+template <class Row>
+class KeptRows {
+ public:
+  /// `make` makes row i and is not called by two threads at once; what it refers to must outlive
+  /// the rows.
+  KeptRows(std::int64_t count, std::function<Row(std::int64_t i)> make)
+      : kept_(std::make_shared<Kept>(count, std::move(make))) {}
+
+  /// Stays where it is.
+  const Row& operator[](std::int64_t i) const {
+    const std::lock_guard lock(kept_->mutex);
+    std::optional<Row>& row = kept_->rows[static_cast<std::size_t>(i)];
+    if (!row) row = kept_->make(i);
+    return *row;
+  }
+
+ private:
+  struct Kept {
+    Kept(std::int64_t count, std::function<Row(std::int64_t)> how)
+        : rows(static_cast<std::size_t>(count)), make(std::move(how)) {}
+    std::mutex mutex;
+    std::vector<std::optional<Row>> rows;
+    std::function<Row(std::int64_t)> make;
+  };
+  std::shared_ptr<Kept> kept_;
+};
+
+}  // namespace weft
