@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/models/train/prefetch.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
@@ -119,21 +120,29 @@ void Trainer::check_variables(std::int64_t step) const {
   if (found) diverged(found->message, step);
 }
 
-bool Trainer::take_step() {
+Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
-  std::vector<TrainBatch> batches;
+  // The last batch of a run has none behind it, unless its step is skipped.
+  const bool last_step = step_ + 1 == settings.steps || stop_asked(step_ + 1);
   const std::int64_t first = (step_ + skipped_) * settings.accumulate;
-  for (std::int64_t i = 0; i < settings.accumulate; ++i) batches.push_back(task_.batch(first + i));
+  const auto take = [&](std::int64_t i) {
+    TrainBatch batch = batches.take(first + i, i + 1 < settings.accumulate || !last_step);
+    items += batch.items;
+    return batch;
+  };
+  if (task_.accumulate == nullptr) return session_.run(*task_.train, take(0).inputs);
+  for (std::int64_t i = 0; i < settings.accumulate; ++i)
+    session_.run(*task_.accumulate, take(i).inputs);
+  return session_.run(*task_.train);
+}
+
+bool Trainer::take_step(BatchPrefetcher& batches) {
+  const TrainSettings& settings = options_.settings;
   clock_.begin();
   Results results({});
   std::int64_t items = 0;
   try {
-    for (const TrainBatch& batch : batches) {
-      items += batch.items;
-      if (task_.accumulate != nullptr) session_.run(*task_.accumulate, batch.inputs);
-    }
-    results = session_.run(*task_.train,
-                           task_.accumulate == nullptr ? batches.front().inputs : NamedTensors{});
+    results = run_step(batches, items);
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
@@ -186,10 +195,11 @@ TrainOutcome Trainer::run() {
     skipped_ = counter(kSkippedVariable);
     in_a_row_ = counter(kSkippedInARowVariable);
   }
+  BatchPrefetcher batches(task_.batch);
   bool changed = true;  // since the last checkpoint
   while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
     changed = true;
-    if (!take_step() || step_ == settings.steps) continue;
+    if (!take_step(batches) || step_ == settings.steps) continue;
     if (task_.evaluate && settings.eval_every > 0 && step_ % settings.eval_every == 0)
       evaluate(step_, settings.eval_batches);
     if (settings.save_every > 0 && step_ % settings.save_every == 0) {

@@ -25,7 +25,8 @@ struct TrainTask {
   const Program* train = nullptr;
   /// Inputs of a batch, or of a shard of it. Batches are counted from 0, those of steps that were
   /// skipped and every micro-batch of a step (settings.accumulate) included. Must be a function of
-  /// the part alone, so that a resumed run sees what an uninterrupted one does.
+  /// the part alone, so that a resumed run sees what an uninterrupted one does. The next batch is
+  /// made on another thread while a step runs, never two at once; only `evaluate` runs beside it.
   std::function<TrainBatch(const BatchPart& part)> batch;
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
@@ -44,7 +45,8 @@ struct StepReport {
   double loss = 0;         // before the step
   double learning_rate = 0;
   double gradient_norm = 0;  // before clipping
-  double items_per_second = 0;  // of the last steps, without evaluations
+  // Of the last steps, with what they wait for their batches, without evaluations:
+  double items_per_second = 0;
   std::string_view unit;  // what items are
   double seconds_left = 0;
 };
@@ -97,9 +99,11 @@ class StepClock {
   std::int64_t steps_ = 0;
 };
 
+class BatchPrefetcher;
+
 /// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
 /// that a run stopped anywhere and resumed from its checkpoint gives the same bits as one that was
-/// not.
+/// not. One batch is made ahead, on a thread that ends with run().
 ///
 /// Models that learn their training data by heart get worse on all other: save_best keeps the best,
 /// `patience` ends the run. Both compare validation losses over the same part of the held-out data
@@ -133,7 +137,8 @@ class Trainer {
   Trainer(Session& session, TrainTask task, Options options);
 
   /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer
-  /// finite (the loss, the gradient norm, which parameter), after nothing more was saved.
+  /// finite (the loss, the gradient norm, which parameter), after nothing more was saved. What a
+  /// batch throws is thrown at its step, which the message of an Error begins with.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }
@@ -148,7 +153,9 @@ class Trainer {
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
   /// Takes one step. False where it was skipped.
-  bool take_step();
+  bool take_step(BatchPrefetcher& batches);
+  /// Runs the programs of a step over its batches; `items` is what these hold.
+  Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws DataError: the run is over, because of `what` ("the loss is nan").
   [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
   /// Throws as diverged() where a variable that is about to be saved is not finite.

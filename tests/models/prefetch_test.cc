@@ -1,0 +1,197 @@
+#include "weft/models/train/prefetch.h"
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/train/training_step.h"
+
+namespace weft {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Trains the model (x w)^2, and remembers which batches were made and by which threads.
+struct Small {
+  explicit Small(TrainSettings s) : settings(s) {
+    const Value x = graph.input("x", DType::f32, {});
+    const Variable w = graph.variable("w", DType::f32, {}, {.initializer = Initializer::ones()});
+    const Value loss = square(x * w);
+    if (s.accumulate > 1) {
+      add_accumulated_step(accumulate, train, loss, graph.parameters(), s);
+    } else {
+      add_training_step(train, loss, s);
+    }
+    session.emplace(graph, SessionOptions{.seed = 1, .threads = 1});
+  }
+
+  TrainBatch batch(const BatchPart& part) {
+    const std::int64_t n = part.step();
+    const Inside inside(*this);
+    {
+      const std::lock_guard lock(mutex);
+      made.push_back(n);
+      makers.push_back(std::this_thread::get_id());
+    }
+    if (n == breaks_at) throw DataError("the file ends");
+    const float value = n == infinite_at ? std::numeric_limits<float>::infinity()
+                                         : 0.1F + 0.01F * static_cast<float>(n * n % 7);
+    return {{{n == misnamed_at ? "y" : "x", Tensor::full(DType::f32, {}, value)}}, 1};
+  }
+  TrainTask task() {
+    return {.train = &train,
+            .batch = [this](const BatchPart& part) { return batch(part); },
+            .accumulate = settings.accumulate > 1 ? &accumulate : nullptr};
+  }
+  TrainOutcome run(std::int64_t stop_after = 0) {
+    Trainer trainer(*session, task(), {.settings = settings, .stop_after = stop_after});
+    struct AtEnd {
+      Small* small;
+      Trainer* trainer;
+      ~AtEnd() { small->history = trainer->history().train; }
+    } at_end{this, &trainer};
+    return trainer.run();
+  }
+  std::int64_t steps_done() { return session->value(kStepVariable).item<std::int64_t>(); }
+
+  /// A call of batch() that is under way.
+  struct Inside {
+    explicit Inside(Small& s) : small(s) {
+      if (++small.inside > 1) small.two_at_once = true;
+    }
+    ~Inside() { --small.inside; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    Small& small;
+  };
+
+  TrainSettings settings;
+  Graph graph;
+  Program train{"train"}, accumulate{"accumulate"};
+  std::optional<Session> session;
+  std::int64_t breaks_at = -1, misnamed_at = -1, infinite_at = -1;
+  std::mutex mutex;
+  Numbers made;
+  std::vector<std::thread::id> makers;
+  std::atomic<int> inside = 0;
+  std::atomic<bool> two_at_once = false;
+  TrainHistory::Points history;
+};
+
+TrainSettings settings(std::int64_t steps, std::int64_t accumulate = 1) {
+  return {.steps = steps, .lr = 0.01, .warmup = 0, .accumulate = accumulate, .eval_every = 0};
+}
+
+Numbers counted(std::int64_t count) {
+  Numbers numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+auto says(const std::string& message) {
+  return [message](const Error& e) {
+    BOOST_TEST(std::string(e.what()) == message);
+    return true;
+  };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(prefetch)
+
+BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
+  for (const std::int64_t accumulate : {1, 3}) {
+    Small ahead(settings(6, accumulate)), line(settings(6, accumulate));
+    ahead.run();
+    line.session->initialise();
+    TrainHistory::Points losses;
+    std::int64_t number = 0;
+    for (std::int64_t step = 1; step <= 6; ++step) {
+      NamedTensors inputs = line.batch(number++).inputs;
+      for (std::int64_t i = 0; accumulate > 1 && i < accumulate; ++i) {
+        line.session->run(line.accumulate, inputs);
+        if (i + 1 < accumulate) inputs = line.batch(number++).inputs;
+      }
+      const Results results =
+          line.session->run(line.train, accumulate > 1 ? NamedTensors{} : inputs);
+      losses.emplace_back(step, results["loss"].item<float>());
+    }
+    BOOST_TEST((ahead.history == losses));
+    BOOST_TEST((ahead.made == line.made));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_batch_is_made_once_in_order_ahead_and_none_beyond_the_last) {
+  for (const std::int64_t accumulate : {1, 2}) {
+    Small small(settings(4, accumulate));
+    small.run();
+    BOOST_TEST((small.made == counted(4 * accumulate)));
+    BOOST_TEST(!small.two_at_once);
+    BOOST_TEST((small.makers[0] == std::this_thread::get_id()));
+    for (std::size_t i = 1; i < small.makers.size(); ++i) {
+      BOOST_TEST((small.makers[i] != std::this_thread::get_id()));
+      BOOST_TEST((small.makers[i] == small.makers[1]));
+    }
+    Small stopped(settings(4, accumulate));
+    stopped.run(2);
+    BOOST_TEST((stopped.made == counted(2 * accumulate)));
+    stopped.run();  // goes on
+    BOOST_TEST((stopped.made == counted(4 * accumulate)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_skipped_step_takes_the_next_batch_also_the_last_step) {
+  TrainSettings skipping = settings(4);
+  skipping.skip_nonfinite = 1;
+  for (const std::int64_t bad : {1, 3}) {
+    Small small(skipping);
+    small.infinite_at = bad;
+    BOOST_TEST(small.run().skipped == 1);
+    BOOST_TEST((small.made == counted(5)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_error_in_a_batch_is_reported_at_its_step) {
+  for (const std::int64_t accumulate : {1, 2}) {
+    for (const std::int64_t step : {1, 3}) {
+      Small small(settings(6, accumulate));
+      small.breaks_at = step * accumulate - 1;
+      BOOST_CHECK_EXCEPTION(small.run(), DataError,
+                            says("step " + std::to_string(step) + ": the file ends"));
+      BOOST_TEST(small.steps_done() == step - 1);
+      BOOST_TEST(small.history.size() == static_cast<std::size_t>(step - 1));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
+  Small small(settings(6));
+  small.breaks_at = 3;
+  BOOST_TEST(small.run(3).stopped);
+  TrainTask task = small.task();
+  BatchPrefetcher batches(task.batch);
+  BOOST_TEST(batches.take(2, true).items == 1);  // 3 is begun
+  BOOST_TEST(batches.take(5, true).items == 1);
+  BOOST_TEST(batches.take(6, false).items == 1);
+}
+
+BOOST_AUTO_TEST_CASE(no_batch_is_being_made_when_a_run_has_failed) {
+  for (std::int64_t step = 0; step < 5; ++step) {
+    Small small(settings(6));
+    small.misnamed_at = step;
+    BOOST_CHECK_THROW(small.run(), Error);
+    BOOST_TEST(small.inside == 0);
+    BOOST_TEST(small.steps_done() == step);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace weft
