@@ -8,8 +8,10 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/metrics/roc_auc.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 namespace {
@@ -67,8 +69,8 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
 
 /// What has been seen of held-out data.
 struct Counts {
-  double loss = 0, pair_loss = 0, replaced_loss = 0;  // sums
-  std::int64_t asked = 0, found = 0, rows = 0, pairs_right = 0, tokens = 0, replaced_right = 0;
+  WeightedMean loss, pair_loss, replaced_loss;  // of what is asked, rows, tokens
+  std::int64_t found = 0, pairs_right = 0, replaced_right = 0;
   std::vector<float> scores;
   std::vector<std::int32_t> replaced;
 };
@@ -92,8 +94,7 @@ void count_hidden(const NamedTensors& inputs, const Results& results, Counts& co
     here += labels[i] >= 0 ? 1 : 0;
     counts.found += labels[i] == predicted[i] ? 1 : 0;
   }
-  counts.asked += here;
-  counts.loss += loss_of(results, "loss") * static_cast<double>(here);
+  counts.loss.add(loss_of(results, "loss"), static_cast<double>(here));
 }
 
 void count_pairs(const NamedTensors& inputs, const Results& results, Counts& counts) {
@@ -101,8 +102,7 @@ void count_pairs(const NamedTensors& inputs, const Results& results, Counts& cou
   const auto predicted = results["pair_predicted"].span<std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i)
     counts.pairs_right += labels[i] == predicted[i] ? 1 : 0;
-  counts.rows += static_cast<std::int64_t>(labels.size());
-  counts.pair_loss += loss_of(results, "pair_loss") * static_cast<double>(labels.size());
+  counts.pair_loss.add(loss_of(results, "pair_loss"), static_cast<double>(labels.size()));
 }
 
 void count_replaced(const NamedTensors& inputs, const Results& results, Counts& counts) {
@@ -117,22 +117,21 @@ void count_replaced(const NamedTensors& inputs, const Results& results, Counts& 
     counts.scores.push_back(scores[i]);
     counts.replaced.push_back(replaced[i]);
   }
-  counts.tokens += here;
-  counts.replaced_loss += loss_of(results, "replaced_loss") * static_cast<double>(here);
+  counts.replaced_loss.add(loss_of(results, "replaced_loss"), static_cast<double>(here));
 }
 
 Evaluation evaluation_of(const Counts& c, const PretrainingOptions& options) {
-  const auto share = [](double part, std::int64_t of) { return part / static_cast<double>(of); };
-  Evaluation found{share(c.loss, c.asked),
-                   {{"masked_accuracy", share(static_cast<double>(c.found), c.asked)}}};
+  const auto share = [](std::int64_t right, const WeightedMean& of) {
+    return static_cast<double>(right) / of.weight();
+  };
+  Evaluation found{c.loss.value(), {{"masked_accuracy", share(c.found, c.loss)}}};
   if (reads_pairs(options.objective)) {
-    found.loss += share(c.pair_loss, c.rows);
-    found.metrics.push_back({"pair_accuracy", share(static_cast<double>(c.pairs_right), c.rows)});
+    found.loss += c.pair_loss.value();
+    found.metrics.push_back({"pair_accuracy", share(c.pairs_right, c.pair_loss)});
   }
   if (options.objective == PretrainingObjective::rtd) {
-    found.loss += options.replaced_weight * share(c.replaced_loss, c.tokens);
-    found.metrics.push_back(
-        {"replaced_accuracy", share(static_cast<double>(c.replaced_right), c.tokens)});
+    found.loss += options.replaced_weight * c.replaced_loss.value();
+    found.metrics.push_back({"replaced_accuracy", share(c.replaced_right, c.replaced_loss)});
     found.metrics.push_back({"replaced_auc", roc_auc(c.scores, c.replaced)});
   }
   return found;
@@ -172,11 +171,9 @@ TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& t
   if (!held_out) return task;
   task.evaluate = [=, &session, &model, rows = *held_out](bool whole) {
     const std::int64_t batches = (rows.count + settings.batch - 1) / settings.batch;
-    const std::int64_t used =
-        whole || settings.eval_batches == 0 ? batches : std::min(batches, settings.eval_batches);
     Counts counts;
-    for (std::int64_t b = 0; b < used; ++b)
-      measure(session, model, rows, b * batches / used * settings.batch, counts);
+    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : settings.eval_batches))
+      measure(session, model, rows, b * settings.batch, counts);
     return evaluation_of(counts, model.options);
   };
   return task;

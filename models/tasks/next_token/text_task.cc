@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
+
+#include "weft/models/data/shuffle.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 
@@ -38,18 +42,14 @@ LanguageData read_text(const LanguageModel& model, std::string_view text) {
 double validation_loss(Session& session, const Program& evaluate, const TextData& data,
                        std::int64_t batch, std::int64_t window, std::int64_t batches) {
   const std::vector<TokenBatch> windows = data.validation_windows(batch, window);
-  const auto count = static_cast<std::int64_t>(windows.size());
-  const std::int64_t used = batches == 0 ? count : std::min(batches, count);
-  double sum = 0;
-  std::int64_t tokens = 0;
-  for (std::int64_t i = 0; i < used; ++i) {
-    const TokenBatch& part = windows[static_cast<std::size_t>(i * count / used)];
+  WeightedMean mean;
+  for (const std::int64_t place : evenly_spread(std::ssize(windows), batches)) {
+    const TokenBatch& part = windows[static_cast<std::size_t>(place)];
     const Results results =
         session.run(evaluate, {{"tokens", part.inputs}, {"targets", part.targets}});
-    sum += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(part.tokens());
-    tokens += part.tokens();
+    mean.add(results["loss"].item<float>(), static_cast<double>(part.tokens()));
   }
-  return sum / static_cast<double>(tokens);
+  return mean.value();
 }
 
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,

@@ -8,7 +8,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/draws.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 namespace {
@@ -158,21 +160,17 @@ TrainTask denoising_task(Session& session, const Translator& model, const Passag
                    places = held_out->cover()](bool whole) {
     const std::int64_t rows = rows_per_batch(model), wanted = model.settings.eval_batches;
     const std::int64_t batches = (std::ssize(places) + rows - 1) / rows;
-    const std::int64_t used = whole || wanted == 0 ? batches : std::min(batches, wanted);
-    double sum = 0;
-    std::int64_t labels = 0;
-    for (std::int64_t b = 0; b < used; ++b) {
-      const std::int64_t begin = b * batches / used * rows;
+    WeightedMean mean;
+    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : wanted)) {
+      const std::int64_t begin = b * rows;
       const auto here = std::span(places).subspan(
           static_cast<std::size_t>(begin),
           static_cast<std::size_t>(std::min(rows, std::ssize(places) - begin)));
       const Batch batch = maker.fixed_batch(here);
       const Results results = session.run(model.program("evaluate"), batch.inputs);
-      sum += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.labels);
-      labels += batch.labels;
+      mean.add(results["loss"].item<float>(), static_cast<double>(batch.labels));
     }
-    const double loss = sum / static_cast<double>(labels);
-    return Evaluation{loss, {{"perplexity", std::exp(loss)}}};
+    return Evaluation{mean.value(), {{"perplexity", std::exp(mean.value())}}};
   };
   return task;
 }

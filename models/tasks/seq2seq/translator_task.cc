@@ -1,7 +1,10 @@
 #include "weft/models/tasks/seq2seq/translator_task.h"
 
-#include <algorithm>
 #include <cmath>
+#include <iterator>
+
+#include "weft/models/data/shuffle.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 
@@ -15,19 +18,14 @@ PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenize
 
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
                  std::int64_t batches) {
-  const std::int64_t count = pairs.per_epoch();
-  const std::int64_t used = batches == 0 ? count : std::min(batches, count);
-  double sum = 0;
-  std::int64_t labels = 0;
-  for (std::int64_t i = 0; i < used; ++i) {
-    const PairBatch batch = pairs.in_order(i * count / used);
+  WeightedMean mean;
+  for (const std::int64_t place : evenly_spread(pairs.per_epoch(), batches)) {
+    const PairBatch batch = pairs.in_order(place);
     const Results results =
         session.run(evaluate, {{"source", batch.source}, {"labels", batch.labels}});
-    sum += static_cast<double>(results["loss"].item<float>()) *
-           static_cast<double>(batch.labels_counted);
-    labels += batch.labels_counted;
+    mean.add(results["loss"].item<float>(), static_cast<double>(batch.labels_counted));
   }
-  return sum / static_cast<double>(labels);
+  return mean.value();
 }
 
 Metric bleu_metric(const std::vector<std::string>& outputs,
@@ -70,10 +68,9 @@ TrainTask translator_task(Session& session, const Translator& model, TranslatorD
     const double loss = mean_loss(session, model.program("evaluate"), data.validation,
                                   whole ? 0 : settings.eval_batches);
     // Spread over all cases: files of pairs are often sorted.
-    const std::size_t count = data.cases.size();
-    const std::size_t used = whole ? count : std::min(kQuickCases, count);
     std::vector<TranslationCase> cases;
-    for (std::size_t i = 0; i < used; ++i) cases.push_back(data.cases[i * count / used]);
+    for (const std::int64_t place : evenly_spread(std::ssize(data.cases), whole ? 0 : kQuickCases))
+      cases.push_back(data.cases[static_cast<std::size_t>(place)]);
     const Translations found = translate_cases(session, model, cases);
     return Evaluation{
         loss, {{"perplexity", std::exp(loss)}, data.measure(found.outputs, found.references)}};

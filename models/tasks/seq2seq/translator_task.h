@@ -54,7 +54,7 @@ Translations translate_cases(Session& session, const Translator& model,
 /// Training on the pairs, with looks at those of the validation part: loss, perplexity and the
 /// measure of greedy outputs, now and then on a part of them (settings.eval_batches batches and
 /// kQuickCases cases), at the end on all. Session, model and data must outlive the task.
-inline constexpr std::size_t kQuickCases = 256;
+inline constexpr std::int64_t kQuickCases = 256;
 TrainTask translator_task(Session& session, const Translator& model, TranslatorData& data);
 
 }  // namespace weft

@@ -80,7 +80,7 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
 }
 
 PairTokens similarity_row(const SimilarityModel& model, const ScoredPair& line) {
-  const SentencePieceTokenizer& pieces = model.tokenizer;
+  const Tokenizer& pieces = model.tokenizer;
   const std::int64_t context = model.config.longest_row();
   if (model.head.pairs) {
     return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),

@@ -10,6 +10,7 @@
 #include "weft/models/data/kept_rows.h"
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/correlation.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 namespace {
@@ -54,17 +55,16 @@ Tensor targets(const ScoredPairs& data, std::span<const Place> places) {
 Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const ScoredPairs& data,
                          const RowOf& row) {
   std::vector<double> scores(data.lines.size());
-  double loss = 0;
-  for_batches(
-      data.lines, row, [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
-        NamedTensors inputs = similarity_inputs(model, batch);
-        inputs.emplace_back("targets", targets(data, places));
-        const Results results = session.run(model.program("evaluate"), inputs);
-        put_scores(results, places, scores);
-        loss +=
-            static_cast<double>(results["loss"].item<float>()) * static_cast<double>(batch.size());
-      });
-  loss /= static_cast<double>(scores.size());
+  WeightedMean mean;
+  for_batches(data.lines, row,
+              [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
+                NamedTensors inputs = similarity_inputs(model, batch);
+                inputs.emplace_back("targets", targets(data, places));
+                const Results results = session.run(model.program("evaluate"), inputs);
+                put_scores(results, places, scores);
+                mean.add(results["loss"].item<float>(), static_cast<double>(batch.size()));
+              });
+  const double loss = mean.value();
   // What is not finite correlates with nothing, and the loss says it.
   if (!std::isfinite(loss)) return {loss, {}};
   return {loss, correlations(scores, data.scores())};

@@ -12,6 +12,7 @@
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/encoder_vocabulary.h"
 
 namespace weft {
@@ -219,7 +220,7 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
   for (const std::int64_t place : places)
     rows.push_back(&data.rows[static_cast<std::size_t>(place)]);
   TaggingScores scores;
-  std::int64_t seen = 0;
+  WeightedMean mean;
   over_batches(rows, [&](auto numbers, auto batch) {
     std::int64_t here = 0;
     for (const WordRow* row : batch) here += row->words_seen();
@@ -229,16 +230,14 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
                                                 {"mask", tokens.mask},
                                                 {"labels", labels_of(batch, tokens.ids.size(1))}});
     // Of a batch without any label there is no mean.
-    if (here > 0)
-      scores.loss += static_cast<double>(results["loss"].item<float>()) * static_cast<double>(here);
-    seen += here;
+    if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
     for (std::size_t r = 0; r < batch.size(); ++r) {
       const auto place = static_cast<std::size_t>(places[numbers[r]]);
       scores.spans.add(data.sentences[place].tags,
                        tags_of_words(model, *batch[r], row_of(results["predictions"], r)));
     }
   });
-  scores.loss /= static_cast<double>(seen);
+  scores.loss = mean.value();
   return scores;
 }
 
