@@ -1,5 +1,5 @@
 // quantized_matmul, which passes make of a product with a dequantize, and quantized_matmul_fused
-// with elementwise steps on its tiles.
+// with elementwise steps on its tiles. Gradients of such products in x multiply by the transpose.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,27 +31,32 @@ constexpr double kBytesPerNs = 12;  // weights read and used by one core
 ValueType infer_product_type(const InferContext& c) {
   c.require_floating(0, "x");
   c.require_min_rank(0, 1, "x");
-  const std::int64_t outputs = c.attributes().integer("outputs");
+  const std::int64_t columns = c.attributes().integer("outputs");
   Shape shape = c.shape(0);
-  const Dim inputs = shape[c.rank(0) - 1];
-  if (!inputs.is_constant()) {
+  const Dim last = shape[c.rank(0) - 1];
+  if (!last.is_constant()) {
     throw ShapeError(
-        fmt::format("the last axis of x must have a fixed size, but is {}", inputs.str()));
+        fmt::format("the last axis of x must have a fixed size, but is {}", last.str()));
   }
-  check_quantized(c, 1, 2, inputs.constant(), outputs, c.dtype(0));
+  const bool transpose = c.attributes().flag("transpose");
+  check_quantized(c, 1, 2, transpose ? columns : last.constant(),
+                  transpose ? last.constant() : columns, c.dtype(0));
   std::vector<Dim> out(shape.begin(), shape.end() - 1);
-  out.push_back(Dim(outputs));
+  out.push_back(Dim(columns));
   return {c.dtype(0), Shape(std::move(out))};
 }
 
-// What a product of all rows with W is, before its memory is known.
+// What a product of all rows with W, or with its transpose, is, before its memory is known.
 struct QuantizedProduct {
   QuantizedOperands w = {};
+  bool transpose = false;
   std::int64_t rows = 0;
-  std::function<void*(const KernelRun&)> result;  // [rows, outputs]
+  std::function<void*(const KernelRun&)> result;  // [rows, columns()]
   /// Called for every part of the result once it is final; may be empty.
   TileEpilogue epilogue = {};
 
+  std::int64_t columns() const { return transpose ? w.inputs : w.outputs; }
+  std::int64_t depth() const { return transpose ? w.outputs : w.inputs; }
   template <class T>
   T* out(const KernelRun& run) const {
     return static_cast<T*>(result(run));
@@ -65,7 +70,7 @@ struct QuantizedProduct {
                    .rows = rows,
                    .columns = end - begin,
                    .c = out + begin,
-                   .c_stride = w.outputs});
+                   .c_stride = columns()});
   }
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
@@ -138,22 +143,62 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
+// The same with the transpose: columns of a block of inputs per chunk, summed over blocks of
+// panels.
+void add_transposed(Kernel& kernel, const ProductRef& p) {
+  static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
+  const QuantizedOperands& w = p->w;
+  const std::size_t begin_slot = round_up_64(kernel.slot_scratch);
+  kernel.slot_scratch =
+      begin_slot + kBlockBytes +
+      kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
+  Phase phase;
+  phase.chunks = (w.inputs + kBlockWidth - 1) / kBlockWidth;
+  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
+                  static_cast<double>(w.outputs) / 40;
+  phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
+    const QuantizedOperands& w = p->w;
+    const std::int64_t first = chunk * kBlockWidth, last = std::min(first + kBlockWidth, w.inputs);
+    std::byte* const scratch = run.slot_scratch + begin_slot;
+    auto* const block = reinterpret_cast<float*>(scratch);
+    auto* const out = p->out<float>(run);
+    kernels::GemmProblem<float> gemm;
+    gemm.m = p->rows;
+    gemm.n = last - first;
+    gemm.c = out + first;
+    gemm.c_stride = w.inputs;
+    for (std::int64_t j = 0; j < w.outputs; j += kBlockInputs) {
+      const std::int64_t end = std::min(j + kBlockInputs, w.outputs);
+      kernels::dequantize_block(w.at(run), first, last, j / kQuantizedPanel,
+                                (end + kQuantizedPanel - 1) / kQuantizedPanel, block, kBlockInputs);
+      gemm.k = end - j;
+      gemm.a = {run.in<float>(0) + j, w.outputs, 1};
+      gemm.b = {block, 1, kBlockInputs};
+      gemm.accumulate = j > 0;
+      kernels::gemm(gemm, scratch + kBlockBytes);
+    }
+    p->run_epilogue(run, out, first, last);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
 void add_double(Kernel& kernel, const ProductRef& p) {
   Phase phase;
-  phase.chunks = std::max<std::int64_t>(1, p->w.panels());
+  phase.chunks = std::max<std::int64_t>(1, (p->columns() + kQuantizedPanel - 1) / kQuantizedPanel);
   phase.cost_ns = 4 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs) *
                   static_cast<double>(p->w.outputs);
   phase.body = [p](const KernelRun& run, std::int64_t panel) {
-    const QuantizedOperands& w = p->w;
+    const std::int64_t depth = p->depth(), columns = p->columns();
     const std::int64_t first = panel * kQuantizedPanel,
-                       last = std::min(first + kQuantizedPanel, w.outputs);
+                       last = std::min(first + kQuantizedPanel, columns);
     auto* const out = p->out<double>(run);
     for (std::int64_t r = 0; r < p->rows; ++r) {
-      const double* x = run.in<double>(0) + r * w.inputs;
+      const double* x = run.in<double>(0) + r * depth;
       for (std::int64_t j = first; j < last; ++j) {
         double sum = 0;
-        for (std::int64_t i = 0; i < w.inputs; ++i) sum += x[i] * w.weight(run, i, j);
-        out[r * w.outputs + j] = sum;
+        for (std::int64_t i = 0; i < depth; ++i)
+          sum += x[i] * (p->transpose ? p->w.weight(run, j, i) : p->w.weight(run, i, j));
+        out[r * columns + j] = sum;
       }
     }
     p->run_epilogue(run, out, first, last);
@@ -165,8 +210,8 @@ void add_zeros(Kernel& kernel, const ProductRef& p) {
   Phase phase;
   phase.body = [p](const KernelRun& run, std::int64_t) {
     auto* const out = p->out<float>(run);
-    std::fill_n(out, p->rows * p->w.outputs, 0.0f);
-    p->run_epilogue(run, out, 0, p->w.outputs);
+    std::fill_n(out, p->rows * p->columns(), 0.0f);
+    p->run_epilogue(run, out, 0, p->columns());
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -174,11 +219,15 @@ void add_zeros(Kernel& kernel, const ProductRef& p) {
 // Behind the scratch that the kernel already has.
 void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
-  product.w = quantized_operands(r, 1, r.inputs[0].sizes.back(), r.outputs[0].sizes.back());
-  product.rows = product.w.outputs == 0 ? 0 : elements / product.w.outputs;
+  const std::int64_t depth = r.inputs[0].sizes.back(), columns = r.outputs[0].sizes.back();
+  product.transpose = r.attributes.flag("transpose");
+  product.w = product.transpose ? quantized_operands(r, 1, columns, depth)
+                                : quantized_operands(r, 1, depth, columns);
+  product.rows = columns == 0 ? 0 : elements / columns;
   const auto p = std::make_shared<const QuantizedProduct>(std::move(product));
   if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
-  if (elements == 0 || p->w.inputs == 0) return add_zeros(kernel, p);
+  if (elements == 0 || depth == 0) return add_zeros(kernel, p);
+  if (p->transpose) return add_transposed(kernel, p);
   p->rows <= kFewRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
 }
 
@@ -203,10 +252,12 @@ Cost matmul_cost(const KernelRequest& r) {
 
 std::vector<OpSample> matmul_samples() {
   std::vector<OpSample> samples;
-  const auto add = [&](Sizes x, std::int64_t outputs) {
+  const auto add = [&](Sizes x, std::int64_t outputs, bool transpose = false) {
     for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
-      const QuantizedMatrix m = sample_quantized(format, x.back(), outputs);
-      samples.push_back({{sample_uniform(x, 41), m.q, m.scale}, {{"outputs", outputs}}});
+      const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
+                                          : sample_quantized(format, x.back(), outputs);
+      samples.push_back({{sample_uniform(x, 41), m.q, m.scale},
+                         {{"outputs", outputs}, {"transpose", transpose}}});
     }
   };
   for (std::int64_t rows = 1; rows <= 9; ++rows) add({rows, 70}, 35);
@@ -219,6 +270,10 @@ std::vector<OpSample> matmul_samples() {
   add({0, 5}, 3);
   add({2, 0}, 3);
   add({2, 3}, 0);
+  for (const Sizes& x : {Sizes{1, 35}, {3, 2, 150}, {17, 530}, {33}, {0, 5}, {2, 0}})
+    add(x, 70, true);
+  add({5, 20}, 300, true);
+  add({2, 3}, 0, true);
   return samples;
 }
 
@@ -226,6 +281,9 @@ std::vector<OpErrorSample> matmul_errors() {
   const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   const Attributes three{{"outputs", std::int64_t{3}}};
   return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 2, 16, 4]"},
+          {{x, q, scale},
+           {{"outputs", std::int64_t{9}}, {"transpose", true}},
+           "q of an int8 matrix [9, 5] must be [1, 3, 16, 4]"},
           {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
           {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
           {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
@@ -258,11 +316,13 @@ Cost fused_cost(const KernelRequest& r) {
 std::vector<OpSample> fused_samples() {
   std::vector<OpSample> samples;
   const auto add = [&](Sizes x, std::int64_t outputs, const char* program,
-                       std::vector<Sizes> operands) {
+                       std::vector<Sizes> operands, bool transpose = false) {
     for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
-      const QuantizedMatrix m = sample_quantized(format, x.back(), outputs);
-      OpSample sample{{sample_uniform(x, 41), m.q, m.scale},
-                      {{"outputs", outputs}, {"program", std::string(program)}}};
+      const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
+                                          : sample_quantized(format, x.back(), outputs);
+      OpSample sample{
+          {sample_uniform(x, 41), m.q, m.scale},
+          {{"outputs", outputs}, {"transpose", transpose}, {"program", std::string(program)}}};
       std::uint32_t seed = 42;
       for (const Sizes& sizes : operands) sample.inputs.push_back(sample_uniform(sizes, seed++));
       samples.push_back(std::move(sample));
@@ -280,6 +340,8 @@ std::vector<OpSample> fused_samples() {
   add({0, 5}, 3, gelu, {{3}});
   add({2, 0}, 3, gelu, {{3}});
   add({2, 3}, 0, gelu, {{0}});
+  add({4, 35}, 150, residual, {{150}, {4, 150}, {}}, true);
+  add({2, 0}, 3, gelu, {{3}}, true);
   return samples;
 }
 
@@ -296,23 +358,23 @@ std::vector<OpErrorSample> fused_errors() {
           {{x, q, scale}, with(3, bias), "the program has 2 inputs, but 1"}};
 }
 
-OpRecord inference_record(std::string name, std::string doc) {
+OpRecord product_record(std::string name, std::string doc) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = kQuantizedLayout + std::move(doc);
   r.inputs = {{"x"}, {"q"}, {"scale"}};
-  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}};
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}, {"transpose", false}};
   r.gradient = Gradient::none;
-  r.no_gradient_reason =
-      "a pass makes it for inference; matmul(x, dequantize(q, scale)) has a gradient in x";
+  r.no_gradient_reason = "a pass makes it; matmul(x, dequantize(q, scale)) has a gradient in x";
   return r;
 }
 
 }  // namespace
 
 void add_quantized_matmul_ops(OpSet& ops) {
-  OpRecord matmul = inference_record("quantized_matmul",
-                                     "matmul(x, dequantize(q, scale)); inputs is x's last axis.");
+  OpRecord matmul = product_record("quantized_matmul",
+                                   "matmul(x, dequantize(q, scale)), or of its transpose: the "
+                                   "size `outputs` is that of the result's last axis.");
   matmul.infer = infer_matmul;
   matmul.kernel = matmul_kernel;
   matmul.cost = matmul_cost;
@@ -320,10 +382,10 @@ void add_quantized_matmul_ops(OpSet& ops) {
   matmul.error_samples = matmul_errors;
   ops.add(std::move(matmul));
 
-  OpRecord fused = inference_record("quantized_matmul_fused",
-                                    "quantized_matmul and a tile program "
-                                    "(ops/fusion/tile_program.h) on it, as matmul_fused has one. "
-                                    "The same bits as the product and the steps one by one.");
+  OpRecord fused = product_record("quantized_matmul_fused",
+                                  "quantized_matmul and a tile program "
+                                  "(ops/fusion/tile_program.h) on it, as matmul_fused has one. "
+                                  "The same bits as the product and the steps one by one.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
   fused.outputs = epilogue_outputs();

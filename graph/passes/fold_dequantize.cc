@@ -17,13 +17,14 @@ Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Gra
   const Value x = inputs[0], w = inputs[1];
   if (!is(w, "dequantize") || x.dtype() != w.dtype()) return {};
   const Attributes& matrix = w.node().attributes();
-  if (node.attributes().flag("transpose_a") ||
-      node.attributes().flag("transpose_b") != matrix.flag("transposed")) {
-    return {};
-  }
+  if (node.attributes().flag("transpose_a")) return {};
+  // Gradients in x multiply by the other orientation than the products that they are of.
+  const bool transpose = node.attributes().flag("transpose_b") != matrix.flag("transposed");
   return target
-      .apply("quantized_matmul", {x, w.node().input(0), w.node().input(1)},
-             {{"outputs", matrix.integer("outputs")}}, {})
+      .apply(
+          "quantized_matmul", {x, w.node().input(0), w.node().input(1)},
+          {{"outputs", matrix.integer(transpose ? "inputs" : "outputs")}, {"transpose", transpose}},
+          {})
       .output(0);
 }
 

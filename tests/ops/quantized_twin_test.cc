@@ -77,8 +77,11 @@ BOOST_AUTO_TEST_CASE(random_weights_are_what_the_scalar_model_says) {
 
 BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
   for_random_cases(120, 14000, [](Choices& c) {
-    const Weights w = random_weights(c);
+    Weights w = random_weights(c);
     check_twin("quantized_matmul", {random_rows(c, w), w.q, w.scale}, {{"outputs", w.outputs}});
+    std::swap(w.inputs, w.outputs);
+    check_twin("quantized_matmul", {random_rows(c, w), w.q, w.scale},
+               {{"outputs", w.outputs}, {"transpose", true}});
   });
 }
 

@@ -111,6 +111,8 @@ void quantized_take(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
+  const bool transpose = call.attributes.flag("transpose");
+  // Sizes of the product; those of the matrix where it is not transposed.
   const std::int64_t inputs = x.size(-1), outputs = call.attributes.integer("outputs");
   const std::int64_t rows = outputs == 0 ? 0 : out[0].numel() / outputs;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -120,7 +122,8 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
     for (std::int64_t j = 0; j < outputs; ++j) {
       Real sum = 0, magnitude = 0;
       for (std::int64_t i = 0; i < inputs; ++i) {
-        const Real w = weight(call.in[1], call.in[2], inputs, i, j);
+        const Real w = transpose ? weight(call.in[1], call.in[2], outputs, j, i)
+                                 : weight(call.in[1], call.in[2], inputs, i, j);
         sum += x.at(r * inputs + i) * w;
         // Few rows are split into bytes under one scale of their own (quantized_dot.h).
         magnitude += extreme * std::fabs(w);
