@@ -116,16 +116,4 @@ std::vector<SavedVariable> saved_variables(const std::string& path);
 /// True if the file starts like a .weft file; IoError if it cannot be opened.
 bool is_weft_file(const std::string& path);
 
-struct MatchOptions {
-  bool allow_missing = false;     // variables without a tensor are left out
-  bool allow_unexpected = false;  // tensors without a variable are ignored
-};
-
-/// Pairs variables with tensors by name or alias. Throws one FormatError that lists everything
-/// missing, unexpected and misshapen (dtypes too); `source` names the file in it.
-std::vector<std::pair<Variable, Tensor>> match_variables(const std::vector<Variable>& variables,
-                                                         const TensorMap& tensors,
-                                                         std::string_view source,
-                                                         const MatchOptions& options = {});
-
 }  // namespace weft

@@ -45,14 +45,11 @@ void check_no_updates(const std::vector<Program>& programs) {
 }
 
 Pair declare(Graph& graph, const WeightMatrix& matrix, std::int64_t rank) {
-  const VariableInfo& info = matrix.variable.info();
-  const std::int64_t first = info.type.shape[0].constant(), second = info.type.shape[1].constant();
-  const std::int64_t inputs = matrix.out_in ? second : first;
-  const std::int64_t outputs = matrix.out_in ? first : second;
+  const std::int64_t inputs = matrix.inputs();
   const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(inputs, 1)));
-  return {graph.variable(info.name + kA, DType::f32, {rank, inputs},
+  return {graph.variable(matrix.name + kA, DType::f32, {rank, inputs},
                          {.initializer = Initializer::uniform(-bound, bound)}),
-          graph.variable(info.name + kB, DType::f32, {outputs, rank},
+          graph.variable(matrix.name + kB, DType::f32, {matrix.outputs(), rank},
                          {.initializer = Initializer::zeros()})};
 }
 
@@ -87,21 +84,17 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   store.check_whole("adapted");
   check_no_updates(programs);
   const std::vector<WeightMatrix> chosen =
-      select_matrices(weight_matrices(source, programs, false), options.patterns,
+      select_matrices(weight_matrices(source, programs, {.quantized = true}), options.patterns,
                       "matrix that could have adapters");
 
   AdaptedModel result;
-  result.graph = std::make_shared<Graph>(source.shared_ops());
+  result.graph = graph_like(source);
   result.store = std::make_shared<VariableStore>();
   Graph& target = *result.graph;
-  target.share_symbols(source);
-  for (const DimEquation& e : source.requirements()) target.require(e, {});
-  // New draws must not have the numbers of those that are copied later.
-  target.reserve_streams(std::max<std::int64_t>(source.stream_end() - target.stream_end(), 0));
   Pairs pairs;
   for (const WeightMatrix& matrix : chosen) {
-    pairs.emplace(matrix.variable.value().node_pointer(), declare(target, matrix, options.rank));
-    result.matrices.push_back(matrix.variable.name());
+    pairs.emplace(matrix.value.node_pointer(), declare(target, matrix, options.rank));
+    result.matrices.push_back(matrix.name);
   }
   // Two copiers: without other dropouts, training and evaluation may be the same nodes.
   Cloner training(target, adapting(pairs, options, true));
@@ -112,10 +105,7 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
                                   program.name()) != options.training.end();
     result.programs.push_back(copy_program(program, trains ? training : inference));
   }
-  for (const auto& [name, value] : source.names()) {
-    const Value copied = inference.find(value);
-    if (copied.defined()) target.set_name(name, copied, {});
-  }
+  copy_names(source, inference);
   for (const Variable& variable : target.variables()) {
     const std::string& name = variable.name();
     if (!source.has_variable(name)) {
@@ -141,8 +131,8 @@ void merge_lora(const std::vector<Program>& programs, VariableStore& store,
                 const LoraAdapters& adapters) {
   Graph& graph = common_graph(programs, "programs whose matrices could be merged with adapters");
   std::map<std::string, bool> out_in;
-  for (const WeightMatrix& m : weight_matrices(graph, programs, true))
-    out_in[m.variable.name()] = m.out_in;
+  for (const WeightMatrix& m : weight_matrices(graph, programs, {.embeddings = true}))
+    out_in[m.name] = m.out_in;
   for (const auto& [name, adapter] : adapters.adapters) {
     const auto matrix = out_in.find(name);
     if (matrix == out_in.end()) {

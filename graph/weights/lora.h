@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/ir/program.h"
 #include "weft/graph/run/variable_store.h"
+#include "weft/graph/weights/quantized_weights.h"
 
 namespace weft {
 
@@ -39,9 +39,10 @@ struct AdaptedModel {
 };
 
 /// Copies of `programs` (all over one graph, before passes) in a graph of its own, over a store of
-/// its own that shares the tensors of `store`. Matrices are f32 parameters with two axes that the
-/// programs only multiply by. Give it a program whose output is the loss, then add a training step
-/// for the copy's parameters.
+/// its own that shares the tensors of `store`. Matrices are parameters with two axes that the
+/// programs only multiply by, in f32 or in fewer bits, as quantize() keeps them: gradients flow
+/// through those, and only the adapters are trained (Dettmers et al. 2023, "QLoRA"). Give it a
+/// program whose output is the loss, then add a training step for the copy's parameters.
 ///
 /// Throws ArgumentError for options out of range, for a pattern that names no such matrix (lists
 /// those there are), and where a program updates parameters.
@@ -58,6 +59,8 @@ struct LoraAdapters {
   /// A word for the values of the matrices that they were trained beside, which files carry;
   /// empty where it is not known.
   std::string base = {};
+  /// Of the matrices those that were in fewer bits.
+  std::map<std::string, WeightFormat, std::less<>> quantized = {};
 };
 
 /// The adapters in the store of an adapted model. Throws GraphError where it has not all of them.

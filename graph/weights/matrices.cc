@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 
 #include "weft/core/error.h"
 #include "weft/graph/passes/match.h"
 #include "weft/graph/weights/narrow_caches.h"
+#include "weft/graph/weights/quantized_weights.h"
 
 namespace weft {
 namespace {
@@ -34,6 +37,11 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches(pattern, name); });
+}
+
 Graph& common_graph(const std::vector<Program>& programs, std::string_view what) {
   Graph* graph = common_graph(programs);
   if (graph == nullptr) throw ArgumentError(fmt::format("there are no {}", what));
@@ -41,14 +49,14 @@ Graph& common_graph(const std::vector<Program>& programs, std::string_view what)
 }
 
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
-                                          bool embeddings) {
+                                          const WeightMatrixOptions& options) {
   const std::vector<Consumers> consumers(programs.begin(), programs.end());
   const auto layout = [&](const Value& weight) -> std::optional<bool> {
     std::optional<bool> out_in;
     for (const Consumers& program : consumers) {
       if (program.is_root(weight)) return std::nullopt;
       for (const Use& use : program.uses(weight)) {
-        const std::optional<bool> seen = use_as_weight(*use.node, use.operand, embeddings);
+        const std::optional<bool> seen = use_as_weight(*use.node, use.operand, options.embeddings);
         if (!seen || (out_in && out_in != seen)) return std::nullopt;
         out_in = seen;
       }
@@ -56,9 +64,17 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
     return out_in;
   };
   std::vector<WeightMatrix> result;
+  const auto add = [&](const std::string& name, const Value& value) {
+    if (const auto out_in = layout(value)) result.push_back({name, value, *out_in});
+  };
+  std::map<std::string, QuantizedRead> quantized;  // by the variable that keeps the matrix
+  if (options.quantized) {
+    for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.kept.name()] = read;
+  }
   for (const Variable& variable : graph.variables()) {
-    if (!is_weight_matrix(variable.info())) continue;
-    if (const auto out_in = layout(variable.value())) result.push_back({variable, *out_in});
+    if (is_weight_matrix(variable.info())) add(variable.name(), variable);
+    const auto read = quantized.find(variable.name());
+    if (read != quantized.end()) add(read->second.name, read->second.value);
   }
   return result;
 }
@@ -70,12 +86,12 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (!matches(pattern, candidates[i].variable.name())) continue;
+      if (!matches(pattern, candidates[i].name)) continue;
       chosen[i] = any = true;
     }
     if (any) continue;
     std::vector<std::string> names;
-    for (const WeightMatrix& c : candidates) names.push_back(c.variable.name());
+    for (const WeightMatrix& c : candidates) names.push_back(c.name);
     throw ArgumentError(
         fmt::format("'{}' names no {}; there are: {}", pattern, what, fmt::join(names, ", ")));
   }
@@ -84,6 +100,14 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
     if (chosen[i]) result.push_back(candidates[i]);
   }
   return result;
+}
+
+std::shared_ptr<Graph> graph_like(const Graph& source) {
+  auto graph = std::make_shared<Graph>(source.shared_ops());
+  graph->share_symbols(source);
+  for (const DimEquation& e : source.requirements()) graph->require(e, {});
+  graph->reserve_streams(std::max<std::int64_t>(source.stream_end() - graph->stream_end(), 0));
+  return graph;
 }
 
 Program copy_program(const Program& program, Cloner& cloner) {
@@ -96,6 +120,21 @@ Program copy_program(const Program& program, Cloner& cloner) {
     result.update(kept, as_kept(cloner.copy(value), kept.dtype()), {});
   }
   return result;
+}
+
+std::vector<Program> copy_programs(const std::vector<Program>& programs, Cloner& cloner) {
+  std::vector<Program> copies;
+  for (const Program& program : programs) {
+    if (program.graph() != nullptr) copies.push_back(copy_program(program, cloner));
+  }
+  return copies;
+}
+
+void copy_names(const Graph& source, Cloner& cloner) {
+  for (const auto& [name, value] : source.names()) {
+    const Value copied = cloner.find(value);
+    if (copied.defined()) cloner.target().set_name(name, copied, {});
+  }
 }
 
 }  // namespace weft

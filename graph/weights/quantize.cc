@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/graph/weights/matrices.h"
-#include "weft/graph/weights/narrow_caches.h"
+#include "weft/ops/op.h"
 #include "weft/ops/quantized.h"
 
 namespace weft {
@@ -55,7 +54,7 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
   Workers workers;
   workers.for_chunks(static_cast<std::int64_t>(chosen.size()), [&](std::int64_t chunk, int) {
     const auto i = static_cast<std::size_t>(chunk);
-    const std::string& name = chosen[i].variable.name();
+    const std::string& name = chosen[i].name;
     const Tensor weights = store.tensor(name);
     try {
       if (format == WeightFormat::bf16) {
@@ -91,107 +90,81 @@ void gather(std::vector<Tensors>& tensors) {
   }
 }
 
-Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix,
-                 const Tensor& value) {
-  const Variable v = graph.variable(info.name + std::string(suffix),
-                                    ValueType{value.dtype(), Shape(value.sizes())},
-                                    {.kind = info.kind, .trainable = false}, {});
-  for (const std::string& alias : info.aliases) graph.alias(alias + std::string(suffix), v, {});
-  return v;
+/// The variables of `graph` that the new store lacks, but for caches, as they were.
+void share_others(const Graph& graph, const VariableStore& from, VariableStore& to) {
+  for (const Variable& variable : graph.variables()) {
+    const VariableInfo& info = variable.info();
+    if (info.kind == VariableKind::cache || to.contains(info.name)) continue;
+    to.insert(info.name, info.kind, from.tensor(info.name));
+  }
 }
 
-// What the programs read in place of the matrix.
-Value declare_converted(Graph& graph, const WeightMatrix& c, const Tensors& tensors,
-                        VariableStore& store) {
-  const VariableInfo& info = c.variable.info();
-  if (!tensors.scale.defined()) {
-    const Variable v = declare(graph, info, "", tensors.value);
-    store.insert(v.name(), info.kind, tensors.value.read_only());
-    const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
-    if (c.out_in) return wide;
-    const std::vector<std::int64_t> swapped = {1, 0};
-    return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
+/// The matrix as programs read it.
+Tensor widened(const QuantizedWeight& w, const VariableStore& store, const QuantizedRead& read) {
+  const Tensor kept = store.tensor(read.kept.name());
+  if (w.format == WeightFormat::bf16) {
+    const Tensor wide = kept.to(DType::f32);
+    return w.out_in ? wide : transposed(wide);
   }
-  const Variable q = declare(graph, info, ".q", tensors.value);
-  const Variable scale = declare(graph, info, ".scale", tensors.scale);
-  store.insert(q.name(), info.kind, tensors.value.read_only());
-  store.insert(scale.name(), info.kind, tensors.scale.read_only());
-  const std::int64_t first = info.type.shape[0].constant(), second = info.type.shape[1].constant();
-  return graph
-      .apply("dequantize", {q, scale},
-             {{"inputs", c.out_in ? second : first},
-              {"outputs", c.out_in ? first : second},
-              {"transposed", c.out_in}},
-             {})
-      .output(0);
+  return evaluate_op(builtin_ops()->at("dequantize"), {kept, store.tensor(read.scale.name())},
+                     {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}})[0];
 }
 
 }  // namespace
-
-std::string_view weight_format_name(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::bf16: return "bf16";
-    case WeightFormat::int8: return "int8";
-    case WeightFormat::int4: break;
-  }
-  return "int4";
-}
-
-WeightFormat parse_weight_format(std::string_view name) {
-  std::vector<std::string> names;
-  for (const WeightFormat f : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
-    if (weight_format_name(f) == name) return f;
-    names.emplace_back(weight_format_name(f));
-  }
-  throw ArgumentError(unknown_name("format of weights", name, names));
-}
 
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options) {
   Graph& source = common_graph(programs, "programs whose weights could be converted");
   store.check_whole("quantised");
   check_not_trained(programs, options);
-  const std::vector<WeightMatrix> chosen = select_matrices(
-      weight_matrices(source, programs, true), options.patterns, "matrix that can be converted");
+  const std::vector<WeightMatrix> chosen =
+      select_matrices(weight_matrices(source, programs, {.embeddings = true}), options.patterns,
+                      "matrix that can be converted");
   std::vector<Tensors> tensors = convert(chosen, store, options.weights);
   gather(tensors);
 
-  QuantizedModel result;
-  result.graph = std::make_shared<Graph>(source.shared_ops());
-  result.store = std::make_shared<VariableStore>();
-  Graph& target = *result.graph;
-  target.share_symbols(source);
-  for (const DimEquation& e : source.requirements()) target.require(e, {});
-
-  Cloner cloner(
-      target, options.narrow_caches ? CloneOptions{.rewrite = keep_caches_narrow} : CloneOptions{});
-  for (const Program& program : programs) {
-    for (const Value& input : program.inputs()) cloner.copy(input);
-  }
-  if (options.narrow_caches) result.narrow_caches = declare_narrow_caches(source, cloner);
+  QuantizedWeights weights;
+  for (const WeightMatrix& m : chosen)
+    weights[m.name] = {options.weights, m.inputs(), m.outputs(), m.out_in};
+  RewrittenPrograms rewritten = with_quantized(programs, weights, options.narrow_caches);
+  QuantizedModel result{rewritten.graph,
+                        std::move(rewritten.programs),
+                        std::make_shared<VariableStore>(),
+                        {},
+                        rewritten.narrow_caches};
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const Variable& variable = chosen[i].variable;
-    const std::size_t before = target.node_count();
-    cloner.set(variable, declare_converted(target, chosen[i], tensors[i], *result.store));
-    for (std::size_t id = before; id < target.node_count(); ++id)
-      target.copy_place(variable.value().node(), target.node(id));
-    const std::size_t after =
-        tensors[i].value.bytes() + (tensors[i].scale.defined() ? tensors[i].scale.bytes() : 0);
-    result.weights.push_back({variable.name(), variable.info().type.str(),
-                              store.tensor(variable.name()).bytes(), after});
+    const VariableInfo& info = Variable(chosen[i].value).info();
+    std::size_t bytes = 0, part = 0;
+    for (const std::string& name : kept_names(info.name, options.weights)) {
+      const Tensor& tensor = part++ == 0 ? tensors[i].value : tensors[i].scale;
+      result.store->insert(name, info.kind, tensor.read_only());
+      bytes += tensor.bytes();
+    }
+    result.weights.push_back({info.name, info.type.str(), store.tensor(info.name).bytes(), bytes});
   }
-  for (const Program& program : programs) {
-    if (program.graph() != nullptr) result.programs.push_back(copy_program(program, cloner));
+  share_others(*result.graph, store, *result.store);
+  return result;
+}
+
+QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store) {
+  Graph& source = common_graph(programs, "programs whose weights could be f32 again");
+  store.check_whole("dequantised");
+  const std::vector<QuantizedRead> reads = quantized_reads(source);
+  if (reads.empty()) throw ArgumentError("the programs read no weights in fewer bits");
+  RewrittenPrograms rewritten = without_quantized(programs);
+  QuantizedModel result{
+      rewritten.graph, std::move(rewritten.programs), std::make_shared<VariableStore>(), {}, 0};
+  for (const QuantizedRead& read : reads) {
+    if (!result.graph->has_variable(read.name)) continue;  // no program reads it
+    std::size_t bytes = 0;
+    for (const std::string& name : kept_names(read.name, read.weight.format))
+      bytes += store.tensor(name).bytes();
+    Tensor wide = widened(read.weight, store, read);
+    result.weights.push_back(
+        {read.name, std::string(weight_format_name(read.weight.format)), bytes, wide.bytes()});
+    result.store->insert(read.name, VariableKind::parameter, std::move(wide));
   }
-  for (const auto& [name, value] : source.names()) {
-    const Value copied = cloner.find(value);
-    if (copied.defined()) target.set_name(name, copied, {});
-  }
-  for (const Variable& variable : target.variables()) {
-    const VariableInfo& info = variable.info();
-    if (info.kind == VariableKind::cache || result.store->contains(info.name)) continue;
-    result.store->insert(info.name, info.kind, store.tensor(info.name));
-  }
+  share_others(*result.graph, store, *result.store);
   return result;
 }
 

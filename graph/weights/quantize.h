@@ -1,25 +1,16 @@
-// Weights in fewer bits: a transform of programs and their variables, for inference.
+// Weights in fewer bits: a transform of programs and their variables, for inference and for
+// training adapters (lora.h).
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "weft/graph/ir/program.h"
 #include "weft/graph/run/variable_store.h"
+#include "weft/graph/weights/quantized_weights.h"
 
 namespace weft {
-
-/// How weight matrices are kept: bf16 (half the bytes of f32), int8 with one scale per output
-/// channel (a quarter), int4 with one f16 scale per output channel and 32 inputs (4.5 bits a
-/// weight). ops/quantized.h has the details.
-enum class WeightFormat { bf16, int8, int4 };
-/// "bf16", "int8", "int4".
-std::string_view weight_format_name(WeightFormat format);
-/// Inverse. Throws ArgumentError that lists the names.
-WeightFormat parse_weight_format(std::string_view name);
 
 struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;
@@ -50,10 +41,7 @@ struct QuantizedModel {
 /// the same inputs wherever they are used. Everything else, norms and biases too, stays as it is
 /// and shares its memory.
 ///
-/// A matrix W becomes the frozen parameter W in bf16, [outputs, inputs] whatever W was (one row is
-/// multiplied twice as fast by that), or W.q and W.scale; aliases likewise. The programs read
-/// cast(W), its axes swapped back where need be, or dequantize(W.q, W.scale); passes see to it that
-/// whole matrices of floats are never made.
+/// quantized_weights.h says what the programs read in the place of a matrix.
 ///
 /// Throws ArgumentError where a program updates a matrix to be converted (quantised weights cannot
 /// be trained), where a pattern names no matrix that can be converted (lists those that can), where
@@ -61,5 +49,9 @@ struct QuantizedModel {
 /// for weights that the format cannot hold; StateError where the store is torn.
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options = {});
+
+/// The inverse: matrices are f32 parameters again, with the values that they were rounded to.
+/// Narrow caches stay so. Throws ArgumentError where there are no programs or no such matrices.
+QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store);
 
 }  // namespace weft

@@ -32,7 +32,7 @@ class Task {
   }
 
   Model build() {
-    model_.encoder_config = config_;
+    model_.family = config_;
     read_inputs();
     const EncoderOutputs outputs = encoder_(inputs_);
     h_ = outputs.last_hidden_state;

@@ -281,6 +281,7 @@ GptModel build_gpt_model(Graph& graph, const std::string& config_json,
   const std::string language_model = gpt_class(type, GptClass::language_model);
   model.architecture = architecture.empty() ? language_model : architecture;
   model.config = config_json;
+  model.family = c;
   const std::string base =
       model.architecture == gpt_class(type, GptClass::base) ? "" : library_of(type).base;
   model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "position_ids",

@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/hf/request.h"
+#include "weft/serialization/match.h"
 
 namespace weft::hf {
 namespace {
@@ -45,15 +46,15 @@ bool is_unused(const Model& model, const std::string& name) {
 /// The tensors of a file under the names that this version of the library gives them. GPT-1's and
 /// GPT-2's published files were written by the base class: they lack "transformer.", which the
 /// classes with a head have.
-std::map<std::string, const Tensor*> modern_names(const Model& model, const TensorMap& tensors) {
+TensorMap modern_names(const Model& model, const TensorMap& tensors) {
   constexpr std::string_view kBase = "transformer.";
   bool lacks = (model.model_type == "gpt2" || model.model_type == "openai-gpt") &&
                model.names.theirs("transformer.h").starts_with(kBase);
   for (const auto& [name, tensor] : tensors) lacks = lacks && !name.starts_with(kBase);
-  std::map<std::string, const Tensor*> result;
+  TensorMap result;
   for (const auto& [name, tensor] : tensors) {
     const bool head = name.starts_with("lm_head.") || name.starts_with("score.");
-    result[(lacks && !head ? std::string(kBase) : "") + modern_name(name)] = &tensor;
+    result[(lacks && !head ? std::string(kBase) : "") + modern_name(name)] = tensor;
   }
   return result;
 }
@@ -117,55 +118,18 @@ Model build_model(Graph& graph, const std::string& config, const InputTypes& inp
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source) {
-  const std::map<std::string, const Tensor*> given = modern_names(model, tensors);
-  std::vector<std::pair<Variable, Tensor>> result;
-  std::set<std::string> used;
-  std::string problems;
-  for (const Variable& v : graph.variables()) {
-    const VariableInfo& info = v.info();
-    if (info.kind != VariableKind::parameter && info.kind != VariableKind::buffer) continue;
-    std::vector<std::string> names = {model.names.theirs(info.name)};
-    for (const std::string& alias : info.aliases) names.push_back(model.names.theirs(alias));
-    Tensor found;
-    for (const std::string& name : names) {
-      const auto it = given.find(name);
-      if (it == given.end()) continue;
-      used.insert(name);
-      Tensor tensor = *it->second;
-      if (is_floating(tensor.dtype())) tensor = tensor.to(info.type.dtype);
-      if (ValueType{tensor.dtype(), Shape(tensor.sizes())} != info.type) {
-        problems += fmt::format("\n  misshapen: '{}' is {}, the model has {}", name,
-                                it->second->type_str(), info.type.str());
-      } else if (found.defined() && !bitwise_equal(found, tensor)) {
-        problems += fmt::format("\n  contradiction: '{}' and '{}' are one parameter, but differ",
-                                names.front(), name);
-      }
-      if (!found.defined()) found = tensor;
-    }
-    if (found.defined()) {
-      result.emplace_back(v, found);
-    } else {
-      problems += fmt::format("\n  missing: '{}' {}", names.front(), info.type.str());
-    }
-  }
-  for (const auto& [name, tensor] : given) {
-    if (!used.contains(name) && !is_unused(model, name))
-      problems += fmt::format("\n  unexpected: '{}' {}", name, tensor->type_str());
-  }
-  if (!problems.empty()) {
-    throw FormatError(
-        fmt::format("the tensors of {} do not fit {}:{}", source, model.architecture, problems));
-  }
-  return result;
+  return match_variables(
+      weight_variables(graph), modern_names(model, tensors), source,
+      {.rename = [&](const std::string& ours) { return model.names.theirs(ours); },
+       .widen = true,
+       .ignore = [&](const std::string& name) { return is_unused(model, name); }},
+      model.architecture);
 }
 
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store) {
   TensorMap tensors;
-  for (const Variable& v : graph.variables()) {
-    const VariableInfo& info = v.info();
-    if (info.kind == VariableKind::parameter || info.kind == VariableKind::buffer)
-      tensors[model.names.theirs(info.name)] = store.tensor(info.name);
-  }
+  for (const Variable& v : weight_variables(graph))
+    tensors[model.names.theirs(v.name())] = store.tensor(v.name());
   return tensors;
 }
 

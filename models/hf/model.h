@@ -12,8 +12,7 @@
 #include <string_view>
 
 #include "weft/graph/ir/graph.h"
-#include "weft/models/families/encoder_config.h"
-#include "weft/models/families/vit_config.h"
+#include "weft/models/families/family_config.h"
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -40,9 +39,8 @@ struct Model {
   NameMap names;
   /// What generates, where the class is an encoder-decoder with a head; else null.
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
-  /// What an encoder or a vision transformer is made of; empty for other families.
-  std::optional<EncoderConfig> encoder_config = {};
-  std::optional<VitConfig> vit_config = {};
+  /// What it is made of; empty for a part of one, as T5's encoder alone.
+  std::optional<FamilyConfig> family = {};
   /// Ends of names of buffers that files may hold and that the model has no use for.
   std::set<std::string> unused_buffers;
 };

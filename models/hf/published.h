@@ -41,7 +41,8 @@ const PublishedModel& find_published_model(std::string_view name);
 InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std::int64_t seq,
                             bool labels = false);
 
-/// Number of different trainable and frozen parameters of a graph.
+/// Number of different trainable and frozen parameters of a graph. Weights in fewer bits count as
+/// those that they were.
 std::int64_t count_parameters(const Graph& graph);
 
 }  // namespace weft::hf

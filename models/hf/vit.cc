@@ -44,7 +44,7 @@ class Task {
   }
 
   Model build(std::int64_t stride) {
-    model_.vit_config = config_;
+    model_.family = config_;
     const std::int64_t classes = request_.config.labels();
     images_ = request_.required("pixel_values", {"batch", "", "", ""});
     const bool masked = task_ == "ForMaskedImageModeling";

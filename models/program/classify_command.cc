@@ -20,9 +20,7 @@ struct ClassifyArguments {
 };
 
 int run(const ClassifyArguments& args) {
-  const Task& task = task_of_file(args.file);
-  const auto model = task.empty_model();
-  read_model(args.file, *model);
+  const auto [task, model] = load_any_model(args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
   const auto found = task.classify(session, *model, args.inputs, args.top);

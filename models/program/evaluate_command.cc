@@ -21,12 +21,11 @@ struct EvaluateArguments {
 
 int run(const EvaluateArguments& args) {
   require_data(args.values);
-  const Task& task = task_of_file(args.file);
+  LoadedModel loaded = load_any_model(args.file);
+  const Task& task = loaded.task;
   check_data_options(task, args.values, args.file);
-  auto model = task.empty_model();
-  read_model(args.file, *model);
   const std::unique_ptr<TaskRun> run =
-      rethrow_as_usage([&] { return task.open(std::move(model), args.values); });
+      rethrow_as_usage([&] { return task.open(std::move(loaded.model), args.values); });
   const TrainedModel& measured = run->model();
   SessionOptions options{.threads = args.threads};
   if (task.info().plan_cache > 0) options.plan_cache = task.info().plan_cache;

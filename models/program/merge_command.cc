@@ -3,15 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/trained/lora_file.h"
+#include "weft/models/trained/model.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft::program {
@@ -29,19 +32,55 @@ bool trains(const Program& program) {
   });
 }
 
+std::vector<Program> without_training(const std::vector<Program>& programs) {
+  std::vector<Program> forward;
+  for (const Program& program : programs) {
+    if (!trains(program)) forward.push_back(program);
+  }
+  return forward;
+}
+
+/// The word for the values of the matrices, in as few bits as the adapters saw them. `store` has
+/// them in those bits, or as floats, which are rounded again: that gives the same bits.
+std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
+                    std::shared_ptr<VariableStore> store, bool floats) {
+  std::vector<std::shared_ptr<Graph>> graphs;  // of the programs
+  std::map<WeightFormat, std::vector<std::string>> names;
+  for (const auto& [name, format] : adapters.quantized) names[format].push_back(name);
+  for (const auto& [format, patterns] : names) {
+    if (!floats) break;
+    QuantizedModel made = quantize(forward, *store, {.weights = format, .patterns = patterns});
+    forward = std::move(made.programs);
+    store = made.store;
+    graphs.push_back(made.graph);
+  }
+  return adapters_base(adapters, *store);
+}
+
 /// Adapters change the matrices that they were trained beside, once: DataError for others of the
 /// same shapes, and for those that have been merged already.
-void check_base(const LoraAdapters& adapters, const VariableStore& store,
+void check_base(const LoraAdapters& adapters, const std::vector<Program>& forward,
+                const std::shared_ptr<VariableStore>& store, bool floats,
                 const MergeArguments& args) {
   if (adapters.base.empty()) {
     say("base      {} does not say which model it was trained on: that is not checked\n",
         args.adapters);
     return;
   }
-  for (const auto& [name, adapter] : adapters.adapters) {
-    if (!store.contains(name)) return;  // merge_lora says so
+  if (!floats && adapters.quantized.empty()) {
+    throw DataError(fmt::format(
+        "the adapters in {} were trained beside weights in f32, those of {} are quantised: merge "
+        "them into the file that it was made from",
+        args.adapters, args.file));
   }
-  if (adapters_base(adapters, store) != adapters.base) {
+  std::string base;
+  try {
+    base = base_of(adapters, forward, store, floats);
+  } catch (const Error&) {
+    // The model has not all of the matrices, or not in those bits.
+    if (adapters.quantized.empty()) return;  // merge_lora names them
+  }
+  if (base != adapters.base) {
     throw DataError(fmt::format(
         "the adapters in {} were trained beside other weights than those of {}: it is another "
         "model, or they are merged into it already",
@@ -53,17 +92,34 @@ int run(const MergeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
   const LoraAdapters adapters = load_lora(args.adapters);
   const Checkpoint file = load_checkpoint(args.file, {.verify = true});
-  std::vector<Program> forward;
-  for (const Program& program : file.programs()) {
-    if (!trains(program)) forward.push_back(program);
+  if (file.find_attachment(kLoraPart) != nullptr) {
+    throw DataError(
+        fmt::format("the model in {} has adapters of its own beside its weights: name the model "
+                    "that they were trained on",
+                    args.file));
   }
-  const auto store = file.store();
+  std::shared_ptr<VariableStore> store = file.store();
   check_finite(*store, args.file);
-  check_base(adapters, *store, args);
-  merge_lora(forward, *store, adapters);
-  save_checkpoint(out.path(), *store, file.programs(), {file.attachments()});
+  std::vector<Program> programs = file.programs();
+  const bool quantized = is_quantized(file.graph());
+  check_base(adapters, without_training(programs), store, !quantized, args);
+  QuantizedModel floats;
+  if (quantized) {
+    // A sum would be rounded to the few bits again, which loses most of what was learned.
+    floats = dequantize(programs, *store);
+    programs = floats.programs;
+    store = floats.store;
+  }
+  merge_lora(without_training(programs), *store, adapters);
+  save_checkpoint(out.path(), *store, programs, {file.attachments()});
   say("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
       out.path());
+  if (quantized) {
+    say("weights   of all {} quantised matrices are f32 again; weft quantize --weights {} rounds "
+        "the "
+        "merged ones\n",
+        floats.weights.size(), floats.weights.front().type);
+  }
   return 0;
 }
 
@@ -74,7 +130,11 @@ void add_merge_command(CLI::App& app, Action& action) {
       app.add_subcommand("merge", "Add trained low-rank adapters to the weights of a model");
   const auto args = std::make_shared<MergeArguments>();
   OptionList options(*command);
-  options.input("file", args->file, "the .weft file that the adapters were trained on")->required();
+  options
+      .input("file", args->file,
+             "the .weft file that the adapters were trained on; of a quantised one also the file "
+             "that it was made from")
+      ->required();
   options
       .input("--adapters", args->adapters, "what weft train --lora-rank wrote (.lora.safetensors)")
       ->required();

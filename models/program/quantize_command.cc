@@ -125,10 +125,8 @@ void keep_trainable(const QuantizeArguments& args) {
 int run(const QuantizeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
   keep_trainable(args);
-  const Task& task = task_of_file(args.file);
+  const auto [task, before] = load_any_model(args.file);
   if (args.values.given()) check_data_options(task, args.values, args.file);
-  auto before = task.empty_model();
-  read_model(args.file, *before);
   QuantizedModel made;
   const auto after = converted(*before, args, made);
   save_model(out.path(), *after);
@@ -145,7 +143,9 @@ void add_quantize_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<QuantizeArguments>();
   OptionList options(*command);
   options.input("file", args->file, "a .weft file that weft train wrote")->required();
-  options.output("--out", args->out, "file to write (.weft): it runs, but cannot be trained")
+  options
+      .output("--out", args->out,
+              "file to write (.weft): it runs, and adapters can be trained beside its weights")
       ->required();
   options.flag("--force", args->force,
                "replace a file of another kind, or a model that can be trained, of this name");

@@ -19,9 +19,7 @@ struct TagArguments {
 };
 
 int run(const TagArguments& args) {
-  const Task& task = task_of_file(args.file);
-  const auto model = task.empty_model();
-  read_model(args.file, *model);
+  const auto [task, model] = load_any_model(args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
   // As files to train on have it: what is wrong can be put right and learned from.

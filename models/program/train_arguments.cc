@@ -50,7 +50,8 @@ void add_start_options(OptionList& options, TrainArguments& args) {
                "every layer learns at this share of the rate of the one above (default 1)");
   CLI::Option* rank = options.integer(
       "--lora-rank", args.lora.rank, {1, 65536},
-      "with --from: train low-rank adapters of this rank, not the weights themselves");
+      "with --from: train low-rank adapters of this rank, not the weights themselves, which may "
+      "be quantised");
   options
       .real("--lora-alpha", args.lora.alpha, {0, 1e6, true},
             "what adapters give is scaled by alpha / rank")

@@ -46,22 +46,23 @@ void install_stop_handlers() {
   if (!nohup) install(SIGHUP, SA_RESTART);
 }
 
-/// The task asked for: of a run that goes on that of its file, else --task or the family's first.
-const Task& chosen_task(const TrainArguments& args, const std::vector<const Task*>& tasks) {
+/// The task asked for, --task or the family's first; of a run that goes on that of its file, and
+/// the model in it.
+LoadedModel chosen_task(const TrainArguments& args, const std::vector<const Task*>& tasks) {
   const auto named = std::find_if(tasks.begin(), tasks.end(),
                                   [&](const Task* task) { return task->info().name == args.task; });
-  if (args.resume.empty()) return named == tasks.end() ? *tasks.front() : **named;
-  const Task& task = task_of_file(args.resume);
-  const TaskInfo& info = task.info();
+  if (args.resume.empty()) return {named == tasks.end() ? *tasks.front() : **named, nullptr};
+  LoadedModel loaded = load_any_model(args.resume);
+  const TaskInfo& info = loaded.task.info();
   if (info.family != args.family) {
     throw UsageError(fmt::format("{} holds no model of weft train {}: go on with weft train {}",
                                  args.resume, args.family, info.family));
   }
-  if (named != tasks.end() && *named != &task) {
+  if (named != tasks.end() && *named != &loaded.task) {
     throw UsageError(fmt::format("--task {} cannot be given with --resume: {} is of --task {}",
                                  args.task, args.resume, info.name));
   }
-  return task;
+  return loaded;
 }
 
 /// Looks at options that contradict each other, before any file is read.
@@ -80,13 +81,14 @@ void check_options(const TrainArguments& args, const Task& task,
   }
 }
 
-std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& task) {
-  auto model = task.empty_model();
-  read_model(args.resume, *model);
+std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& task,
+                                     std::unique_ptr<TrainedModel> model) {
   if (!model->can_train()) {
-    throw UsageError(
-        fmt::format("{} cannot be trained: its weights were {}; resume the file it was made from",
-                    args.resume, is_quantized(*model->graph) ? "quantised" : "averaged"));
+    throw UsageError(fmt::format(
+        "{} cannot be trained: {}; resume the file it was made from", args.resume,
+        is_quantized(*model->graph)
+            ? "its weights were quantised (--from with --lora-rank trains adapters beside them)"
+            : "its weights were averaged, or merged with adapters after they were quantised"));
   }
   model->settings = rethrow_as_usage(
       [&] { return TrainSettings::fields().with(model->settings, args.training); });
@@ -101,16 +103,20 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
                         .training = args.training,
                         .from = {},
                         .reinit = args.reinit,
-                        .check_size = [](const FamilyConfig& config) {
-                          check_trainable_size(std::visit(
-                              [](const auto& c) { return estimated_parameters(c); }, config));
-                        }};
-    if (!args.from.empty()) asked.from = load_pretrained(args.from);
+                        .check_size = {}};
+    // Adapters leave the weights as they are, and as small.
+    if (args.lora.rank == 0) {
+      asked.check_size = [](const FamilyConfig& config) {
+        check_trainable_size(
+            std::visit([](const auto& c) { return estimated_parameters(c); }, config));
+      };
+    }
+    if (!args.from.empty()) asked.from = load_pretrained(args.from, args.lora.rank > 0);
     std::unique_ptr<TaskRun> run = task.start(asked);
     TrainedModel& model = run->model();
     if (args.lora.rank > 0)
       add_adapters(model, args.lora,
-                   run->loaded ? run->loaded->missing : std::vector<std::string>{});
+                   run->loaded ? run->loaded->anew() : std::vector<std::string>{});
     make_trainable(model, {args.freeze, args.layer_lr_decay});
     return run;
   });
@@ -132,8 +138,9 @@ void print_start(const TaskRun& run, const TrainedModel& model, const TrainArgum
   }
   if (!args.freeze.empty()) say("frozen    {} parameters\n", frozen);
   if (model.lora) {
-    say("adapters  of rank {}, alpha {:g}: {} parameters are trained\n", model.lora->rank,
-        model.lora->alpha, grouped(trained));
+    say("adapters  of rank {}, alpha {:g}{}: {} parameters are trained\n", model.lora->rank,
+        model.lora->alpha, is_quantized(*model.graph) ? ", beside quantised weights" : "",
+        grouped(trained));
   }
 }
 
@@ -355,7 +362,8 @@ int run(TrainArguments& args) {
   if (!args.from.empty() && !args.resume.empty())
     throw UsageError("--from starts a new training, --resume goes on with one: give one of them");
   if (!args.resume.empty()) check_resume(args, tasks);
-  const Task& task = chosen_task(args, tasks);
+  LoadedModel chosen = chosen_task(args, tasks);
+  const Task& task = chosen.task;
   const TaskInfo& info = task.info();
   check_options(args, task, tasks);
   args.plan_files(info.plots);
@@ -364,7 +372,7 @@ int run(TrainArguments& args) {
   };
   if (args.lora.rank > 0) plan_adapters();
   const std::unique_ptr<TaskRun> run =
-      args.resume.empty() ? new_run(args, task) : resumed_run(args, task);
+      args.resume.empty() ? new_run(args, task) : resumed_run(args, task, std::move(chosen.model));
   TrainedModel& model = run->model();
   if (model.lora && args.lora.rank == 0) plan_adapters();
   if (model.settings.ema > 0) args.plan_companions("the averages", kAverages, FileKind::model);

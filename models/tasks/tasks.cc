@@ -62,23 +62,22 @@ std::vector<const Task*> tasks_of(std::string_view family) {
   return found;
 }
 
-const Task& task_of_file(const std::string& path) {
-  const Checkpoint file = load_checkpoint(path);
+LoadedModel load_any_model(const std::string& path) {
+  const Checkpoint file = load_checkpoint(path, {.verify = true});
   const std::string id = task_of(file);
-  if (const Task* task = find_task(id)) return *task;
-  if (!id.empty()) {
+  const Task* task = find_task(id);
+  if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
         "{} holds a model of the task '{}', which this program does not know", path, id));
   }
-  throw FormatError(
-      fmt::format("{} holds no trained model: it lacks the attachment '{}' (weft train writes it)",
-                  path, kConfigPart));
-}
-
-std::unique_ptr<TrainedModel> load_any_model(const std::string& path) {
-  auto model = task_of_file(path).empty_model();
-  read_model(path, *model);
-  return model;
+  if (task == nullptr) {
+    throw FormatError(fmt::format(
+        "{} holds no trained model: it lacks the attachment '{}' (weft train writes it)", path,
+        kConfigPart));
+  }
+  LoadedModel loaded{*task, task->empty_model()};
+  read_model(file, path, *loaded.model);
+  return loaded;
 }
 
 }  // namespace weft

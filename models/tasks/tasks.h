@@ -22,10 +22,13 @@ const Task* find_task(std::string_view id);
 /// The tasks of a family.
 std::vector<const Task*> tasks_of(std::string_view family);
 
-/// The task of a .weft file. Throws IoError; FormatError where it holds no trained model, or one of
-/// a task that this program does not know.
-const Task& task_of_file(const std::string& path);
-/// The model in a .weft file, whatever its task. Throws as that and read_model.
-std::unique_ptr<TrainedModel> load_any_model(const std::string& path);
+/// A model from a file, and what it was trained to do.
+struct LoadedModel {
+  const Task& task;
+  std::unique_ptr<TrainedModel> model;
+};
+/// The model in a .weft file, whatever its task. Throws as read_model; FormatError where it holds
+/// no trained model, or one of a task that this program does not know.
+LoadedModel load_any_model(const std::string& path);
 
 }  // namespace weft

@@ -1,11 +1,15 @@
 #include "weft/models/trained/adapters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "weft/core/error.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/models/trained/lora_file.h"
 #include "weft/models/trained/model.h"
+#include "weft/models/trained/pretrained.h"
 
 namespace weft {
 
@@ -20,12 +24,8 @@ const FieldList<LoraOptions>& lora_fields() {
 
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh) {
-  std::vector<Program> programs;
-  for (const auto& [name, program] : model.programs) programs.push_back(program);
-  AdaptedModel adapted = add_lora(programs, *model.store, options);
-  std::size_t next = 0;
-  for (auto& [name, program] : model.programs) program = adapted.programs[next++];
-  model.graph = adapted.graph;
+  AdaptedModel adapted = add_lora(model.all_programs(), *model.store, options);
+  model.replace_programs(adapted.graph, adapted.programs);
   model.store = adapted.store;
   model.lora = options;
   model.store->start_anew(fresh);
@@ -33,6 +33,23 @@ void add_adapters(TrainedModel& model, const LoraOptions& options,
     if (variable.info().kind == VariableKind::parameter &&
         std::find(fresh.begin(), fresh.end(), variable.name()) != fresh.end())
       model.graph->set_trainable(variable, true);
+  }
+}
+
+void keep_quantized(TrainedModel& model, const Pretrained& from,
+                    const std::vector<std::string>& reinit) {
+  QuantizedWeights kept;
+  for (const auto& [name, weight] : from.quantized) {
+    if (!model.graph->has_variable(name)) continue;
+    const std::string& own = model.graph->find_variable(name).name();  // `name` may be an alias
+    if (!matches_any(reinit, own)) kept.emplace(own, weight);
+  }
+  if (kept.empty()) return;
+  try {
+    RewrittenPrograms rewritten = with_quantized(model.all_programs(), kept, from.narrow_caches);
+    model.replace_programs(rewritten.graph, rewritten.programs);
+  } catch (const ArgumentError& e) {
+    throw ArgumentError(fmt::format("{} does not fit the model: {}", from.source, e.what()));
   }
 }
 
@@ -45,6 +62,9 @@ LoraAdapters lora_adapters(const TrainedModel& model) {
     if (name.ends_with(kEnd)) matrices.push_back(name.substr(0, name.size() - kEnd.size()));
   }
   LoraAdapters adapters = lora_adapters(matrices, *model.store, *model.lora);
+  for (const auto& [name, weight] : quantized_weights(*model.graph)) {
+    if (adapters.adapters.contains(name)) adapters.quantized[name] = weight.format;
+  }
   adapters.base = adapters_base(adapters, *model.store);
   return adapters;
 }

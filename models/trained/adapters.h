@@ -9,6 +9,7 @@
 
 namespace weft {
 
+struct Pretrained;
 struct TrainedModel;
 
 /// What files keep of a model's adapters: rank, alpha and dropout.
@@ -20,6 +21,12 @@ const FieldList<LoraOptions>& lora_fields();
 /// ArgumentError as add_lora.
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});
+
+/// Keeps the matrices of a new model, whose variables are not made yet, in as few bits as they have
+/// in `from`, whose weights it can then take over: adapters are trained beside them. Matrices that
+/// match a pattern of `reinit` stay floats. Throws ArgumentError where shapes do not fit.
+void keep_quantized(TrainedModel& model, const Pretrained& from,
+                    const std::vector<std::string>& reinit);
 
 /// The adapters of a model that has them. Throws ArgumentError where it has none.
 LoraAdapters lora_adapters(const TrainedModel& model);

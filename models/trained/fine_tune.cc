@@ -1,7 +1,6 @@
 #include "weft/models/trained/fine_tune.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,18 +10,10 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/graph/weights/matrices.h"
+#include "weft/serialization/match.h"
 
 namespace weft {
 namespace {
-
-/// "12 parameters: a, b, ..." with not more than a few names.
-std::string list(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  std::vector<std::string> some(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-  return fmt::format("{}{}", fmt::join(some, ", "),
-                     names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
-}
 
 /// The first number between dots.
 std::optional<std::int64_t> layer_number(std::string_view name) {
@@ -55,13 +46,13 @@ std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& pa
     }
     if (!any) {
       throw ArgumentError(
-          fmt::format("no parameter matches '{}': there are {}", pattern, list(names)));
+          fmt::format("no parameter matches '{}': there are {}", pattern, first_of(names)));
     }
   }
   return frozen;
 }
 
-std::vector<ParameterGroup> layer_groups(const Graph& graph, double decay) {
+std::vector<ParameterGroup> learning_rate_groups(const Graph& graph, double decay) {
   if (!(decay > 0 && decay <= 1))
     throw ArgumentError(fmt::format("layer_lr_decay must be in (0, 1], not {}", decay));
   const std::vector<Variable> parameters = graph.parameters();

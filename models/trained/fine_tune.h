@@ -19,14 +19,15 @@ std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& pa
 /// group per layer. What stands above the layers learns at the full rate, layer i of n at
 /// decay^(n - i), embeddings and whatever else stands below at decay^(n + 1). A layer is known by
 /// the first number in its name ("layers.3.norm.weight", "transformer.h.3.ln_1.bias"); of those
-/// without one, the names that were declared before the first layer stand below. `decay` is in (0,
-/// 1] (ArgumentError), 1 is one rate for all.
-std::vector<ParameterGroup> layer_groups(const Graph& graph, double decay);
+/// without one, the names that were declared before the first layer stand below. Stacks are counted
+/// side by side: encoder.layers.0 and decoder.layers.0 learn at one rate. `decay` is in (0, 1]
+/// (ArgumentError), 1 is one rate for all.
+std::vector<ParameterGroup> learning_rate_groups(const Graph& graph, double decay);
 
 /// How a model that starts from trained weights learns.
 struct FineTuneOptions {
   std::vector<std::string> freeze = {};  // patterns of parameters that stay as they are
-  double layer_lr_decay = 1;             // layer_groups() says more
+  double layer_lr_decay = 1;             // learning_rate_groups() says more
 };
 
 }  // namespace weft

@@ -6,16 +6,20 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/serialization/crc32c.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft {
 namespace {
 
 constexpr const char* kScale = "weft.lora.scale";
 constexpr const char* kBase = "weft.lora.base";
+constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
 
 bool is_finite(const Tensor& tensor) {
@@ -29,9 +33,15 @@ bool is_finite(const Tensor& tensor) {
 std::string adapters_base(const LoraAdapters& adapters, const VariableStore& store) {
   std::uint32_t crc = 0;
   for (const auto& [name, adapter] : adapters.adapters) {
-    const Tensor matrix = store.tensor(name);
     crc = crc32c(name.data(), name.size(), crc);
-    crc = crc32c(matrix.raw(), matrix.bytes(), crc);
+    const auto quantized = adapters.quantized.find(name);
+    const std::vector<std::string> kept = quantized == adapters.quantized.end()
+                                              ? std::vector<std::string>{name}
+                                              : kept_names(name, quantized->second);
+    for (const std::string& part : kept) {
+      const Tensor tensor = store.tensor(part);
+      crc = crc32c(tensor.raw(), tensor.bytes(), crc);
+    }
   }
   return fmt::format("{:08x}", crc);
 }
@@ -44,6 +54,12 @@ void save_lora(const std::string& path, const LoraAdapters& adapters) {
   }
   std::map<std::string, std::string> metadata = {{kScale, fmt::format("{:a}", adapters.scale)}};
   if (!adapters.base.empty()) metadata[kBase] = adapters.base;
+  if (!adapters.quantized.empty()) {
+    nlohmann::json formats;
+    for (const auto& [name, format] : adapters.quantized)
+      formats[name] = weight_format_name(format);
+    metadata[kQuantized] = formats.dump();
+  }
   write_safetensors(path, tensors, metadata);
 }
 
@@ -63,6 +79,17 @@ LoraAdapters load_lora(const std::string& path) {
     throw fail(fmt::format("its '{}' is {}, which is not positive", kScale, result.scale));
   if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
     result.base = base->second;
+  if (const auto formats = file.metadata.find(kQuantized); formats != file.metadata.end()) {
+    const nlohmann::json by_name = parse_json_object(formats->second, path);
+    for (const auto& [name, format] : by_name.items()) {
+      try {
+        result.quantized[name] =
+            parse_weight_format(format.is_string() ? format.get<std::string>() : "");
+      } catch (const ArgumentError& e) {
+        throw fail(fmt::format("its '{}' of {}: {}", kQuantized, name, e.what()));
+      }
+    }
+  }
   for (const auto& [name, tensor] : file.tensors) {
     if (name.ends_with(kA)) {
       result.adapters[name.substr(0, name.size() - kA.size())].a = tensor;

@@ -23,10 +23,10 @@ const std::vector<FilePart>& common_parts() {
         detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings),
         detail::make_part("train.history", "weft.train.history", &TrainedModel::history)};
     all.push_back(
-        {"train.lora", false,
+        {kLoraPart, false,
          [](const TrainedModel& model) -> std::optional<Attachment> {
            if (!model.lora) return std::nullopt;
-           return Attachment{"train.lora", "weft.train.lora", lora_fields().to_json(*model.lora)};
+           return Attachment{kLoraPart, "weft.train.lora", lora_fields().to_json(*model.lora)};
          },
          [](TrainedModel& model, const Attachment& part) {
            model.lora = lora_fields().from_json(part.bytes);
@@ -86,6 +86,19 @@ Program& TrainedModel::add_program(const std::string& name) {
   return programs.insert_or_assign(name, Program(name)).first->second;
 }
 
+std::vector<Program> TrainedModel::all_programs() const {
+  std::vector<Program> all;
+  for (const auto& [name, program] : programs) all.push_back(program);
+  return all;
+}
+
+void TrainedModel::replace_programs(std::shared_ptr<Graph> new_graph,
+                                    const std::vector<Program>& rewritten) {
+  std::size_t next = 0;
+  for (auto& [name, program] : programs) program = rewritten.at(next++);
+  graph = std::move(new_graph);
+}
+
 void save_model(const std::string& path, const TrainedModel& model) {
   const ModelLayout& layout = model.layout();
   std::vector<Program> programs;
@@ -107,8 +120,11 @@ void save_model(const std::string& path, const TrainedModel& model) {
 }
 
 void read_model(const std::string& path, TrainedModel& model) {
+  read_model(load_checkpoint(path, {.verify = true}), path, model);
+}
+
+void read_model(const Checkpoint& file, const std::string& path, TrainedModel& model) {
   const ModelLayout& layout = model.layout();
-  const Checkpoint file = load_checkpoint(path, {.verify = true});
   const auto fail = [&](const std::string& what) {
     return FormatError(fmt::format("{} holds no {}: {}", path, layout.kind, what));
   };

@@ -13,8 +13,8 @@
 #include "weft/graph/ir/program.h"
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/lora.h"
+#include "weft/models/families/family_config.h"
 #include "weft/models/train/settings.h"
-#include "weft/models/trained/family_config.h"
 #include "weft/models/trained/file_part.h"
 
 namespace weft {
@@ -23,6 +23,7 @@ namespace weft {
 inline constexpr const char* kConfigPart = "model.config";
 inline constexpr const char* kTokenizerPart = "model.tokenizer";
 inline constexpr const char* kClassesPart = "model.classes";
+inline constexpr const char* kLoraPart = "train.lora";
 
 /// What the files of a kind of model hold.
 struct ModelLayout {
@@ -73,7 +74,7 @@ struct TrainedModel {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   /// By name. "train" is one whole training step, as add_training_step makes it (with "accumulate",
   /// where gradients of several batches make a step); there is none once the weights were
-  /// quantised.
+  /// quantised, but of adapters beside such weights.
   Programs programs;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
   TrainSettings settings;
@@ -102,6 +103,10 @@ struct TrainedModel {
   /// A new program of the model, to be filled.
   Program& add_program(const std::string& name);
   bool can_train() const { return has_program("train"); }
+  /// The programs in order of their names.
+  std::vector<Program> all_programs() const;
+  /// Puts rewritten copies of all_programs() in their places.
+  void replace_programs(std::shared_ptr<Graph> graph, const std::vector<Program>& programs);
 };
 
 /// A kind of model: struct TextClassifier : ModelKind<TextClassifier> { ... }, which has `static
@@ -121,6 +126,8 @@ void save_model(const std::string& path, const TrainedModel& model);
 /// Fills `model` from a file of its kind. Throws IoError; FormatError, also for a .weft file with
 /// another kind of model in it; DataError for a parameter or moment that is not finite.
 void read_model(const std::string& path, TrainedModel& model);
+/// The same of a file that is open already, with LoadOptions::verify.
+void read_model(const Checkpoint& file, const std::string& path, TrainedModel& model);
 
 /// Reads what save_model wrote: load_model<TextClassifier>("spam.weft"). Throws as read_model.
 template <class Model>
@@ -134,7 +141,8 @@ Model load_model(const std::string& path) {
 /// be told by what they hold. Empty where it is no trained model.
 std::string task_of(const Checkpoint& file);
 
-/// Whether the weights were kept in fewer bits (quantize()): such a model only infers.
+/// Whether the weights are kept in fewer bits (quantize()): such a model infers, and can only train
+/// adapters.
 bool is_quantized(const Graph& graph);
 
 /// The history in a file; empty where it has none. Throws IoError, FormatError.

@@ -7,7 +7,6 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
-#include "weft/models/families/encoder_decoder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/trained/image_info.h"
@@ -20,31 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> kFamilies = {"decoder", "encoder", "encoder-decoder",
-                                                       "vision transformer"};
 Pretrained read_folder(const std::string& path) {
   const hf::Folder folder = hf::read_folder(path);
   Graph graph;
-  hf::Model model;
-  Pretrained result{.source = path};
-  if (hf::is_gpt(folder.config)) {
-    hf::GptModel gpt = hf::build_gpt_model(graph, folder.config);
-    result.config = gpt.gpt.config();
-    model = std::move(gpt.model);
-  } else {
-    model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
-    if (model.encoder_config) {
-      result.config = *model.encoder_config;
-    } else if (model.vit_config) {
-      result.config = *model.vit_config;
-    } else if (model.encoder_decoder) {
-      result.config = model.encoder_decoder->config();
-    } else {
-      throw FormatError(
-          fmt::format("{} holds a {} (model_type \"{}\"): no training starts from such a model",
-                      path, model.architecture, model.model_type));
-    }
+  const hf::Model model =
+      hf::is_gpt(folder.config)
+          ? hf::build_gpt_model(graph, folder.config).model
+          : hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
+  if (!model.family) {
+    throw FormatError(
+        fmt::format("{} holds a {} (model_type \"{}\"): no training starts from such a model", path,
+                    model.architecture, model.model_type));
   }
+  Pretrained result{.source = path, .config = *model.family};
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
   result.text = read_tokenizer_folder(path);
@@ -70,7 +57,7 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
       fmt::format("{} holds no trained model: its configuration is a '{}'", path, part.type));
 }
 
-Pretrained read_file(const std::string& path) {
+Pretrained read_file(const std::string& path, bool quantized) {
   const Checkpoint file = load_checkpoint(path, {.verify = true});
   const auto find = [&](const char* name) { return file.find_attachment(name); };
   const Attachment* config = find(kConfigPart);
@@ -79,13 +66,16 @@ Pretrained read_file(const std::string& path) {
         "{} holds no trained model: it lacks the attachment '{}' (weft train writes it)", path,
         kConfigPart));
   }
-  if (find("train.lora") != nullptr) {
+  if (find(kLoraPart) != nullptr) {
     throw ArgumentError(fmt::format(
         "the model in {} has adapters: merge them into its weights first (weft merge)", path));
   }
-  if (is_quantized(file.graph())) {
+  if (!quantized && is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
-        "the weights in {} were quantised: start from the file that it was made from", path));
+        "the weights in {} were quantised, and steps too small for their few bits would "
+        "be lost: start from the file that it was made from, or train adapters beside "
+        "them (--lora-rank)",
+        path));
   }
   Pretrained result{.source = path,
                     .about = fmt::format("a model of the task {}", task_of(file)),
@@ -93,6 +83,10 @@ Pretrained read_file(const std::string& path) {
   const auto store = file.store();
   check_finite(*store, path);
   result.weights = weights_of(file.graph(), *store);
+  result.quantized = quantized_weights(file.graph());
+  for (const Variable& variable : file.graph().variables())
+    result.narrow_caches |=
+        variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;
   result.text.missing = fmt::format("{} holds no tokenizer", path);
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
@@ -108,8 +102,6 @@ Pretrained read_file(const std::string& path) {
 
 }  // namespace
 
-std::string_view family_name(const FamilyConfig& config) { return kFamilies[config.index()]; }
-
 void Pretrained::wrong_family(std::string_view wanted) const {
   throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
                                 config.index() == 1 || config.index() == 2 ? "an" : "a",
@@ -121,8 +113,8 @@ const Tokenizer& Pretrained::tokenizer() const {
   throw FormatError(text.missing);
 }
 
-Pretrained load_pretrained(const std::string& path) {
-  return fs::is_directory(path) ? read_folder(path) : read_file(path);
+Pretrained load_pretrained(const std::string& path, bool quantized) {
+  return fs::is_directory(path) ? read_folder(path) : read_file(path, quantized);
 }
 
 }  // namespace weft

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "weft/graph/weights/quantized_weights.h"
+#include "weft/models/families/family_config.h"
 #include "weft/models/tokenizers/folder.h"
-#include "weft/models/trained/family_config.h"
 #include "weft/models/trained/image_normalisation.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -17,7 +18,10 @@ struct Pretrained {
   std::string source;      // the path
   std::string about = {};  // what is there, for messages: "a GPT2LMHeadModel (model_type \"gpt2\")"
   FamilyConfig config = {};
-  TensorMap weights = {};                 // parameters and buffers, heads included, by Weft's names
+  TensorMap weights = {};  // parameters and buffers, heads included, by Weft's names
+  /// Matrices that are kept in fewer bits: of W there are W.q and W.scale, say, in `weights`.
+  QuantizedWeights quantized = {};
+  bool narrow_caches = false;             // keys and values of decoding are kept as bf16
   FolderTokenizer text = {};              // its tokenizer, or why there is none
   std::vector<std::string> classes = {};  // that a classifier's head knows; empty where none are
   std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
@@ -39,8 +43,9 @@ struct Pretrained {
 /// Of a .weft file whatever its task, or of a folder with a model of any class that Weft builds,
 /// its tokenizer (a byte-pair model of SentencePiece: spiece.model, say) and its
 /// preprocessor_config.json, where there are any. Throws IoError; FormatError; ArgumentError for a
-/// config that is not supported, and for files whose weights cannot be started from: quantised
-/// ones, and those with adapters, which must be merged first.
-Pretrained load_pretrained(const std::string& path);
+/// config that is not supported, and for files whose weights cannot be started from: those with
+/// adapters, which must be merged first, and, unless `quantized` weights are wanted to train
+/// adapters beside them, quantised ones.
+Pretrained load_pretrained(const std::string& path, bool quantized = false);
 
 }  // namespace weft

@@ -10,7 +10,8 @@ void make_trainable(TrainedModel& model, const FineTuneOptions& options, SourceL
   const Value loss = model.program("train").outputs().front().second;
   Program& train = model.add_program("train");
   freeze(*model.graph, options.freeze);
-  const std::vector<ParameterGroup> groups = layer_groups(*model.graph, options.layer_lr_decay);
+  const std::vector<ParameterGroup> groups =
+      learning_rate_groups(*model.graph, options.layer_lr_decay);
   if (model.settings.accumulate == 1) {
     add_training_step(train, loss, groups, model.settings, loc);
   } else {

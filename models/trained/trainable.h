@@ -13,7 +13,7 @@ namespace weft {
 /// Makes the program "train", which has the output "loss" only, one whole training step over the
 /// trainable parameters, as settings and options say; with
 /// settings.accumulate above 1 in two programs, the other one being "accumulate". Throws
-/// ArgumentError as add_training_step, freeze() and layer_groups().
+/// ArgumentError as add_training_step, freeze() and learning_rate_groups().
 void make_trainable(TrainedModel& model, const FineTuneOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 

@@ -6,22 +6,12 @@
 #include <vector>
 
 #include "weft/graph/run/variable_store.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/match.h"
 
 namespace weft {
 
 /// The parameters and buffers of `graph` that `store` has, by name.
 TensorMap weights_of(const Graph& graph, const VariableStore& store);
-
-/// What a model took over, by name.
-struct LoadReport {
-  std::vector<std::string> loaded;
-  std::vector<std::string> missing;     // in the model only: they start anew
-  std::vector<std::string> unexpected;  // in the weights only
-
-  /// For people: counts, and the names of what is new and what is not used.
-  std::string str() const;
-};
 
 /// Gives the parameters and buffers of `graph` that `weights` has by name (or alias) these values,
 /// in a store that has none of them yet; the others start as always. Throws one FormatError that

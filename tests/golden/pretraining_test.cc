@@ -30,7 +30,7 @@ struct Case {
         outputs(read_tensors(path / "outputs.safetensors")) {
     const TensorMap given(inputs.begin(), inputs.end());
     model = hf::build_model(reference, folder.config, hf::input_types(given));
-    EncoderConfig config = model.encoder_config.value();
+    auto config = std::get<EncoderConfig>(model.family.value());
     config.hidden_dropout = config.attention_dropout = 0;
     programs = build_pretraining(graph, config, options, Precision::highest);
     store = std::make_shared<VariableStore>();

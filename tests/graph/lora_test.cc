@@ -3,9 +3,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "weft/autodiff/check_gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/quantize.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/messages.h"
 
@@ -96,6 +99,94 @@ BOOST_AUTO_TEST_CASE(only_what_is_asked_for) {
   const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
   BOOST_TEST(!model.graph->has_variable("down.weight.lora_a"));
+}
+
+std::vector<QuantizedModel> in_fewer_bits(const Net& net) {
+  std::vector<QuantizedModel> models;
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4})
+    models.push_back(quantize({net.train, net.predict}, *net.store, {.weights = format}));
+  return models;
+}
+
+BOOST_AUTO_TEST_CASE(weights_in_fewer_bits_get_adapters_and_stay_as_they_are) {
+  Net net;
+  for (const QuantizedModel& base : in_fewer_bits(net)) {
+    const AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
+    BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
+    BOOST_TEST(bitwise_equal(run(*model.graph, model.store, model.programs[1], "y"),
+                             run(*base.graph, base.store, base.programs[1], "y")));
+    for (const Variable& v : model.graph->parameters())
+      BOOST_TEST(v.name().find(".lora_") != std::string::npos, v.name());
+    // Nothing was copied, and there are no floats beside the bits.
+    for (const std::string& name : base.store->names()) {
+      if (base.store->kind(name) != VariableKind::parameter) continue;
+      BOOST_TEST(model.store->tensor(name).raw() == base.store->tensor(name).raw());
+    }
+    BOOST_TEST(model.store->contains("down.weight") == base.store->contains("down.weight"));
+  }
+}
+
+/// Gradients of the loss in all adapters.
+std::vector<Tensor> adapter_gradients(const AdaptedModel& model, std::int64_t rows, bool passes) {
+  Program program("gradients");
+  const std::vector<Variable> adapters = model.graph->parameters();
+  const std::vector<Value> found = gradients(model.programs[0].outputs().front().second, adapters);
+  for (std::size_t i = 0; i < found.size(); ++i) program.output(adapters[i].name(), found[i]);
+  if (passes) {
+    // No matrix of floats is made, in products or in their gradients.
+    const Module module = run_passes(clone_program(program));
+    for (const Node* node : module.program.nodes()) BOOST_TEST(node->op().name != "dequantize");
+  }
+  Session session(*model.graph, model.store, {.threads = 2, .passes = passes});
+  const Results results =
+      session.run(program, {{"ids", sample_indices({rows}, 4, 11).to(DType::i32)}});
+  std::vector<Tensor> values;
+  for (const Variable& adapter : adapters) values.push_back(results[adapter.name()]);
+  return values;
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_those_beside_the_floats_that_weights_were_rounded_to) {
+  Net net;
+  for (const QuantizedModel& base : in_fewer_bits(net)) {
+    AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
+    const QuantizedModel floats = dequantize(base.programs, *base.store);
+    AdaptedModel wide = add_lora(floats.programs, *floats.store, {.rank = 2});
+    BOOST_TEST((wide.matrices == model.matrices));
+    fill(model), fill(wide);
+    for (const std::int64_t rows : {3, 40}) {
+      const auto expected = adapter_gradients(wide, rows, false);
+      for (const bool passes : {false, true}) {
+        const auto actual = adapter_gradients(model, rows, passes);
+        BOOST_REQUIRE(actual.size() == 4U);
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+          double error = 0, size = 0;
+          for (std::int64_t k = 0; k < actual[i].numel(); ++k) {
+            error += std::pow(actual[i].at(k) - expected[i].at(k), 2);
+            size += std::pow(expected[i].at(k), 2);
+          }
+          BOOST_TEST(size > 0);
+          BOOST_TEST(std::sqrt(error / size) < 1e-6);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_beside_weights_in_fewer_bits_are_finite_differences) {
+  Net net;
+  for (const QuantizedModel& base : in_fewer_bits(net)) {
+    AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
+    fill(model);
+    GradientCheckOptions options{.feeds = {{"ids", sample_indices({4}, 4, 11).to(DType::i32)}}};
+    for (const auto& [name, value] : model.store->snapshot())
+      options.variables.push_back({name, value});
+    std::vector<Value> wrt;
+    for (const Variable& v : model.graph->parameters()) wrt.push_back(v);
+    const GradientReport report =
+        check_gradients(model.programs[0].outputs().front().second, wrt, options);
+    BOOST_TEST(report.max_relative_error < 1e-7, report.worst);
+    BOOST_TEST(report.elements_checked > 40);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {

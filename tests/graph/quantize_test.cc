@@ -250,8 +250,71 @@ BOOST_AUTO_TEST_CASE(matrices_used_in_other_ways_stay) {
   BOOST_TEST(model.weights[0].name == "plain");
 }
 
+BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
+  Net net;
+  BOOST_TEST(quantized_weights(net.graph).empty());
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+    const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
+    const QuantizedWeights weights = quantized_weights(*model.graph);
+    BOOST_TEST(weights.size() == 3U);
+    for (const char* name : {"table", "up.weight", "down.weight"}) {
+      const QuantizedWeight& weight = weights.at(name);
+      BOOST_TEST((weight.format == format));
+      BOOST_TEST((weight.shape() == net.graph.find_variable(name).shape()));
+      BOOST_TEST(weight.out_in == (name != std::string("up.weight")));
+      for (const std::string& kept : kept_names(name, format))
+        BOOST_TEST(model.store->contains(kept));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_more) {
+  Net net;
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
+    const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
+    const QuantizedModel floats = dequantize(model.programs, *model.store);
+    BOOST_TEST(quantized_weights(*floats.graph).empty());
+    BOOST_TEST((floats.graph->find_variable("head") == floats.graph->find_variable("table")));
+    BOOST_REQUIRE(floats.weights.size() == 3U);
+    BOOST_TEST(floats.weights[0].name == "table");
+    BOOST_TEST(floats.weights[0].type == weight_format_name(format));
+    BOOST_TEST(floats.weights[0].bytes_after == 50U * 32 * 4);
+    for (const std::string& name : net.store->names()) {
+      const Tensor before = net.store->tensor(name), after = floats.store->tensor(name);
+      BOOST_REQUIRE((after.sizes() == before.sizes()));
+      BOOST_TEST(relative_error(after, before) < 0.02);
+    }
+    BOOST_TEST(relative_error(logits(*floats.graph, floats.store, floats.programs[0], 20),
+                              logits(*model.graph, model.store, model.programs[0], 20)) < 1e-6);
+    const QuantizedModel again = quantize(floats.programs, *floats.store, {.weights = format});
+    for (const std::string& name : kept_names("up.weight", format))
+      BOOST_TEST(bitwise_equal(again.store->tensor(name), model.store->tensor(name)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
+  Net net;
+  const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int4});
+  const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));
+  // The values of one model are those of the other.
+  BOOST_TEST(bitwise_equal(logits(*made.graph, model.store, made.programs[0], 4),
+                           logits(*model.graph, model.store, model.programs[0], 4)));
+  check_message<ArgumentError>(
+      [&] {
+        with_quantized({net.predict}, {{"side", {}}});
+      },
+      "no parameter side");
+  check_message<ArgumentError>(
+      [&] {
+        with_quantized({net.predict}, {{"table", {WeightFormat::int8, 32, 49, true}}});
+      },
+      "table is f32[50, 32]: int8[49, 32] cannot replace it");
+}
+
 BOOST_AUTO_TEST_CASE(wrong_uses) {
   Net net;
+  check_message<ArgumentError>([&] { dequantize({net.predict}, *net.store); },
+                               "read no weights in fewer bits");
   const Value step = net.table.value() * 0.5;
   const Program train = Program("train").output("logits", net.logits).update(net.table, step);
   check_message<ArgumentError>(

@@ -84,7 +84,7 @@ class TaskShell {
     OptionValues values;
     const std::size_t blank = tiny_.data.find(' ');
     values.add(tiny_.data.substr(0, blank), with_folder(tiny_.data.substr(blank + 1)));
-    return find_task(info_.id)->open(load_any_model(path(name)), values);
+    return find_task(info_.id)->open(load_any_model(path(name)).model, values);
   }
 
   /// Of a training that starts from weights, whose sizes are the file's.
@@ -182,8 +182,9 @@ void check_everything(const Task& task) {
   // A run that was stopped and goes on ends with the same bits.
   succeeds(weft.train_new("--stop-after 2 --out " + half), "a training that is stopped");
   succeeds(weft.train("--resume " + half), "a training that goes on");
-  BOOST_TEST(load_any_model(whole)->history.train == load_any_model(half)->history.train);
-  BOOST_TEST(load_any_model(whole)->task == task.info().id);
+  BOOST_TEST(load_any_model(whole).model->history.train ==
+             load_any_model(half).model->history.train);
+  BOOST_TEST(load_any_model(whole).model->task == task.info().id);
 
   const std::string start =
       weft.short_settings() + " --from " + whole + " --out " + weft.path("b.weft");
@@ -209,6 +210,22 @@ void check_everything(const Task& task) {
   succeeds(weft.with_data("evaluate " + weft.path("small.weft")), "an evaluation of int8 weights");
   check_error(weft.train("--resume " + weft.path("small.weft") + " --out " + weft.path("c.weft")),
               2, "its weights were quantised");
+  // Adapters beside the quantised weights.
+  const std::string beside = weft.short_settings() + " --from " + weft.path("small.weft") +
+                             " --lora-rank 2 --lora-dropout 0.1 --out ";
+  const std::string tuned = weft.path("tuned.weft"), cut = weft.path("cut.weft");
+  succeeds(weft.train(beside + tuned), "adapters beside int8 weights");
+  succeeds(weft.train(beside + cut + " --stop-after 2"), "those that are stopped");
+  succeeds(weft.train("--resume " + cut), "those that go on");
+  BOOST_TEST(load_any_model(tuned).model->history.train ==
+             load_any_model(cut).model->history.train);
+  succeeds(weft.with_data("evaluate " + tuned), "an evaluation of them");
+  for (const std::string& base : {whole, weft.path("small.weft")}) {
+    succeeds(weft.run("merge " + base + " --adapters " + weft.path("tuned.lora.safetensors") +
+                      " --out " + weft.path("merged.weft")),
+             "adapters merged into " + base);
+    succeeds(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation of that");
+  }
 }
 
 /// What an input holds of every row.
@@ -334,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_new_head_beside_adapters_is_trained) {
   const std::string start = weft.short_settings() + " --lr 0.01 --from " + base +
                             " --lora-rank 2 --out " + tuned + " --stop-after ";
   const auto weights = [&] {
-    const auto model = load_any_model(tuned);
+    const auto model = load_any_model(tuned).model;
     return std::pair{model->store->tensor("classifier.weight"),
                      model->store->tensor("layers.0.attention.query.weight")};
   };
@@ -369,6 +386,7 @@ constexpr std::array kFeatures = {"`--from`, `--reinit`",
                                   "`--from FOLDER`",
                                   "`--freeze`, `--layer-lr-decay`",
                                   "`--lora-*`, merge",
+                                  "`--lora-*` beside quantised weights",
                                   "`--resume`, `--keep`",
                                   "`--best`, `--patience`",
                                   "`--optimizer`, `--accumulate`, `--ema`",

@@ -109,15 +109,18 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   TextClassifier anew = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
   const LoadReport partly =
       load_weights(*anew.store, *anew.graph, loaded.weights, "base.weft", {"layers.1.*"});
-  BOOST_TEST(partly.missing.size() == report.missing.size() + 16);
+  BOOST_TEST(partly.missing == report.missing, boost::test_tools::per_element());
+  BOOST_TEST(partly.reinitialised.size() == 16u);
+  BOOST_TEST(partly.anew().size() == report.missing.size() + 16);
+  BOOST_TEST(partly.unexpected == report.unexpected, boost::test_tools::per_element());
 
   EncoderConfig other = small();
   other.context = 32;
   TextClassifier misfit = make_text_classifier(other, tokenizer(), {"a", "b"}, settings());
   check_says<FormatError>(
       [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
-      "base.weft does not fit the model: embeddings.positions.weight is f32[32, 16] in the model, "
-      "f32[16, 16] in the file");
+      "base.weft does not fit the model: misshapen: 'embeddings.positions.weight' is f32[16, 16], "
+      "the variable f32[32, 16]");
   check_says<FormatError>(
       [&] {
         load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},
@@ -146,7 +149,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
   Graph graph;
   const Encoder encoder(Scope(graph), small());
   graph.variable("classifier.weight", DType::f32, {2, 16});
-  const std::vector<ParameterGroup> groups = layer_groups(graph, 0.5);
+  const std::vector<ParameterGroup> groups = learning_rate_groups(graph, 0.5);
   BOOST_TEST(groups.size() == 4u);
   BOOST_TEST(groups[0].learning_rate_scale == 0.125);
   BOOST_TEST(groups[0].parameters.front().name() == "embeddings.tokens.weight");
@@ -154,7 +157,8 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
   BOOST_TEST(groups[2].parameters.front().name() == "layers.1.attention.query.weight");
   BOOST_TEST(groups[3].learning_rate_scale == 1);
   BOOST_TEST(groups[3].parameters.back().name() == "classifier.weight");
-  check_says<ArgumentError>([&] { layer_groups(graph, 0); }, "layer_lr_decay must be in (0, 1]");
+  check_says<ArgumentError>([&] { learning_rate_groups(graph, 0); },
+                            "layer_lr_decay must be in (0, 1]");
   check_says<ArgumentError>([&] { freeze(graph, {"decoder.*"}); },
                             "no parameter matches 'decoder.*': there are embeddings.tokens.weight");
 }

@@ -16,6 +16,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
+#include "weft/serialization/match.h"
 #include "weft/tests/kit/messages.h"
 #include "weft_proto/weft.pb.h"
 
@@ -412,6 +413,28 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST(pairs.size() == 1u);
   BOOST_TEST((pairs[0].first == a));
   BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.allow_missing = true}).empty());
+  // Names of another library, shorter floats, what is to start anew.
+  const TensorMap theirs = {{"x.a", Tensor::full(DType::bf16, {2, 3}, 0.5)},
+                            {"x.c", Tensor::zeros(DType::f64, {3})},
+                            {"x.mask", Tensor::zeros(DType::u8, {})},
+                            {"x.more", Tensor::zeros(DType::u8, {})}};
+  const Match match =
+      find_matches(g.variables(), theirs,
+                   {.rename = [](const std::string& name) { return "x." + name; },
+                    .reinit = {"c"},
+                    .allow_missing = true,
+                    .allow_unexpected = true,
+                    .widen = true,
+                    .ignore = [](const std::string& name) { return name == "x.mask"; }});
+  BOOST_TEST(match.problems.empty());
+  BOOST_REQUIRE(match.pairs.size() == 1u);
+  BOOST_TEST((match.pairs[0].second.dtype() == DType::f32));
+  using Names = std::vector<std::string>;
+  BOOST_TEST((match.report.loaded == Names{"a"}));
+  BOOST_TEST((match.report.missing == (Names{"d", "e"})));
+  BOOST_TEST((match.report.reinitialised == Names{"c"}));
+  BOOST_TEST((match.report.unexpected == Names{"x.more"}));
+  BOOST_TEST(match.report.str() == "1 parameters taken over; 3 new: d, e, c; 1 not used: x.more");
   BOOST_CHECK_EXCEPTION(match_variables({a},
                                         {{"a", Tensor::zeros(DType::f32, {2, 3})},
                                          {"b", Tensor::full(DType::f32, {2, 3}, 1)}},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/trained/adapters.h"
 
 namespace weft {
 std::string TaskRun::measure_report(Session& session, const TrainedModel& model) {
@@ -64,6 +65,7 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
   std::vector<std::string> reinit = args.reinit;
   reinit.insert(reinit.end(), also_new.begin(), also_new.end());
   try {
+    keep_quantized(model, *args.from, reinit);
     return load_weights(*model.store, *model.graph, weights, args.from->source, reinit);
   } catch (const FormatError& e) {
     throw ArgumentError(e.what());  // the file is right, but not for the model that was asked for

@@ -1,0 +1,221 @@
+#include "weft/graph/weights/quantized_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "weft/core/closest.h"
+#include "weft/core/error.h"
+#include "weft/graph/passes/match.h"
+#include "weft/graph/weights/matrices.h"
+#include "weft/graph/weights/narrow_caches.h"
+#include "weft/ops/quantized.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kQ = ".q", kScale = ".scale";
+
+QuantizedFormat format_of(WeightFormat format) {
+  return format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
+}
+
+/// The parameter that `value` is, if it is one of this dtype.
+const VariableInfo* parameter(const Value& value, DType dtype) {
+  if (!is(value, "variable") || value.dtype() != dtype) return nullptr;
+  const VariableInfo& info = Variable(value).info();
+  return info.kind == VariableKind::parameter ? &info : nullptr;
+}
+
+/// The matrix that a dequantize stands for.
+std::optional<QuantizedRead> read_of_dequantize(Node& node) {
+  const Value q = node.input(0);
+  const bool int8 = q.dtype() == DType::i8;
+  const VariableInfo* info = parameter(q, int8 ? DType::i8 : DType::u8);
+  if (info == nullptr || !info->name.ends_with(kQ) || !is(node.input(1), "variable") ||
+      node.attributes().dtype("dtype") != DType::f32)
+    return std::nullopt;
+  return QuantizedRead{
+      info->name.substr(0, info->name.size() - kQ.size()),
+      {int8 ? WeightFormat::int8 : WeightFormat::int4, node.attributes().integer("inputs"),
+       node.attributes().integer("outputs"), node.attributes().flag("transposed")},
+      node.output(0),
+      Variable(q),
+      Variable(node.input(1))};
+}
+
+/// The matrix that a widened parameter stands for.
+std::optional<QuantizedRead> read_of_cast(Node& node) {
+  const Value kept = node.input(0);
+  const VariableInfo* info = parameter(kept, DType::bf16);
+  if (info == nullptr || info->type.shape.rank() != 2 || !info->type.shape.is_constant() ||
+      node.type(0).dtype != DType::f32)
+    return std::nullopt;
+  return QuantizedRead{
+      info->name,
+      {WeightFormat::bf16, info->type.shape[1].constant(), info->type.shape[0].constant(), true},
+      node.output(0),
+      Variable(kept),
+      Variable()};
+}
+
+/// `info` without its suffix, under which its aliases are, too.
+std::vector<std::string> aliases_without(const VariableInfo& info, std::size_t suffix) {
+  std::vector<std::string> aliases;
+  for (const std::string& alias : info.aliases)
+    aliases.push_back(alias.substr(0, alias.size() - suffix));
+  return aliases;
+}
+
+Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix,
+                 const ValueType& type) {
+  const Variable v = graph.variable(info.name + std::string(suffix), type,
+                                    {.kind = info.kind, .trainable = false}, {});
+  for (const std::string& alias : info.aliases) graph.alias(alias + std::string(suffix), v, {});
+  return v;
+}
+
+/// What the programs read in the place of the matrix.
+Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedWeight& w) {
+  if (w.format == WeightFormat::bf16) {
+    const Variable v = declare(graph, info, "", {DType::bf16, Shape{w.outputs, w.inputs}});
+    const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
+    if (w.out_in) return wide;
+    const std::vector<std::int64_t> swapped = {1, 0};
+    return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
+  }
+  const QuantizedFormat format = format_of(w.format);
+  const Variable q =
+      declare(graph, info, kQ,
+              {quantized_dtype(format), Shape(quantized_sizes(format, w.inputs, w.outputs))});
+  const Variable scale = declare(
+      graph, info, kScale,
+      {quantized_scale_dtype(format), Shape(quantized_scale_sizes(format, w.inputs, w.outputs))});
+  return graph
+      .apply("dequantize", {q, scale},
+             {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}}, {})
+      .output(0);
+}
+
+/// `declare` makes something in the cloner's target that stands for `from`, and has its place.
+template <class Declare>
+void replace(Cloner& cloner, const Value& from, const Declare& declare) {
+  Graph& target = cloner.target();
+  const std::size_t before = target.node_count();
+  cloner.set(from, declare(target));
+  for (std::size_t id = before; id < target.node_count(); ++id)
+    target.copy_place(from.node(), target.node(id));
+}
+
+RewrittenPrograms finish(const std::vector<Program>& programs, Cloner& cloner,
+                         std::shared_ptr<Graph> graph) {
+  RewrittenPrograms result{std::move(graph), copy_programs(programs, cloner)};
+  copy_names(*common_graph(programs), cloner);
+  return result;
+}
+
+}  // namespace
+
+std::string_view weight_format_name(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::bf16: return "bf16";
+    case WeightFormat::int8: return "int8";
+    case WeightFormat::int4: break;
+  }
+  return "int4";
+}
+
+WeightFormat parse_weight_format(std::string_view name) {
+  std::vector<std::string> names;
+  for (const WeightFormat f : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+    if (weight_format_name(f) == name) return f;
+    names.emplace_back(weight_format_name(f));
+  }
+  throw ArgumentError(unknown_name("format of weights", name, names));
+}
+
+std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
+  std::vector<QuantizedRead> reads;
+  std::unordered_map<Value, std::size_t, ValueHash> widened;  // casts, by place in `reads`
+  for (std::size_t id = 0; id < graph.node_count(); ++id) {
+    Node& node = graph.node(id);
+    std::optional<QuantizedRead> read;
+    if (is(node, "dequantize")) read = read_of_dequantize(node);
+    if (is(node, "cast") && (read = read_of_cast(node)))
+      widened.emplace(node.output(0), reads.size());
+    if (is(node, "permute")) {
+      const auto cast = widened.find(node.input(0));
+      if (cast != widened.end()) {
+        reads[cast->second].value = node.output(0);
+        reads[cast->second].weight.out_in = false;
+      }
+    }
+    if (read) reads.push_back(*std::move(read));
+  }
+  return reads;
+}
+
+QuantizedWeights quantized_weights(const Graph& graph) {
+  QuantizedWeights weights;
+  for (const QuantizedRead& read : quantized_reads(graph)) weights.emplace(read.name, read.weight);
+  return weights;
+}
+
+std::vector<std::string> kept_names(std::string_view name, WeightFormat format) {
+  if (format == WeightFormat::bf16) return {std::string(name)};
+  return {std::string(name) + std::string(kQ), std::string(name) + std::string(kScale)};
+}
+
+RewrittenPrograms with_quantized(const std::vector<Program>& programs,
+                                 const QuantizedWeights& weights, bool narrow_caches) {
+  Graph& source = common_graph(programs, "programs whose weights could be replaced");
+  for (const auto& [name, weight] : weights) {
+    if (!source.has_variable(name)) {
+      throw ArgumentError(
+          fmt::format("the programs have no parameter {} that could be replaced", name));
+    }
+    const VariableInfo& info = source.find_variable(name).info();
+    if (is_weight_matrix(info) && info.type.shape == weight.shape()) continue;
+    throw ArgumentError(fmt::format("{} is {}: {}{} cannot replace it", name, info.type.str(),
+                                    weight_format_name(weight.format), weight.shape().str()));
+  }
+  const std::shared_ptr<Graph> graph = graph_like(source);
+  Cloner cloner(*graph,
+                narrow_caches ? CloneOptions{.rewrite = keep_caches_narrow} : CloneOptions{});
+  for (const Program& program : programs) {
+    for (const Value& input : program.inputs()) cloner.copy(input);
+  }
+  const std::size_t caches = narrow_caches ? declare_narrow_caches(source, cloner) : 0;
+  for (const Variable& variable : source.variables()) {
+    const auto found = weights.find(variable.name());
+    if (found == weights.end()) continue;
+    replace(cloner, variable, [&](Graph& target) {
+      return declare_quantized(target, variable.info(), found->second);
+    });
+  }
+  RewrittenPrograms result = finish(programs, cloner, graph);
+  result.narrow_caches = caches;
+  return result;
+}
+
+RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
+  Graph& source = common_graph(programs, "programs whose weights could be f32 again");
+  const std::shared_ptr<Graph> graph = graph_like(source);
+  Cloner cloner(*graph);
+  for (const Program& program : programs) {
+    for (const Value& input : program.inputs()) cloner.copy(input);
+  }
+  for (const QuantizedRead& read : quantized_reads(source)) {
+    replace(cloner, read.value, [&](Graph& target) {
+      const Variable v = target.variable(read.name, {DType::f32, read.weight.shape()}, {}, {});
+      const std::size_t suffix = read.weight.format == WeightFormat::bf16 ? 0 : kQ.size();
+      for (const std::string& alias : aliases_without(read.kept.info(), suffix))
+        target.alias(alias, v, {});
+      return v.value();
+    });
+  }
+  return finish(programs, cloner, graph);
+}
+
+}  // namespace weft

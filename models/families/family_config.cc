@@ -1,0 +1,13 @@
+#include "weft/models/families/family_config.h"
+
+#include <array>
+
+namespace weft {
+
+std::string_view family_name(const FamilyConfig& config) {
+  constexpr std::array<std::string_view, 4> kNames = {"decoder", "encoder", "encoder-decoder",
+                                                      "vision transformer"};
+  return kNames[config.index()];
+}
+
+}  // namespace weft
