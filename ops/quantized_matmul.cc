@@ -148,12 +148,12 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
 void add_transposed(Kernel& kernel, const ProductRef& p) {
   static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_slot = round_up_64(kernel.slot_scratch);
+  const std::size_t begin_slot = aligned_size(kernel.slot_scratch);
   kernel.slot_scratch =
       begin_slot + kBlockBytes +
       kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
   Phase phase;
-  phase.chunks = (w.inputs + kBlockWidth - 1) / kBlockWidth;
+  phase.chunks = divide_up(w.inputs, kBlockWidth);
   phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
                   static_cast<double>(w.outputs) / 40;
   phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
@@ -170,7 +170,7 @@ void add_transposed(Kernel& kernel, const ProductRef& p) {
     for (std::int64_t j = 0; j < w.outputs; j += kBlockInputs) {
       const std::int64_t end = std::min(j + kBlockInputs, w.outputs);
       kernels::dequantize_block(w.at(run), first, last, j / kQuantizedPanel,
-                                (end + kQuantizedPanel - 1) / kQuantizedPanel, block, kBlockInputs);
+                                divide_up(end, kQuantizedPanel), block, kBlockInputs);
       gemm.k = end - j;
       gemm.a = {run.in<float>(0) + j, w.outputs, 1};
       gemm.b = {block, 1, kBlockInputs};
@@ -184,7 +184,7 @@ void add_transposed(Kernel& kernel, const ProductRef& p) {
 
 void add_double(Kernel& kernel, const ProductRef& p) {
   Phase phase;
-  phase.chunks = std::max<std::int64_t>(1, (p->columns() + kQuantizedPanel - 1) / kQuantizedPanel);
+  phase.chunks = std::max<std::int64_t>(1, divide_up(p->columns(), kQuantizedPanel));
   phase.cost_ns = 4 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs) *
                   static_cast<double>(p->w.outputs);
   phase.body = [p](const KernelRun& run, std::int64_t panel) {
