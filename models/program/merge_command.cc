@@ -116,8 +116,7 @@ int run(const MergeArguments& args, CommandPaths paths) {
       out.path());
   if (quantized) {
     say("weights   of all {} quantised matrices are f32 again; weft quantize --weights {} rounds "
-        "the "
-        "merged ones\n",
+        "the merged ones\n",
         floats.weights.size(), floats.weights.front().type);
   }
   return 0;
