@@ -84,7 +84,6 @@ BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
         "--whole-words is for --task mlm, mlm+nsp, mlm+sop, rtd, not for --task classify");
   fails("classify", sms + out + kSmall + " --steps 4 --freeze 'decoder.*'", 2,
         "no parameter matches 'decoder.*'");
-  fails("classify", sms + out + " --vocab 5000", 2, "vocab 5000 is too large for this text");
   fails("classify", sms + out + " --label first --from /nowhere.weft", 1, "/nowhere.weft");
   fails("classify", sms + out + kSmall + " --from /nowhere.weft", 2,
         "--vocab cannot be given with --from: its tokenizer is used");
