@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -98,31 +99,34 @@ int run_or_explain(int argc, const char* const* argv) {
 }  // namespace
 
 CommandLine::CommandLine()
-    : app_("Weft: computation graphs with autodiff for CPUs, and transformers on them", "weft") {
-  app_.set_version_flag("--version", "weft 0.1.0");
-  app_.require_subcommand(1);
-  add_train_command(app_, action_);
-  add_classify_command(app_, action_);
-  add_tag_command(app_, action_);
-  add_generate_command(app_, action_);
-  add_score_command(app_, action_);
-  add_translate_command(app_, action_);
-  add_inspect_command(app_, action_);
-  add_quantize_command(app_, action_);
-  add_merge_command(app_, action_);
-  add_evaluate_command(app_, action_);
-  add_bench_command(app_, action_);
-  add_run_command(app_, action_);
-  add_verify_command(app_, action_);
+    : app_(std::make_unique<CLI::App>(
+          "Weft: computation graphs with autodiff for CPUs, and transformers on them", "weft")) {
+  app_->set_version_flag("--version", "weft 0.1.0");
+  app_->require_subcommand(1);
+  add_train_command(*app_, action_);
+  add_classify_command(*app_, action_);
+  add_tag_command(*app_, action_);
+  add_generate_command(*app_, action_);
+  add_score_command(*app_, action_);
+  add_translate_command(*app_, action_);
+  add_inspect_command(*app_, action_);
+  add_quantize_command(*app_, action_);
+  add_merge_command(*app_, action_);
+  add_evaluate_command(*app_, action_);
+  add_bench_command(*app_, action_);
+  add_run_command(*app_, action_);
+  add_verify_command(*app_, action_);
 }
+
+CommandLine::~CommandLine() = default;
 
 void CommandLine::parse(int argc, const char* const* argv) {
   refuse_empty_values(argc, argv);
   try {
-    app_.parse(argc, argv);
+    app_->parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) throw;
-    throw UsageError(parse_failure(app_, e));
+    throw UsageError(parse_failure(*app_, e));
   }
 }
 

@@ -1,7 +1,7 @@
 // The program `weft` as a whole.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 
 #include "weft/models/program/commands.h"
 
@@ -11,6 +11,7 @@ namespace weft::program {
 class CommandLine {
  public:
   CommandLine();
+  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
@@ -20,11 +21,11 @@ class CommandLine {
   /// Does what was read; gives the exit code.
   int run() const { return action_(); }
 
-  const CLI::App& app() const { return app_; }
-  CLI::App& app() { return app_; }
+  const CLI::App& app() const { return *app_; }
+  CLI::App& app() { return *app_; }
 
  private:
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   Action action_;
 };
 
