@@ -30,8 +30,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder*
       linear_{.initializer = Initializer::normal(config.initializer_range)},
       tokens_{scope, {}},
       positions_{scope, {}},
-      token_types_{scope, {}},
-      embedding_norm_{scope, {}, {}, config.layer_norm_eps} {
+      token_types_{scope, {}} {
   Graph::Frame frame(scope.graph(), "encoder", loc, scope.path());
   if (shared != nullptr) {
     share_embeddings(*shared);
@@ -49,7 +48,9 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder*
                       {config_.width, config_.width / config_.conv_groups, config_.conv_kernel},
                       {.initializer = Initializer::normal(config_.initializer_range)}),
         conv.variable("bias", DType::f32, {config_.width}),
-        make_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
+        config_.norm_first
+            ? Norm{conv, {}, {}, config_.layer_norm_eps}
+            : make_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
   }
 }
 
@@ -77,6 +78,7 @@ void Encoder::declare_embeddings() {
     token_types_ = make_embedding(scope / "token_types",
                                   {.vocab = c.token_types, .width = width, .initializer = start});
   }
+  if (c.norm_first) return;
   const bool before = c.embedding_projection == EmbeddingProjection::before_norm;
   embedding_norm_ =
       make_norm(scope / "norm", DType::f32, before ? c.width : width, {.eps = c.layer_norm_eps});
@@ -87,7 +89,7 @@ void Encoder::share_embeddings(const Encoder& other) {
   const auto made_of = [](const EncoderConfig& c) {
     return std::tuple(c.vocab, c.context, c.token_types, c.padding_id, c.embeddings(),
                       c.positions == EncoderPositions::disentangled, c.absolute_positions,
-                      c.positions_skip_padding, c.trainable_positions);
+                      c.positions_skip_padding, c.trainable_positions, c.norm_first);
   };
   const auto before = EmbeddingProjection::before_norm;
   if (made_of(ours) != made_of(theirs) || ours.embedding_projection == before ||
@@ -194,7 +196,7 @@ Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
   }
   if (absolute) h = h + positions_(positions_of(inputs));
   if (config_.embedding_projection == EmbeddingProjection::before_norm) h = (*projection_)(h);
-  h = embedding_norm_(h);
+  if (embedding_norm_) h = (*embedding_norm_)(h);
   if (disentangled() && inputs.attention_mask.defined())
     h = h * unsqueeze(cast(inputs.attention_mask, h.dtype()), 2);
   h = drop(h, training);
@@ -206,28 +208,37 @@ Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderI
                      bool training) const {
   const double rate = training ? config_.attention_dropout : 0;
   const Value key = rate > 0 ? Value(scope_.graph().key("dropout")) : Value();
+  const bool first = config_.norm_first;
+  const Value x = first ? layer.attention_norm(h) : h;
   Value attended;
   if (layer.disentangled) {
-    attended = (*layer.disentangled)(h, relative, inputs.attention_mask, rate, key);
+    attended = (*layer.disentangled)(x, relative, inputs.attention_mask, rate, key);
   } else {
     AttentionOptions options{.dropout = rate, .key = key};
     if (inputs.attention_mask.defined())
       options.bias = additive_padding_mask(inputs.attention_mask, h.dtype());
-    attended = (*layer.attention)(h, h, options);
+    attended = (*layer.attention)(x, x, options);
+  }
+  if (first) {
+    h = h + drop(attended, training);
+    return h + drop(layer.feed_forward(layer.feed_forward_norm(h)), training);
   }
   h = layer.attention_norm(h + drop(attended, training));
   return layer.feed_forward_norm(h + drop(layer.feed_forward(h), training));
 }
 
 Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) const {
+  Value keep;
+  if (mask.defined()) keep = unsqueeze(cast(mask, h.dtype()), 2);
+  // Behind the last token stands nothing, as in front of the first one. (DeBERTa's embeddings are
+  // masked already.)
+  const bool first = config_.norm_first;
+  if (first && mask.defined()) embedded = embedded * keep;
   const Value x = conv1d(permute(embedded, {0, 2, 1}), conv_->weight, conv_->bias,
                          {.padding = (config_.conv_kernel - 1) / 2, .groups = config_.conv_groups});
   Value y = permute(x, {0, 2, 1});
-  Value keep;
-  if (mask.defined()) {
-    keep = unsqueeze(cast(mask, y.dtype()), 2);
-    y = y * keep;
-  }
+  if (first) return h + drop(activate(config_.conv_activation, y), training);
+  if (mask.defined()) y = y * keep;
   y = conv_->norm(h + activate(config_.conv_activation, drop(y, training)));
   return mask.defined() ? y * keep : y;
 }
@@ -242,6 +253,7 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
 
   EncoderOutputs outputs;
   Value h = embedded;
+  if (conv_ && config_.norm_first) h = convolve(embedded, h, inputs.attention_mask, training);
   const std::int64_t groups = config_.layer_groups == 0 ? config_.layers : config_.layer_groups;
   for (std::int64_t i = 0; i < config_.layers; ++i) {
     outputs.hidden.push_back(h);
@@ -252,7 +264,8 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
       const auto index = static_cast<std::size_t>(group * config_.group_layers + j);
       h = apply(layers_[index], h, relative, inputs, training);
     }
-    if (i == 0 && conv_) h = convolve(embedded, h, inputs.attention_mask, training);
+    if (i == 0 && conv_ && !config_.norm_first)
+      h = convolve(embedded, h, inputs.attention_mask, training);
   }
   outputs.hidden.push_back(h);
   outputs.last_hidden_state = h;

@@ -5,6 +5,10 @@
 //   h = norm(tokens[ids] + positions[p] + token_types[t])        (projected where widths differ)
 //   for every layer:  h = attention_norm(h + attention(h))
 //                     h = feed_forward_norm(h + down(activation(up(h))))
+// or, where norms come first:
+//   h = tokens[ids] + positions[p] + token_types[t]
+//   for every layer:  h = h + attention(attention_norm(h))
+//                     h = h + down(activation(up(feed_forward_norm(h))))
 //
 // Parameters, below the scope:
 //   embeddings.{tokens,positions,token_types}.weight [rows, embedding width]
@@ -100,7 +104,7 @@ class Encoder {
   EncoderConfig config_;
   LinearOptions linear_;
   Embedding tokens_, positions_, token_types_;
-  Norm embedding_norm_;
+  std::optional<Norm> embedding_norm_;  // unless norms come first
   std::optional<Linear> projection_;
   std::vector<Layer> layers_;  // those with weights
   Variable relative_;

@@ -25,7 +25,8 @@ void EncoderConfig::check() const {
   check::at_least("context", context, 1);
   check::at_least("token_types", token_types, 0);
   check::at_least("padding_id", padding_id, -1);
-  check::at_least("layers", layers, 1);
+  // A convolution in front of the layers can do without them.
+  check::at_least("layers", layers, norm_first && conv_kernel > 0 ? 0 : 1);
   check::at_least("heads", heads, 1);
   check::at_least("head_size", head_size, 0);
   check::at_least("width", width, 1);
@@ -97,7 +98,8 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
                "token types (segments); 0 = no embedding of them")
           .add("padding_id", &EncoderConfig::padding_id,
                "id whose embedding is not learned; -1 = none")
-          .add("layers", &EncoderConfig::layers, "blocks")
+          .add("layers", &EncoderConfig::layers,
+               "blocks; may be 0 where norm-first and a convolution are given")
           .add("heads", &EncoderConfig::heads,
                "attention heads; must divide width, where head-size is 0")
           .add("head_size", &EncoderConfig::head_size, "features per head; 0 = width / heads")
@@ -109,6 +111,8 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
                "where embeddings of another width become as wide as the layers")
           .add("activation", &EncoderConfig::activation, "of the feed-forward block")
           .add("layer_norm_eps", &EncoderConfig::layer_norm_eps, "epsilon of the norms")
+          .added("norm_first", &EncoderConfig::norm_first,
+                 "norms stand in front of attention and feed-forward, none behind the embeddings")
           .add("positions", &EncoderConfig::positions,
                "how a token's place is known; disentangled is DeBERTa's")
           .add("positions_skip_padding", &EncoderConfig::positions_skip_padding,
@@ -137,7 +141,8 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
           .add("relative_norm", &EncoderConfig::relative_norm,
                "disentangled: a norm of the position embeddings")
           .add("conv_kernel", &EncoderConfig::conv_kernel,
-               "width of the convolution beside the first layer; 0 = none")
+               "width of the convolution beside the first layer (norm-first: in front of it); 0 = "
+               "none")
           .add("conv_groups", &EncoderConfig::conv_groups, "groups of that convolution")
           .add("conv_activation", &EncoderConfig::conv_activation, "activation of that convolution")
           .add("hidden_dropout", &EncoderConfig::hidden_dropout,

@@ -44,6 +44,9 @@ struct EncoderConfig {
   EmbeddingProjection embedding_projection = EmbeddingProjection::none;
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;
+  /// The norms stand in front of attention and feed-forward (Xiong et al. 2020), none behind the
+  /// embeddings or at the end: what a token says goes on by its own length.
+  bool norm_first = false;
 
   EncoderPositions positions = EncoderPositions::absolute;
   /// Position p of a token counts from padding_id + 1 over the tokens that are not padding_id,

@@ -1,5 +1,7 @@
 #include "weft/models/families/encoder_heads.h"
 
+#include <limits>
+
 #include "weft/graph/functions.h"
 
 namespace weft {
@@ -20,6 +22,18 @@ Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation a
                    SourceLocation loc) {
   return {make_linear(scope, DType::f32, config.width, config.width, head_linear(config), loc),
           activation};
+}
+
+Value mean_of_tokens(Value h, Value mask, SourceLocation loc) {
+  Graph::Frame frame(h.graph(), "mean_of_tokens", loc);
+  const Value counts = unsqueeze(cast(mask, h.dtype()), -1);
+  return sum(h * counts, {1}) / sum(counts, {1});
+}
+
+Value max_of_tokens(Value h, Value mask, SourceLocation loc) {
+  Graph::Frame frame(h.graph(), "max_of_tokens", loc);
+  const Value padding = unsqueeze(equal(mask, 0), -1);
+  return max(masked_fill(h, padding, std::numeric_limits<float>::lowest()), {1});
 }
 
 Value MaskedLmHead::operator()(Value h, SourceLocation loc) const {

@@ -17,6 +17,12 @@ struct Pooler {
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc = SourceLocation::current());
 
+/// h [batch, seq, width] -> [batch, width]: the mean over the tokens of every row. `mask` [batch,
+/// seq] is 1 where there is a token, 0 for padding.
+Value mean_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
+/// The same: of every feature the largest value over the tokens of the row.
+Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
+
 struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;

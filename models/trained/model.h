@@ -23,6 +23,7 @@ namespace weft {
 inline constexpr const char* kConfigPart = "model.config";
 inline constexpr const char* kTokenizerPart = "model.tokenizer";
 inline constexpr const char* kClassesPart = "model.classes";
+inline constexpr const char* kHeadPart = "model.head";
 inline constexpr const char* kLoraPart = "train.lora";
 
 /// What the files of a kind of model hold.

@@ -24,6 +24,7 @@ struct Pretrained {
   bool narrow_caches = false;             // keys and values of decoding are kept as bf16
   FolderTokenizer text = {};              // its tokenizer, or why there is none
   std::vector<std::string> classes = {};  // that a classifier's head knows; empty where none are
+  std::optional<Attachment> head = {};    // how a classifier reads texts, where its file says so
   std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
 
   /// The config of a model of this family. Throws FormatError that says what is there instead.

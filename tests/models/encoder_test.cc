@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions.h"
@@ -36,6 +37,12 @@ std::vector<Variant> variants() {
     change(result.back().config);
   };
   add("relative", [](EncoderConfig& c) { c.positions = EncoderPositions::relative_key_query; });
+  add("norm_first", [](EncoderConfig& c) { c.norm_first = true; });
+  add("convolution", [](EncoderConfig& c) {
+    c.norm_first = true;
+    c.conv_kernel = 3;
+    c.layers = 0;
+  });
   add("albert", [](EncoderConfig& c) {
     c.layers = 4;
     c.layer_groups = 2;
@@ -154,6 +161,27 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_states) {
   }
 }
 
+// Without what its blocks add an encoder whose norms come first says what the embeddings do.
+BOOST_AUTO_TEST_CASE(where_norms_come_first_embeddings_go_on_by_their_own_length) {
+  EncoderConfig config = variants()[0].config;
+  config.norm_first = true;
+  Graph g;
+  const Encoder encoder(Scope(g), config);
+  const EncoderOutputs out = encoder({.ids = g.input("ids", DType::i64, {"batch", "seq"})});
+  const Program program =
+      Program("p").output("first", out.hidden.front()).output("last", out.last_hidden_state);
+  Session session(g, {.seed = 2, .threads = 1});
+  session.initialise();
+  for (const Variable& v : g.parameters()) {
+    BOOST_TEST(v.name().find("embeddings.norm") == std::string::npos);
+    if (v.name().find("attention.out") != std::string::npos ||
+        v.name().find("feed_forward.down") != std::string::npos)
+      session.store()->set(v.name(), Tensor::zeros(DType::f32, session.value(v.name()).sizes()));
+  }
+  const Results results = session.run(program, {{"ids", random_ids(2, 8, config.vocab)}});
+  BOOST_TEST(bitwise_equal(results["first"], results["last"]));
+}
+
 BOOST_AUTO_TEST_CASE(distances_fall_into_logarithmic_buckets) {
   Graph g;
   const Program program = Program("p").output("d", relative_position_index(g, Dim(9), 4, 8));
@@ -189,8 +217,34 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");
   refuses([](EncoderConfig& c) { c.layers = 0; }, "layers must be at least 1, not 0");
+  refuses([](EncoderConfig& c) { c.layers = 0, c.conv_kernel = 3; }, "layers must be at least 1");
   BOOST_CHECK_THROW(parse_choice<EncoderPositions>("round"), ArgumentError);
   BOOST_CHECK_THROW(EncoderConfig::from_json(R"({"family": "gpt"})"), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_summed_up_over_their_tokens_only) {
+  Graph g;
+  const Value h = g.input("h", DType::f32, {"batch", "seq", 2});
+  const Value mask = g.input("mask", DType::i32, {"batch", "seq"});
+  const Value mean = mean_of_tokens(h, mask), most = max_of_tokens(h, mask);
+  Program program("p");
+  program.output("mean", mean)
+      .output("max", most)
+      .output("of mean", gradients(sum(mean), {h}).front())
+      .output("of max", gradients(sum(most), {h}).front());
+  Session session(g, {.threads = 1});
+  const Results r = session.run(
+      program, {{"h", Tensor::of<float>({2, 3, 2}, {-1, 4, -3, 2, 9, 9, -5, -6, 7, 7, 8, 8})},
+                {"mask", Tensor::of<std::int32_t>({2, 3}, {1, 1, 0, 1, 0, 0})}});
+  const auto is = [&](const char* name, const std::vector<float>& wanted) {
+    const auto found = r[name].span<float>();
+    BOOST_TEST(std::vector<float>(found.begin(), found.end()) == wanted,
+               boost::test_tools::per_element());
+  };
+  is("mean", {-2, 3, -5, -6});
+  is("max", {-1, 4, -5, -6});
+  is("of mean", {0.5, 0.5, 0.5, 0.5, 0, 0, 1, 1, 0, 0, 0, 0});
+  is("of max", {1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {

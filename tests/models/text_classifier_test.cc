@@ -10,6 +10,7 @@
 #include "weft/models/families/encoder.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/text_classification/presets.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/pretrained.h"
@@ -61,6 +62,120 @@ BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
              boost::test_tools::tolerance(1e-4));
   const std::string svg = attention_svg(loaded, texts[0]);
   BOOST_TEST(svg.find("layers.1.attention, head 1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
+  const TextFiles files("head");
+  for (const Summary summary : {Summary::mean, Summary::max}) {
+    EncoderConfig config = small();
+    config.norm_first = true;
+    const ClassifierHead head{.summary = summary, .lower_case = true, .word_dropout = 0.3};
+    TextClassifier model =
+        make_text_classifier(config, tokenizer(), {"ham", "spam"}, settings(40), {}, head);
+    BOOST_TEST(run(model).evaluation.metrics[0].value == 1);
+    BOOST_TEST(!model.store->contains("pooler.weight"));
+    save_model(files.path("h.weft"), model);
+    const TextClassifier loaded = load_model<TextClassifier>(files.path("h.weft"));
+    BOOST_TEST((loaded.head == head));
+    const Texts texts = {"free prize, call now", "FREE Prize, cAlL now",
+                         "see you at home then see you at home"};
+    const std::vector<Classified> found = classify(loaded, texts, 1);
+    BOOST_TEST(found[0].label == 1);
+    BOOST_TEST(found[2].label == 0);
+    BOOST_TEST(found[0].log_probabilities == found[1].log_probabilities,
+               boost::test_tools::per_element());
+    // Neither padding nor company changes what is said of a text.
+    const Texts alone = {texts[0]};
+    BOOST_TEST(classify(loaded, alone, 1)[0].probabilities[1] == found[0].probabilities[1],
+               boost::test_tools::tolerance(1e-4));
+  }
+  check_says<ArgumentError>(
+      [] {
+        make_text_classifier(small(), tokenizer(), {"a", "b"}, settings(), {}, {.word_dropout = 1});
+      },
+      "word_dropout must be in [0, 1)");
+}
+
+BOOST_AUTO_TEST_CASE(words_are_hidden_in_training_alone_others_in_every_step) {
+  const LabelledText texts = data();
+  TextClassifier model = make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(), {},
+                                              {.word_dropout = 0.5});
+  Session session(*model.graph, model.store, {.seed = 1});
+  const TrainTask task = text_classifier_task(session, model, texts, &texts);
+  const auto tokens = [&](std::int64_t step, double rate) {
+    model.head.word_dropout = rate;
+    return task.batch(step).inputs.front().second;
+  };
+  std::int64_t hidden = 0, shown = 0;
+  for (std::int64_t step = 0; step < 16; ++step) {
+    const Tensor all = tokens(step, 0), some = tokens(step, 0.5);
+    BOOST_TEST(bitwise_equal(some, tokens(step, 0.5)));  // a function of the step
+    for (std::int64_t i = 0; i < all.numel(); ++i) {
+      const auto id = static_cast<std::int32_t>(all.at(i));
+      if (some.at(i) == all.at(i)) {
+        shown += model.tokenizer.is_special(id) ? 0 : 1;
+      } else {
+        BOOST_TEST(some.at(i) == model.tokenizer.unk_id());
+        BOOST_TEST(!model.tokenizer.is_special(id));
+        ++hidden;
+      }
+    }
+  }
+  const double share = static_cast<double>(hidden) / static_cast<double>(hidden + shown);
+  BOOST_TEST(std::abs(share - 0.5) < 0.1);
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
+  LabelledText texts{{}, {}, {"ham", "spam"}};
+  for (int i = 0; i < 64; ++i) {  // an epoch of 16 batches
+    texts.texts.push_back(std::string("see you at home then see").substr(0, 1 + i % 24));
+    texts.labels.push_back(i % 2);
+  }
+  TextClassifier model = make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(), {},
+                                              {.by_length = true});
+  Session session(*model.graph, model.store, {.seed = 1});
+  const TrainTask task = text_classifier_task(session, model, texts, &texts);
+  const auto tokens = [&](std::int64_t first) {  // of each of 16 batches
+    std::vector<double> all, spread;
+    for (std::int64_t step = first; step < first + 16; ++step) {
+      const Tensor mask = task.batch(step).inputs[1].second;
+      std::vector<double> lengths;
+      for (std::int64_t r = 0; r < mask.size(0); ++r) {
+        double length = 0;
+        for (std::int64_t t = 0; t < mask.size(1); ++t) length += mask.at(r * mask.size(1) + t);
+        lengths.push_back(length);
+      }
+      const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+      spread.push_back(*most - *least);
+      all.insert(all.end(), lengths.begin(), lengths.end());
+    }
+    std::sort(all.begin(), all.end());
+    return std::pair{all, *std::max_element(spread.begin(), spread.end())};
+  };
+  const auto [by_length, spread] = tokens(0);
+  BOOST_TEST(tokens(16).first == by_length, boost::test_tools::per_element());
+  model.head.by_length = false;
+  const auto [drawn, wide] = tokens(0);
+  BOOST_TEST(drawn == by_length, boost::test_tools::per_element());  // the same texts
+  BOOST_TEST(spread < wide);
+}
+
+BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
+  const auto& presets = text_classifier_presets();
+  const auto steps = [&](std::int64_t texts, std::int64_t batch) {
+    const TrainSettings found = preset_training(presets.front(), texts, batch);
+    found.check();
+    BOOST_TEST(found.eval_every == found.steps / 10);
+    return found.steps;
+  };
+  BOOST_TEST(steps(10, 32) == 400);            // a few texts, often
+  BOOST_TEST(steps(2400, 32) == 1500);         // 20 passes
+  BOOST_TEST(steps(2400, 16) == 3000);         // of smaller batches
+  BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
+  BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
+  BOOST_TEST(preset_training(find_preset(presets, "bert-mini"), 10, 32).steps == 220);
+  BOOST_TEST(usual_text_classifier_preset(false) == presets.front().name);
+  BOOST_TEST((preset_head(find_preset(presets, "bert-mini")) == ClassifierHead()));
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {

@@ -67,6 +67,50 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   BOOST_TEST(contains(chosen.out, "57 texts to train on, 15 held out (validation part)"));
 }
 
+BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseline) {
+  const Shell weft;
+  write_texts(weft);
+  const std::string sms = " --threads 2 --data " + weft.path("sms"), net = weft.path("net.weft");
+  const Outcome made =
+      weft("train encoder --task classify --layers 1 --width 16" + sms + " --out " + net);
+  BOOST_TEST_CONTEXT(made.out << made.err) {
+    BOOST_TEST(made.code == 0);
+    BOOST_TEST(contains(made.out, "400 steps of 32 texts"));
+    BOOST_TEST(contains(made.out, "held out  accuracy 100.00% of 18 texts"));
+    BOOST_TEST(contains(made.out,
+                        "baseline  accuracy 100.00% of 18 texts: logistic regression on TF-IDF of "
+                        "words and pairs, its settings chosen within the training texts"));
+  }
+  // Its head goes with the weights.
+  const std::string more = weft.path("more.weft");
+  const Outcome tuned = weft("train encoder --task classify --from " + net + sms +
+                             " --steps 4 --word-dropout 0.1 --out " + more);
+  BOOST_TEST_CONTEXT(tuned.out << tuned.err) {
+    BOOST_TEST(tuned.code == 0);
+    BOOST_TEST(contains(tuned.out, "of preset bert-mini"));
+  }
+  BOOST_TEST((load_model<TextClassifier>(more).head ==
+              ClassifierHead{.summary = Summary::max, .lower_case = true, .word_dropout = 0.1}));
+
+  // Files that are for measuring alone.
+  weft.write("test", "spam\tWIN a free prize\nham\tsee you then\n");
+  const std::string test = " --test " + weft.path("test");
+  const Outcome tested = weft("train encoder --task classify" + sms + test + kSmall +
+                              " --steps 4 --out " + more + " --force");
+  BOOST_TEST_CONTEXT(tested.out << tested.err) {
+    BOOST_TEST(tested.code == 0);
+    BOOST_TEST(contains(tested.out, "90 texts to train on, 2 held out (test part)"));
+    BOOST_TEST(contains(tested.out, " of 2 texts: logistic regression"));
+  }
+  BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "of 2 texts"));
+  check_error(weft("train encoder --task classify" + sms + test + " --split-seed 2 --out " + net),
+              2, "--split-seed says which part of --data is held out: with --test none is");
+  weft.write("other", "spam\tWIN a free prize\nfish\tsee you then\n");
+  check_error(weft("train encoder --task classify" + sms + " --test " + weft.path("other") +
+                   " --out " + net),
+              1, "the files of --test have the classes fish, ham, spam, those of --data ham, spam");
+}
+
 BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
   const Shell weft;
   write_texts(weft);

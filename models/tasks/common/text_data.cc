@@ -36,13 +36,20 @@ TaskOptions& add_vocab(TaskOptions& options) {
 
 std::string held_out_part(const OptionValues& values) { return values.choice(kHeldOut, "test"); }
 
-LabelledParts labelled_parts(const OptionValues& values) {
+LabelledText labelled_data(const OptionValues& values) {
   const std::vector<std::string>& paths = values.texts(kData);
   if (paths.empty()) throw ArgumentError("--data is required: files of labels and texts");
+  return labelled_data(values, paths);
+}
+
+LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths) {
+  return read_labelled_text(paths, parse_choice<LabelSide>(values.choice(kLabel, "auto")));
+}
+
+LabelledParts labelled_parts(const OptionValues& values) {
   const double fraction = values.real(kTestFraction, kUsualTestFraction);
   const std::uint64_t seed = values.seed(kSplitSeed, kUsualSplitSeed);
-  const LabelledText all =
-      read_labelled_text(paths, parse_choice<LabelSide>(values.choice(kLabel, "auto")));
+  const LabelledText all = labelled_data(values);
   const Split split = stratified_split(all.labels, fraction, seed);
   LabelledText train = all.subset(split.train);
   if (held_out_part(values) == "test") return {std::move(train), all.subset(split.test)};

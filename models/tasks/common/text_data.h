@@ -18,6 +18,11 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 /// --vocab: the most pieces of a new tokenizer.
 TaskOptions& add_vocab(TaskOptions& options);
 
+/// The lines of --data, or of `paths`. Throws ArgumentError where --data was not given, and as
+/// read_labelled_text.
+LabelledText labelled_data(const OptionValues& values);
+LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
+
 /// The labelled data in the parts that a run uses. What was chosen on the validation part can be
 /// measured on the test part later: it is not in either of the former's parts.
 struct LabelledParts {

@@ -4,18 +4,68 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_classification/presets.h"
+#include "weft/models/tasks/text_classification/text_baseline.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
 
 namespace weft {
 namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
+constexpr const char *kTest = "--test", *kGroup = "Classifier";
+/// Of more texts a baseline that is tuned takes longer than many a model.
+constexpr std::int64_t kMostBaselineTexts = 20'000;
+constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
+
+/// With --test all of the data are trained on, and these files are held out.
+LabelledParts parts_of(const OptionValues& values) {
+  if (!values.has(kTest)) return labelled_parts(values);
+  for (const char* option : {"--held-out", "--test-fraction", "--split-seed"}) {
+    if (values.has(option)) {
+      throw ArgumentError(
+          fmt::format("{} says which part of --data is held out: with --test none is", option));
+    }
+  }
+  const LabelledText train = labelled_data(values);
+  std::vector<std::string> paths = values.texts("--data");
+  const std::vector<std::string>& test = values.texts(kTest);
+  paths.insert(paths.end(), test.begin(), test.end());
+  // All at once: labels stand on one side, and mean the same.
+  const LabelledText all = labelled_data(values, paths);
+  if (all.names != train.names) {
+    throw DataError(fmt::format("the files of --test have the classes {}, those of --data {}",
+                                fmt::join(all.names, ", "), fmt::join(train.names, ", ")));
+  }
+  std::vector<std::int64_t> first(static_cast<std::size_t>(train.size()));
+  std::vector<std::int64_t> last(static_cast<std::size_t>(all.size() - train.size()));
+  std::iota(first.begin(), first.end(), 0);
+  std::iota(last.begin(), last.end(), train.size());
+  return {all.subset(first), all.subset(last)};
+}
+
+/// What a classifier that learns no order of words makes of the same texts: a line.
+std::string baseline_line(const LabelledParts& parts) {
+  constexpr const char* kWhat = "logistic regression on TF-IDF of words and pairs";
+  if (parts.train.size() > kMostBaselineTexts) {
+    return fmt::format("baseline  {}: left out beyond {} training texts\n", kWhat,
+                       grouped(kMostBaselineTexts));
+  }
+  try {
+    const TextBaseline found = tfidf_baseline(parts.train, parts.held_out);
+    return fmt::format(
+        "baseline  accuracy {:.2f}% of {} texts: {}, its settings chosen within the training "
+        "texts\n",
+        100 * found.test.accuracy(), found.test.total(), kWhat);
+  } catch (const ArgumentError& e) {  // a few texts, or texts without words
+    return fmt::format("baseline  {}: none, {}\n", kWhat, e.what());
+  }
+}
 
 class TextClassificationRun final : public TaskRun {
  public:
@@ -40,10 +90,13 @@ class TextClassificationRun final : public TaskRun {
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     const ConfusionMatrix matrix = confusion(session, *model_, parts_.held_out);
-    return {fmt::format("held out  accuracy {:.2f}% of {} texts\n{}", 100 * matrix.accuracy(),
-                        matrix.total(), matrix.table()),
-            {{kConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})},
-             {kAttention, attention_svg(*model_, parts_.held_out.texts.front())}}};
+    TaskReport result{
+        fmt::format("held out  accuracy {:.2f}% of {} texts\n{}{}", 100 * matrix.accuracy(),
+                    matrix.total(), baseline_line(parts_), matrix.table()),
+        {{kConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
+    if (model_->config.layers > 0)  // else nothing attends
+      result.plots.push_back({kAttention, attention_svg(*model_, parts_.held_out.texts.front())});
+    return result;
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
@@ -65,6 +118,29 @@ class TextClassificationRun final : public TaskRun {
   std::string held_out_;
 };
 
+/// The settings of the preset for so many texts, where none were given.
+TrainSettings settings_for(const Preset<EncoderConfig>& preset, const FieldTexts& given,
+                           std::int64_t texts) {
+  const auto batch = given.find("batch");
+  return chosen_settings(
+      preset_training(preset, texts,
+                      batch == given.end() ? preset.training.batch
+                                           : parse_integer("--batch", batch->second, kBatchRange)),
+      given);
+}
+
+/// How the weights to start from read texts: only a classifier's file says so.
+ClassifierHead head_of(const Pretrained& base) {
+  return base.head ? PartValue<ClassifierHead>::read(*base.head) : ClassifierHead();
+}
+
+/// The training texts as the tokenizer gets them.
+std::vector<std::string> read(const LabelledText& train, const ClassifierHead& head) {
+  std::vector<std::string> texts;
+  for (const std::string& text : train.texts) texts.push_back(head.read(text));
+  return texts;
+}
+
 class TextClassificationTask final : public Task {
  public:
   const TaskInfo& info() const override {
@@ -79,8 +155,13 @@ class TextClassificationTask final : public Task {
   TaskOptions options() const override {
     TaskOptions options;
     add_labelled_data(options, "files of lines 'label <tab> text' or 'text <tab> label'");
+    options
+        .files(kTest,
+               "files of such lines to measure on; all of --data is then trained on (default: a "
+               "part of --data)")
+        .data();
     add_vocab(options);
-    return options;
+    return options.field_group(kGroup, ClassifierHead::fields());
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -96,13 +177,19 @@ class TextClassificationTask final : public Task {
           "--validation-fraction is for pre-training: --test-fraction and --held-out say what a "
           "classifier is measured on");
     }
-    LabelledParts parts = labelled_parts(args.options);
-    const Preset<EncoderConfig> preset = chosen_preset(text_classifier_presets(), args);
+    LabelledParts parts = parts_of(args.options);
+    const std::string name =
+        args.preset.empty() ? usual_text_classifier_preset(args.from.has_value()) : args.preset;
+    const auto& preset = find_preset(text_classifier_presets(), name);
+    const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
+    const ClassifierHead head = ClassifierHead::fields().with(
+        args.from ? head_of(*args.from) : preset_head(preset), args.options.fields(kGroup));
     const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
     chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return parts.train.texts; });
+    const auto [tokenizer, notes] =
+        encoder_tokenizer(args, [&] { return read(parts.train, head); });
     auto model = std::make_unique<TextClassifier>(build_text_classifier(
-        encoder_config_for(base, tokenizer, args), tokenizer, parts.train.names, preset.training));
+        encoder_config_for(base, tokenizer, args), tokenizer, parts.train.names, settings, head));
     std::optional<LoadReport> loaded;
     if (args.from) {
       // A head for other classes says nothing of these.
@@ -122,7 +209,7 @@ class TextClassificationTask final : public Task {
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     auto known = model_as<TextClassifier>(std::move(model));
-    LabelledParts parts = labelled_parts(options);
+    LabelledParts parts = parts_of(options);
     if (known->classes != parts.train.names) {
       throw DataError(fmt::format("the model knows the classes {}, the data have {}",
                                   fmt::join(known->classes, ", "),

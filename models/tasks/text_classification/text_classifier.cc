@@ -12,6 +12,8 @@
 #include "weft/models/data/draws.h"
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/kept_rows.h"
+#include "weft/models/data/last_made.h"
+#include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
@@ -23,8 +25,19 @@ namespace {
 using Row = std::vector<std::int32_t>;
 
 Row row_of(const TextClassifier& model, const std::string& text) {
-  return with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
-                   model.config.longest_row());
+  return with_ends(model.tokenizer.encode(model.head.read(text)), model.tokenizer.cls_id(),
+                   model.tokenizer.sep_id(), model.config.longest_row());
+}
+
+/// Replaces tokens between [CLS] and [SEP] by the unknown one, as the head says: a function of the
+/// seed, the step and the row's place in its batch.
+void hide_words(Row& row, const TextClassifier& model, std::int64_t step, std::int64_t place) {
+  if (model.head.word_dropout == 0) return;
+  Draws draws(stable_hash("word dropout", model.settings.seed), static_cast<std::uint32_t>(place),
+              static_cast<std::uint32_t>(step));
+  for (std::size_t i = 1; i + 1 < row.size(); ++i) {
+    if (draws.uniform() < model.head.word_dropout) row[i] = model.tokenizer.unk_id();
+  }
 }
 
 TokenRows padded(const TextClassifier& model, std::span<const Row> rows) {
@@ -45,6 +58,46 @@ Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t 
   Draws(stable_hash("epoch", seed), epoch).shuffle(order);
   return order;
 }
+
+/// Which texts the steps of a training see: the next ones of an epoch, or texts of like length. For
+/// these the texts of some steps are sorted, and parted into batches whose order is drawn, too.
+class StepTexts {
+ public:
+  StepTexts(const LabelledText& train, const TextClassifier& model)
+      : train_(train), model_(model), epochs_(train.size(), model.settings.seed, epoch_order) {}
+
+  /// Throws ArgumentError as Epochs::examples.
+  Epochs::Order texts(const BatchPart& part) const {
+    const std::int64_t batch = model_.settings.batch;
+    if (!model_.head.by_length) return epochs_.examples(part, batch);
+    const std::int64_t window = part.step() / kSteps;
+    const auto sorted = windows_(window, [&] { return sorted_window(window); });
+    const std::uint64_t seed = stable_hash("batches of like length", model_.settings.seed);
+    const std::int64_t place = shuffled(
+        kSteps, seed,
+        static_cast<std::uint32_t>(window))[static_cast<std::size_t>(part.step() % kSteps)];
+    const RowRange rows = part.rows(batch);
+    const auto begin = sorted->begin() + static_cast<std::ptrdiff_t>(place * batch + rows.begin);
+    return {begin, begin + static_cast<std::ptrdiff_t>(rows.size())};
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = 16;
+
+  Epochs::Order sorted_window(std::int64_t window) const {
+    Epochs::Order texts = epochs_.examples(window, kSteps * model_.settings.batch);
+    std::stable_sort(texts.begin(), texts.end(), [&](std::int64_t a, std::int64_t b) {
+      return train_.texts[static_cast<std::size_t>(a)].size() <
+             train_.texts[static_cast<std::size_t>(b)].size();
+    });
+    return texts;
+  }
+
+  const LabelledText& train_;
+  const TextClassifier& model_;
+  Epochs epochs_;
+  LastMade<std::int64_t, Epochs::Order> windows_;
+};
 
 /// Classes of texts whose rows row(i) gives.
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
@@ -101,7 +154,8 @@ const ModelLayout& TextClassifier::file_layout() {
       ModelLayout{.kind = "text classifier", .programs = {"classify"}}
           .config(&TextClassifier::config)
           .tokenizer(&TextClassifier::tokenizer)
-          .part(kClassesPart, "weft.classes", &TextClassifier::classes);
+          .part(kClassesPart, "weft.classes", &TextClassifier::classes)
+          .added_part(kHeadPart, "weft.text_head", &TextClassifier::head);
   return layout;
 }
 
@@ -109,30 +163,39 @@ void TextClassifier::check() const {
   check_vocabulary(config, tokenizer);
   if (classes.size() < 2)
     throw ArgumentError(fmt::format("a classifier needs two classes, not {}", classes.size()));
+  head.check();
+  if (head.word_dropout > 0 && tokenizer.unk_id() < 0)
+    throw ArgumentError("word_dropout hides tokens behind the unknown one: the tokenizer has none");
 }
 
 TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
-                                     const TrainSettings& settings) {
+                                     const TrainSettings& settings, const ClassifierHead& head) {
   TextClassifier model;
   model.task = "text-classification";
   model.settings = settings;
   model.config = config;
   model.tokenizer = tokenizer;
   model.classes = classes;
+  model.head = head;
   model.check();
   Graph& graph = *model.graph;
   const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
                              .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
-  const Pooler pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+  std::optional<Pooler> pooler;
+  if (head.summary == Summary::cls)
+    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
   const Linear classifier =
       make_linear(Scope(graph, "classifier"), DType::f32, config.width,
                   static_cast<std::int64_t>(classes.size()),
                   {.initializer = Initializer::normal(config.initializer_range)});
   const auto logits = [&](bool training) {
-    Value pooled = pooler(encoder(inputs, training).last_hidden_state);
+    const Value h = encoder(inputs, training).last_hidden_state;
+    Value pooled = pooler                          ? (*pooler)(h)
+                   : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
+                                                   : max_of_tokens(h, inputs.attention_mask);
     if (training && config.hidden_dropout > 0)
       pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
     return classifier(pooled);
@@ -146,8 +209,9 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
 
 TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& classes,
-                                    const TrainSettings& settings, const FineTuneOptions& options) {
-  TextClassifier model = build_text_classifier(config, tokenizer, classes, settings);
+                                    const TrainSettings& settings, const FineTuneOptions& options,
+                                    const ClassifierHead& head) {
+  TextClassifier model = build_text_classifier(config, tokenizer, classes, settings, head);
   make_trainable(model, options);
   return model;
 }
@@ -182,11 +246,13 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
   TrainTask task = train_task(
       model, "texts",
       [&model, &train, texts = rows_of(model, train),
-       epochs = Epochs(train.size(), model.settings.seed, epoch_order)](const BatchPart& part) {
+       steps = StepTexts(train, model)](const BatchPart& part) {
         std::vector<Row> batch;
         std::vector<std::int32_t> labels;
-        for (const std::int64_t i : epochs.examples(part, model.settings.batch)) {
+        std::int64_t place = part.rows(model.settings.batch).begin;
+        for (const std::int64_t i : steps.texts(part)) {
           batch.push_back(texts[i]);
+          hide_words(batch.back(), model, part.step(), place++);
           labels.push_back(train.labels[static_cast<std::size_t>(i)]);
         }
         const TokenRows rows = padded(model, batch);
@@ -211,11 +277,12 @@ std::string attention_svg(const TextClassifier& model, const std::string& text) 
   const std::vector<AttentionMap> maps =
       attention_maps(model.program("classify").outputs().front().second);
   std::vector<std::string> names = {"[CLS]"};
-  for (const std::string& piece : model.tokenizer.pieces(text)) names.push_back(piece);
+  const std::string shown = model.head.read(text);
+  for (const std::string& piece : model.tokenizer.pieces(shown)) names.push_back(piece);
   names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.longest_row()) - 1));
   names.push_back("[SEP]");
   std::vector<std::vector<std::int32_t>> rows = {
-      with_ends(model.tokenizer.encode(text), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
+      with_ends(model.tokenizer.encode(shown), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
                 model.config.longest_row())};
   const TokenRows batch = pad_rows(rows, model.tokenizer.pad_id(), 1);
   Program look("attention");

@@ -10,14 +10,16 @@
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/metrics/classification_metrics.h"
+#include "weft/models/tasks/text_classification/classifier_head.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
 
-/// BERT for sequence classification: pooler over the first token, dropout, linear layer. Parameters
-/// are named as in encoder.h; the new ones are "pooler" and "classifier". Programs over inputs
+/// An encoder for sequence classification: what stands for the text (BERT: a pooler over the first
+/// token), dropout, linear layer. Parameters are named as in encoder.h; the new ones are "pooler"
+/// (for Summary::cls) and "classifier". Programs over inputs
 /// "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 = token):
 ///   train     one whole training step; also needs "labels" i32 [batch]
 ///   classify  "log_probabilities" [batch, classes], without dropout
@@ -25,6 +27,7 @@ struct TextClassifier : ModelKind<TextClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;  // their names
+  ClassifierHead head;
 
   static const ModelLayout& file_layout();
   void check() const override;
@@ -34,12 +37,14 @@ struct TextClassifier : ModelKind<TextClassifier> {
 /// config and tokenizer do not fit, and for fewer than two classes.
 TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
-                                     const TrainSettings& settings);
+                                     const TrainSettings& settings,
+                                     const ClassifierHead& head = {});
 /// The same, made trainable. Throws as make_trainable, too.
 TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                     const std::vector<std::string>& classes,
                                     const TrainSettings& settings,
-                                    const FineTuneOptions& options = {});
+                                    const FineTuneOptions& options = {},
+                                    const ClassifierHead& head = {});
 
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class

@@ -16,12 +16,6 @@ bool reads_token_types(const SimilarityModel& model) {
   return model.head.pairs && model.config.token_types >= 2;
 }
 
-/// [batch, seq, width] -> [batch, width] over the tokens of every row.
-Value mean_of_tokens(Value h, Value mask) {
-  const Value counts = unsqueeze(cast(mask, h.dtype()), -1);
-  return sum(h * counts, {1}) / sum(counts, {1});
-}
-
 }  // namespace
 
 const ModelLayout& SimilarityModel::file_layout() {
