@@ -89,8 +89,10 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
     BOOST_TEST(tuned.code == 0);
     BOOST_TEST(contains(tuned.out, "of preset bert-mini"));
   }
-  BOOST_TEST((load_model<TextClassifier>(more).head ==
-              ClassifierHead{.summary = Summary::max, .lower_case = true, .word_dropout = 0.1}));
+  BOOST_TEST(
+      (load_model<TextClassifier>(more).head ==
+       ClassifierHead{
+           .summary = Summary::max, .lower_case = true, .word_dropout = 0.1, .by_length = true}));
 
   // Files that are for measuring alone.
   weft.write("test", "spam\tWIN a free prize\nham\tsee you then\n");
