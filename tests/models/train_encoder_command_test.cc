@@ -105,6 +105,11 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
     BOOST_TEST(contains(tested.out, " of 2 texts: logistic regression"));
   }
   BOOST_TEST(contains(weft("evaluate " + more + sms + test).out, "of 2 texts"));
+  BOOST_TEST(contains(weft("evaluate " + more + test + " --label first").out, "of 2 texts"));
+  check_error(weft("train encoder --task classify" + test + " --out " + net), 2,
+              "--data is required");
+  check_error(weft("train encoder --resume " + more + test + " --label first"), 2,
+              "--data is required");
   check_error(weft("train encoder --task classify" + sms + test + " --split-seed 2 --out " + net),
               2, "--split-seed says which part of --data is held out: with --test none is");
   weft.write("other", "spam\tWIN a free prize\nfish\tsee you then\n");

@@ -19,11 +19,13 @@ namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
+constexpr const char* kNothingToLearn = "--data is required: files of labels and texts";
 /// Of more texts a baseline that is tuned takes longer than many a model.
 constexpr std::int64_t kMostBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 
-/// With --test all of the data are trained on, and these files are held out.
+/// With --test all of the data are trained on, and these files are held out; without --data nothing
+/// is trained on.
 LabelledParts parts_of(const OptionValues& values) {
   if (!values.has(kTest)) return labelled_parts(values);
   for (const char* option : {"--held-out", "--test-fraction", "--split-seed"}) {
@@ -32,9 +34,13 @@ LabelledParts parts_of(const OptionValues& values) {
           fmt::format("{} says which part of --data is held out: with --test none is", option));
     }
   }
+  const std::vector<std::string>& test = values.texts(kTest);
+  if (!values.has("--data")) {  // to measure what is trained
+    const LabelledText all = labelled_data(values, test);
+    return {all.subset({}), all};
+  }
   const LabelledText train = labelled_data(values);
   std::vector<std::string> paths = values.texts("--data");
-  const std::vector<std::string>& test = values.texts(kTest);
   paths.insert(paths.end(), test.begin(), test.end());
   // All at once: labels stand on one side, and mean the same.
   const LabelledText all = labelled_data(values, paths);
@@ -85,6 +91,7 @@ class TextClassificationRun final : public TaskRun {
   std::int64_t row_size() const override { return model_->config.longest_row(); }
 
   TrainTask task(Session& session) override {
+    if (parts_.train.size() == 0) throw ArgumentError(kNothingToLearn);
     return text_classifier_task(session, *model_, parts_.train, &parts_.held_out);
   }
 
@@ -177,6 +184,7 @@ class TextClassificationTask final : public Task {
           "--validation-fraction is for pre-training: --test-fraction and --held-out say what a "
           "classifier is measured on");
     }
+    if (!args.options.has("--data")) throw ArgumentError(kNothingToLearn);
     LabelledParts parts = parts_of(args.options);
     const std::string name =
         args.preset.empty() ? usual_text_classifier_preset(args.from.has_value()) : args.preset;
