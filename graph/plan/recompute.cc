@@ -115,7 +115,7 @@ class Simulator {
  private:
   // Rematerialises everything that step `s` reads when it runs for `before`, operands first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
-    stack_.push_back({s, 0});
+    stack_.emplace_back(s, 0);
     while (!stack_.empty()) {
       auto& [step, next] = stack_.back();
       const std::vector<ValueId>& reads = p_.steps[step].reads;
@@ -129,7 +129,7 @@ class Simulator {
       if (!reads_rematerialised(recomputed, producer, before)) continue;
       if (done_[producer] == stamp_) continue;
       done_[producer] = stamp_;
-      stack_.push_back({producer, 0});
+      stack_.emplace_back(producer, 0);
     }
   }
 
