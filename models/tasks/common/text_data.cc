@@ -94,9 +94,13 @@ Tokenizer encoder_tokenizer(const Pretrained& base) {
 }
 
 std::string describe_encoder(const EncoderConfig& c, const Graph& graph) {
-  return fmt::format(
-      "model     encoder: {} layers, {} heads, width {}, context {}, {} pieces: {} parameters\n",
-      c.layers, c.heads, c.width, c.context, c.vocab, grouped(hf::count_parameters(graph)));
+  const std::string attention =
+      c.layers == 0 ? "no attention" : fmt::format("{} layers, {} heads", c.layers, c.heads);
+  const std::string convolution =
+      c.conv_kernel == 0 ? "" : fmt::format(", convolution over {} tokens", c.conv_kernel);
+  return fmt::format("model     encoder: {}{}, width {}, context {}, {} pieces: {} parameters\n",
+                     attention, convolution, c.width, c.context, c.vocab,
+                     grouped(hf::count_parameters(graph)));
 }
 
 }  // namespace weft
