@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
     return found.steps;
   };
   BOOST_TEST(steps(10, 32) == 400);            // a few texts, often
-  BOOST_TEST(steps(2400, 32) == 1500);         // 20 passes
-  BOOST_TEST(steps(2400, 16) == 3000);         // of smaller batches
+  BOOST_TEST(steps(2400, 32) == 1050);         // 14 passes
+  BOOST_TEST(steps(2400, 16) == 2100);         // of smaller batches
   BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
   BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
   BOOST_TEST(preset_training(find_preset(presets, "bert-mini"), 10, 32).steps == 220);

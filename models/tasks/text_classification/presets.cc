@@ -43,15 +43,15 @@ const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
        "a convolution of width 64 that learns from these texts alone, as many steps as they need: "
        "less than a minute for a few thousand sentences on two cores",
        text_mini(),
-       {.steps = 1500,  // preset_training
+       {.steps = 1050,  // preset_training
         .batch = 32,
         .lr = 2e-3,
         .min_lr = 0,
         .schedule = LearningRate::linear,
-        .warmup = 150,
+        .warmup = 105,
         .beta2 = 0.98,
         .weight_decay = 0.01,
-        .eval_every = 150,
+        .eval_every = 105,
         .eval_batches = 0,
         .save_every = 0}},
       {"bert-mini",
@@ -99,7 +99,7 @@ TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t 
                               std::int64_t batch) {
   TrainSettings settings = preset.training;
   if (preset.name != kFromTexts) return settings;
-  constexpr std::int64_t kPasses = 20, kLeastPasses = 3, kLeastSteps = 400, kMostSteps = 12'800;
+  constexpr std::int64_t kPasses = 14, kLeastPasses = 3, kLeastSteps = 400, kMostSteps = 12'800;
   const auto steps_of = [&](std::int64_t passes) { return (passes * texts + batch - 1) / batch; };
   settings.batch = batch;
   settings.steps =

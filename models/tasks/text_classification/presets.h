@@ -19,7 +19,7 @@ std::string usual_text_classifier_preset(bool from_weights);
 /// How a preset's classifier reads texts.
 ClassifierHead preset_head(const Preset<EncoderConfig>& preset);
 /// Its training for so many texts, `batch` of them per step. The first preset's steps follow from
-/// the data: 20 passes, but at least 400 steps, and of many texts no more than 12,800 steps or 3
+/// the data: 14 passes, but at least 400 steps, and of many texts no more than 12,800 steps or 3
 /// passes. The settings of others are fixed.
 TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t texts,
                               std::int64_t batch);
