@@ -61,8 +61,9 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
                             data + " --test-fraction 0.5 --split-seed 3");
   BOOST_TEST(contains(last_line(kept.out), "accuracy 1.0000 -> 1.0000"));
   const std::string quantize = "quantize " + weft.path("m.weft") + " --out " + weft.path("y.weft");
-  check_error(weft(quantize + " --text " + weft.path("documents")), 2,
-              "m.weft holds a text classifier: it is measured with --data or --test, not with --text");
+  check_error(
+      weft(quantize + " --text " + weft.path("documents")), 2,
+      "m.weft holds a text classifier: it is measured with --data or --test, not with --text");
   check_error(weft(quantize + " --caches bf16"), 2, "keeps no keys and values");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,
