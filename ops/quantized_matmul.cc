@@ -105,14 +105,20 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(product));
 }
 
+// Reserves every slot's scratch for a block of converted weights and, kBlockBytes behind its
+// beginning, the product with it. Gives where it begins.
+std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
+  const std::size_t begin = aligned_size(kernel.slot_scratch);
+  kernel.slot_scratch = begin + kBlockBytes +
+                        kernels::gemm_scratch_bytes(sizeof(float), rows, kBlockWidth, kBlockInputs);
+  return begin;
+}
+
 // Columns of a block of panels per chunk: its weights are converted block by block into scratch,
 // each multiplied with all rows.
 void add_many_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_slot = aligned_size(kernel.slot_scratch);
-  kernel.slot_scratch =
-      begin_slot + kBlockBytes +
-      kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
+  const std::size_t begin_slot = reserve_block(kernel, p->rows);
   Phase phase;
   phase.chunks = divide_up(w.panels(), kBlockPanels);
   phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
@@ -148,10 +154,7 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
 void add_transposed(Kernel& kernel, const ProductRef& p) {
   static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_slot = aligned_size(kernel.slot_scratch);
-  kernel.slot_scratch =
-      begin_slot + kBlockBytes +
-      kernels::gemm_scratch_bytes(sizeof(float), p->rows, kBlockWidth, kBlockInputs);
+  const std::size_t begin_slot = reserve_block(kernel, p->rows);
   Phase phase;
   phase.chunks = divide_up(w.inputs, kBlockWidth);
   phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *

@@ -38,7 +38,7 @@ std::string held_out_part(const OptionValues& values) { return values.choice(kHe
 
 LabelledText labelled_data(const OptionValues& values) {
   const std::vector<std::string>& paths = values.texts(kData);
-  if (paths.empty()) throw ArgumentError("--data is required: files of labels and texts");
+  if (paths.empty()) throw ArgumentError(kDataRequired);
   return labelled_data(values, paths);
 }
 

@@ -13,6 +13,9 @@
 
 namespace weft {
 
+/// What is said where there is nothing to learn from.
+inline constexpr const char* kDataRequired = "--data is required: files of labels and texts";
+
 /// --data, --label, --held-out, --test-fraction and --split-seed: labelled texts.
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 /// --vocab: the most pieces of a new tokenizer.

@@ -185,9 +185,8 @@ class NextTokenTask final : public Task {
     const std::string kind = args.options.choice(kTokenizer, args.from ? "" : kCharacters);
     if (kind != kPairs && args.options.has(kVocab)) {
       throw ArgumentError(
-          "--vocab is how many pieces are learned: it needs --tokenizer bpe (characters are as "
-          "many "
-          "as the text has)");
+          "--vocab is how many pieces are learned: it needs --tokenizer bpe (characters are "
+          "as many as the text has)");
     }
     if (kind == kCharacters) return {CharacterTokenizer::from_text(text)};
     if (kind == kPairs) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/core/rounding.h"
 #include "weft/models/tasks/common/encoder_sizes.h"
 
 namespace weft {
@@ -35,6 +36,25 @@ EncoderConfig text_mini() {
   return config;
 }
 
+/// The steps that so many texts take.
+TrainSettings text_mini_training(std::int64_t texts, std::int64_t batch) {
+  constexpr std::int64_t kPasses = 14, kLeastPasses = 3, kLeastSteps = 400, kMostSteps = 12'800;
+  const auto steps_of = [&](std::int64_t passes) { return divide_up(passes * texts, batch); };
+  const std::int64_t steps =
+      std::max({std::min(steps_of(kPasses), kMostSteps), steps_of(kLeastPasses), kLeastSteps});
+  return {.steps = steps,
+          .batch = batch,
+          .lr = 2e-3,
+          .min_lr = 0,
+          .schedule = LearningRate::linear,
+          .warmup = steps / 10,
+          .beta2 = 0.98,
+          .weight_decay = 0.01,
+          .eval_every = steps / 10,
+          .eval_batches = 0,
+          .save_every = 0};
+}
+
 }  // namespace
 
 const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
@@ -42,18 +62,7 @@ const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
       {kFromTexts,
        "a convolution of width 64 that learns from these texts alone, as many steps as they need: "
        "less than a minute for a few thousand sentences on two cores",
-       text_mini(),
-       {.steps = 1050,  // preset_training
-        .batch = 32,
-        .lr = 2e-3,
-        .min_lr = 0,
-        .schedule = LearningRate::linear,
-        .warmup = 105,
-        .beta2 = 0.98,
-        .weight_decay = 0.01,
-        .eval_every = 105,
-        .eval_batches = 0,
-        .save_every = 0}},
+       text_mini(), text_mini_training(2400, 32)},
       {"bert-mini",
        "3 layers of width 128: a minute or two on two cores",
        bert_mini(),
@@ -97,16 +106,7 @@ ClassifierHead preset_head(const Preset<EncoderConfig>& preset) {
 
 TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t texts,
                               std::int64_t batch) {
-  TrainSettings settings = preset.training;
-  if (preset.name != kFromTexts) return settings;
-  constexpr std::int64_t kPasses = 14, kLeastPasses = 3, kLeastSteps = 400, kMostSteps = 12'800;
-  const auto steps_of = [&](std::int64_t passes) { return (passes * texts + batch - 1) / batch; };
-  settings.batch = batch;
-  settings.steps =
-      std::max({std::min(steps_of(kPasses), kMostSteps), steps_of(kLeastPasses), kLeastSteps});
-  settings.warmup = settings.steps / 10;
-  settings.eval_every = settings.steps / 10;
-  return settings;
+  return preset.name == kFromTexts ? text_mini_training(texts, batch) : preset.training;
 }
 
 }  // namespace weft

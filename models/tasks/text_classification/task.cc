@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
-constexpr const char* kNothingToLearn = "--data is required: files of labels and texts";
 /// Of more texts a baseline that is tuned takes longer than many a model.
 constexpr std::int64_t kMostBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
@@ -91,7 +90,7 @@ class TextClassificationRun final : public TaskRun {
   std::int64_t row_size() const override { return model_->config.longest_row(); }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError(kNothingToLearn);
+    if (parts_.train.size() == 0) throw ArgumentError(kDataRequired);
     return text_classifier_task(session, *model_, parts_.train, &parts_.held_out);
   }
 
@@ -184,7 +183,7 @@ class TextClassificationTask final : public Task {
           "--validation-fraction is for pre-training: --test-fraction and --held-out say what a "
           "classifier is measured on");
     }
-    if (!args.options.has("--data")) throw ArgumentError(kNothingToLearn);
+    if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);
     const std::string name =
         args.preset.empty() ? usual_text_classifier_preset(args.from.has_value()) : args.preset;
