@@ -218,7 +218,7 @@ std::vector<ValueType> infer_grad(const InferContext& c) {
 }  // namespace attention_op
 
 void add_attention_ops(OpSet& ops) {
-  using namespace attention_op;  // NOLINT(build/namespaces)
+  using namespace attention_op;
   OpRecord forward;
   forward.name = "attention";
   forward.doc =

@@ -217,11 +217,11 @@ template <class T>
 class GradKernel {
  public:
   explicit GradKernel(const KernelRequest& request)
-      : problem_(request, kGradFirst), want_{}, has_g_lse_(request.has_input(kGradLse)) {
+      : problem_(request, kGradFirst), has_g_lse_(request.has_input(kGradLse)) {
     const int operands[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
     for (std::size_t i = 0; i < 7; ++i) {
-      want_[i] = request.has_output(i) &&
-                 request.has_input(static_cast<std::size_t>(kGradFirst + operands[i]));
+      want_[i] = request.has_output(i) && request.has_input(static_cast<std::size_t>(kGradFirst) +
+                                                            static_cast<std::size_t>(operands[i]));
     }
     if (want_[3]) bias_sizes_ = request.outputs[3].sizes;
   }
@@ -421,7 +421,7 @@ class GradKernel {
   }
 
   Problem<T> problem_;
-  bool want_[7];
+  bool want_[7] = {};
   bool has_g_lse_;
   Sizes bias_sizes_;
 };

@@ -27,7 +27,7 @@ Shape require_operands(const InferContext& c, int x) {
   for (int i = 0; i < c.rank(x); ++i) {
     if (i != axis) positions.push_back(c.shape(x)[i]);
   }
-  const Shape shape(std::move(positions));
+  Shape shape(std::move(positions));
   if (!c.equal(c.shape(x + 1), shape)) {
     throw ShapeError(fmt::format(
         "targets must have the shape of logits without the class axis {}, {}, but has {}", axis,

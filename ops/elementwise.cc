@@ -61,8 +61,9 @@ Kernel make_row_kernel(const KernelRequest& request, RowKernel (*row)(const RowR
   }
   const RowKernel kernel = row(wanted);
   const std::size_t out_size = dtype_size(out.dtype);
+  const std::int64_t numel = plan.numel();  // before the plan moves into the kernel
   return make_kernel(
-      plan.numel(), kernel.ns_per_element,
+      numel, kernel.ns_per_element,
       [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {
         plan.for_rows(begin, end,
                       [&](std::int64_t i, const std::int64_t* from, std::int64_t count) {

@@ -56,7 +56,7 @@ std::vector<ValueType> infer_fused_reduce(const InferContext& context) {
   const ContextFacts facts(context);
   const Attributes over{{"axes", attributes.integers("axes")},
                         {"keepdims", attributes.flag("keepdims")}};
-  const auto result =
+  auto result =
       builtin_ops()->at(reduction).infer(InferContext(reduction, {&rows[0]}, over, facts));
   const auto& axes = attributes.integers("axes");
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -82,13 +82,9 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
   for (int i = 0; i < rank; ++i) {
     const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
     Dim& out = dims[static_cast<std::size_t>(i)];
-    if (ia < 0) {
+    if (ia < 0 || (ib >= 0 && a[ia] == Dim(1))) {
       out = b[ib];
-    } else if (ib < 0) {
-      out = a[ia];
-    } else if (a[ia] == Dim(1)) {
-      out = b[ib];
-    } else if (b[ib] == Dim(1) || equal(a[ia], b[ib])) {
+    } else if (ib < 0 || b[ib] == Dim(1) || equal(a[ia], b[ib])) {
       out = a[ia];
     } else {
       const bool constant = a[ia].is_constant() && b[ib].is_constant();

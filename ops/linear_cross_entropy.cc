@@ -66,7 +66,7 @@ std::vector<ValueType> infer(const InferContext& c, const Operands& o) {
   const Shape &x = c.shape(o.x), &weight = c.shape(o.weight);
   c.require_equal(x[x.rank() - 1], weight[transposed ? 1 : 0],
                   fmt::format("the last axis of x and axis {} of weight", transposed ? 1 : 0));
-  const Dim classes = weight[transposed ? 0 : 1];
+  const Dim& classes = weight[transposed ? 0 : 1];
   const DType dtype = c.dtype(o.x);
   if (c.has(o.bias)) {
     c.require_dtype(o.bias, dtype, "bias");

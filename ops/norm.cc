@@ -181,9 +181,9 @@ Kernel backward_kernel(const KernelRequest& request, bool centered) {
   sums.body = [=, n = n, chunks = sums.chunks](const KernelRun& run, std::int64_t chunk) {
     const auto [begin, end] = chunk_range(n, chunks, chunk);
     const T* partial = reinterpret_cast<const T*>(run.shared_scratch);
-    for (int which = 0; which < 2; ++which) {
+    for (std::size_t which = 0; which < 2; ++which) {
       if (!(which == 0 ? want_gain : want_bias)) continue;
-      T* out = run.out<T>(static_cast<std::size_t>(1 + which));
+      T* out = run.out<T>(1 + which);
       for (std::int64_t i = begin; i < end; ++i) {
         double sum = 0;
         for (std::int64_t b = 0; b < blocks; ++b) {

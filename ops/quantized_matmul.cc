@@ -42,7 +42,7 @@ ValueType infer_product_type(const InferContext& c) {
   check_quantized(c, 1, 2, transpose ? columns : last.constant(),
                   transpose ? last.constant() : columns, c.dtype(0));
   std::vector<Dim> out(shape.begin(), shape.end() - 1);
-  out.push_back(Dim(columns));
+  out.emplace_back(columns);
   return {c.dtype(0), Shape(std::move(out))};
 }
 

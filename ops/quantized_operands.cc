@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft {
@@ -53,9 +54,9 @@ double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int6
            static_cast<double>(
                to_float(scales[(panel * groups() + i / kQuantizedGroup) * kQuantizedPanel + lane]));
   }
-  const auto* steps = run.in<std::int8_t>(static_cast<std::size_t>(q));
-  const double step =
-      steps[((panel * ((inputs + 3) / 4) + i / 4) * kQuantizedPanel + lane) * 4 + i % 4];
+  const std::int64_t quads = divide_up(inputs, 4);
+  const double step = run.in<std::int8_t>(
+      static_cast<std::size_t>(q))[((panel * quads + i / 4) * kQuantizedPanel + lane) * 4 + i % 4];
   const std::int64_t at = panel * kQuantizedPanel + lane;
   return step * (scale_dtype == DType::f64
                      ? run.in<double>(static_cast<std::size_t>(scale))[at]

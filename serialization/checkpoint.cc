@@ -93,7 +93,7 @@ v1::Header read_header(const Container& file) {
   if (head == nullptr || head != &file.records()[0]) {
     file.fail(kFirstRecord, "the first record is not the header");
   }
-  const auto header = parse_record<v1::Header>(file, *head);
+  auto header = parse_record<v1::Header>(file, *head);
   if (header.format_version() != kFormatVersion) {
     file.fail(head->offset,
               fmt::format("the file has format version {}; this program reads version {}",

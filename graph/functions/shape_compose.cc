@@ -62,7 +62,8 @@ Value keep_triangle(const Arg& x, std::int64_t k, bool lower) {
                {v}, x.location());
   }
   const Graph::Frame frame(graph, name, x.location());
-  const Dim rows = v.size(-2), columns = v.size(-1);
+  const Dim& rows = v.size(-2);
+  const Dim& columns = v.size(-1);
   const Value row = apply_binary("add", iota(graph, {rows, 1}, 0), static_cast<double>(k));
   const Value column = iota(graph, {1, columns}, 1);
   const Value kept =

@@ -198,7 +198,7 @@ Tensor fit_image(const Tensor& image, std::int64_t channels, std::int64_t height
                  std::int64_t width) {
   require_image(image);
   require_size(height, width);
-  const Tensor converted = to_channels(image, channels);
+  Tensor converted = to_channels(image, channels);
   const std::int64_t rows = image.size(1), columns = image.size(2);
   if (rows == height && columns == width) return converted;
   const double scale = std::max(static_cast<double>(height) / static_cast<double>(rows),

@@ -215,7 +215,7 @@ StackOutputs EncoderDecoder::encode(Value ids, Value mask, bool training,
 Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
   const double lowest = dtype == DType::f64 ? std::numeric_limits<double>::lowest()
                                             : std::numeric_limits<float>::lowest();
-  const Dim length = mask.size(1);
+  const Dim& length = mask.size(1);
   const Value later =
       reshape(position_differences(scope_.graph(), length) < 0, {1, 1, length, length});
   const Value padding = additive_padding_mask(mask, dtype);

@@ -188,7 +188,9 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
 
 Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
   Graph& graph = scope_.graph();
-  const Dim batch = tokens.size(0), added = tokens.size(1), capacity = graph.dim("capacity");
+  const Dim& batch = tokens.size(0);
+  const Dim& added = tokens.size(1);
+  const Dim capacity = graph.dim("capacity");
   const Value position = graph.input("position", DType::i64, {}, loc);
   const Value positions = graph.input("positions", ValueType{DType::i64, Shape{batch, added}}, loc);
   const Value visible =

@@ -79,7 +79,7 @@ Value Vit::position_table() const {
 
 Value Vit::embed(Value images, Value mask, bool training) const {
   const VitConfig& c = config_;
-  const Dim batch = images.size(0);
+  const Dim& batch = images.size(0);
   const Value grid =
       conv2d(images, patches_, patches_bias_, {.stride = {c.patch_height, c.patch_width}});
   Value h = permute(reshape(grid, {batch, c.width, c.rows() * c.columns()}), {0, 2, 1});

@@ -36,7 +36,7 @@ struct Generator::Batch {
 };
 
 Generator::Generator(Session& session, const Program& decode, const GptConfig& config)
-    : session_(session), decode_(decode), config_(config), knows_padding_(false) {
+    : session_(session), decode_(decode), config_(config) {
   const Graph& graph = session.graph();
   const Value tokens = graph.find_input("tokens"), visible = graph.find_input("visible");
   if (!tokens.defined())

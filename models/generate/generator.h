@@ -45,7 +45,7 @@ class Generator {
   std::optional<Program> reorder_;  // made when beams first need it
   GptConfig config_;
   DType id_type_;
-  bool knows_padding_;
+  bool knows_padding_ = false;
 };
 
 }  // namespace weft

@@ -120,7 +120,7 @@ std::string gpt_config_json(const GptConfig& config) {
                            : config.positions == GptPositions::rotary ? gpt_neox_json(config)
                                                                       : gpt_json(config);
   // What the library's config cannot say comes back otherwise: the first such field is the reason.
-  const std::string text = out.dump(2);
+  std::string text = out.dump(2);
   const auto wanted = ordered_json::parse(explicit_sizes(config).to_json());
   const auto got = ordered_json::parse(explicit_sizes(gpt_config(text)).to_json());
   for (const auto& [field, value] : wanted.items()) {

@@ -33,7 +33,7 @@ ModuleNames t5_names(const EncoderDecoderConfig& c) {
     ModuleNames parts = {{ours + "_norm", layer + ".layer_norm"}};
     for (const auto& [a, b] :
          ModuleNames{{"query", "q"}, {"key", "k"}, {"value", "v"}, {"out", "o"}})
-      parts.emplace_back(ours + "." + a, fmt::format("{}.{}.{}", layer, theirs, b));
+      parts.emplace_back(fmt::format("{}.{}", ours, a), fmt::format("{}.{}.{}", layer, theirs, b));
     return parts;
   };
   for (const std::string stack : {"encoder", "decoder"}) {

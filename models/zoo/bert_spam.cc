@@ -66,7 +66,7 @@ TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
 /// Measures the model beside TF-IDF and logistic regression; returns the model's figures.
 ConfusionMatrix compare(const std::string& what, const TextClassifier& model, const Parts& data) {
   Session session(*model.graph, model.store);
-  const ConfusionMatrix bert = confusion(session, model, data.test);
+  ConfusionMatrix bert = confusion(session, model, data.test);
   const TextBaseline base = tfidf_baseline(data.train, data.test);
   fmt::print("{}: {} held-out texts\n", what, data.test.size());
   fmt::print("BERT: accuracy {:.2f}%\n{}", 100 * bert.accuracy(), bert.table());

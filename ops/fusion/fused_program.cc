@@ -104,7 +104,7 @@ void FusedProgram::spread(const Sizes& sizes, const std::vector<Sizes>& broadcas
     inputs_[i].spread = n != 1 && n != numel_;
     if (inputs_[i].spread) {
       plans_.emplace_back(sizes, std::vector<Sizes>{broadcast[i]});
-      direct.push_back({});
+      direct.emplace_back();
     } else {
       plans_.emplace_back(Sizes{}, std::vector<Sizes>{});
       direct.push_back(broadcast[i]);

@@ -333,7 +333,7 @@ void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
 }  // namespace
 }  // namespace gemm_detail
 
-using namespace gemm_detail;  // NOLINT(build/namespaces)
+using namespace gemm_detail;
 
 ParallelGemm::ParallelGemm(Kernel& kernel)
     : kernel_(kernel),

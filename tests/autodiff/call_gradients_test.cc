@@ -7,16 +7,13 @@
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/tests/autodiff/evaluate.h"
 
 namespace weft {
 namespace {
 
-const Tensor kPoint = Tensor::of<double>({3}, {0.5, -1, 2});
-
-std::vector<double> evaluate(Graph& g, Value v, const NamedTensors& feeds) {
-  Session session(g, {.threads = 1});
-  return session.run(Program("evaluate").output("v", v), feeds)["v"].to_vector<double>();
-}
+using testing::evaluate;
+using testing::kPoint;
 
 BOOST_AUTO_TEST_SUITE(call_gradients)
 

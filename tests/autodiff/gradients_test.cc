@@ -5,6 +5,7 @@
 
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/tests/autodiff/evaluate.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
@@ -12,17 +13,8 @@ namespace {
 
 using testing::message_contains;
 
-std::vector<double> evaluate(Graph& g, Value v, const NamedTensors& feeds) {
-  Program p("evaluate");
-  p.output("v", v);
-  Session session(g, {.threads = 1});
-  const Tensor t = session.run(p, feeds)["v"];
-  std::vector<double> result;
-  for (std::int64_t i = 0; i < t.numel(); ++i) result.push_back(t.at(i));
-  return result;
-}
-
-const Tensor kPoint = Tensor::of<double>({3}, {0.5, -1, 2});
+using testing::evaluate;
+using testing::kPoint;
 
 BOOST_AUTO_TEST_SUITE(gradients_of_graphs)
 

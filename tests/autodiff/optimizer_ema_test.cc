@@ -13,11 +13,10 @@
 namespace weft {
 namespace {
 
+using testing::kInfinity;
 using testing::message_contains;
 using testing::Problem;
 using testing::ScalarParameter;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A training with averages.
 struct Averaged : Problem {

@@ -37,6 +37,8 @@ std::vector<double> gradient_of(const std::vector<ScalarParameter>& all, std::si
                                 int step);
 
 /// The same as a graph.
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct Problem {
   explicit Problem(DType dtype);
 

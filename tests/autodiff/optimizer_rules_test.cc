@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
+using testing::kInfinity;
 using testing::message_contains;
 using testing::Problem;
 using testing::ScalarParameter;
@@ -23,7 +24,6 @@ using testing::ScalarRule;
 namespace tt = boost::test_tools;
 
 constexpr int kSteps = 40;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // How a training goes, whatever the optimizer.
 struct Course {
@@ -55,7 +55,7 @@ struct Optimizer {
 double constant_rate(double) { return 0.02; }
 double falling_rate(double t) { return std::max(0.0, 0.03 * (1 - (t - 1) / 100)); }
 
-std::vector<Optimizer> optimizers() {
+std::vector<Optimizer> all_optimizers() {
   std::vector<Optimizer> all;
   const auto add = [&](const char* name, auto build, auto rule, auto options, auto rate) {
     const double decay = options.weight_decay;
@@ -155,7 +155,7 @@ void check_course(const Optimizer& optimizer, const Course& course, DType dtype)
 BOOST_AUTO_TEST_SUITE(optimizer_rules)
 
 BOOST_AUTO_TEST_CASE(every_optimizer_does_what_its_scalar_model_does) {
-  for (const Optimizer& optimizer : optimizers()) {
+  for (const Optimizer& optimizer : all_optimizers()) {
     for (const Course& course : courses()) {
       for (const DType dtype : {DType::f64, DType::f32}) check_course(optimizer, course, dtype);
     }

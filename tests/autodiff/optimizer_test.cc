@@ -15,7 +15,7 @@ using testing::message_contains;
 namespace tt = boost::test_tools;
 
 // loss = sum((w - target)^2) + b * 3 over a 2x2 matrix w and a vector b of one element.
-struct Problem {
+struct TwoVariables {
   Graph g;
   Variable w = g.variable("w", DType::f64, {2, 2}, {.initializer = Initializer::constant(0.5)});
   Variable b = g.variable("b", DType::f64, {1}, {.initializer = Initializer::constant(2)});
@@ -34,7 +34,7 @@ struct Problem {
 
 const std::vector<double> kStart = {0.5, 0.5, 0.5, 0.5, 2};
 
-std::vector<double> run_steps(Problem& problem, const Program& train, int steps) {
+std::vector<double> run_steps(TwoVariables& problem, const Program& train, int steps) {
   Session session(problem.g, {.threads = 1});
   for (int i = 0; i < steps; ++i) session.run(train, {});
   std::vector<double> p = session.value("w").to_vector<double>();
@@ -53,13 +53,13 @@ BOOST_AUTO_TEST_SUITE(optimizers)
 
 BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
   for (const bool nesterov : {false, true}) {
-    Problem problem;
+    TwoVariables problem;
     Program train("train");
     train.update(sgd(problem.loss, problem.g.parameters(),
                      {.lr = 0.1, .momentum = 0.9, .nesterov = nesterov, .weight_decay = 0.01}));
     std::vector<double> p = kStart, v(5);
     for (int step = 0; step < 4; ++step) {
-      auto g = Problem::gradient(p);
+      auto g = TwoVariables::gradient(p);
       for (int i = 0; i < 5; ++i) {
         if (i < 4) g[i] += 0.01 * p[i];  // matrices only
         v[i] = 0.9 * v[i] + g[i];
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
 
 BOOST_AUTO_TEST_CASE(adam_and_adamw) {
   for (const bool decoupled : {false, true}) {
-    Problem problem;
+    TwoVariables problem;
     const AdamOptions l2{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
     const AdamWOptions w{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
     Program train("train");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(adam_and_adamw) {
                            : adam(problem.loss, problem.g.parameters(), l2));
     std::vector<double> p = kStart, m(5), v(5);
     for (int t = 1; t <= 5; ++t) {
-      auto g = Problem::gradient(p);
+      auto g = TwoVariables::gradient(p);
       for (int i = 0; i < 5; ++i) {
         const double decay = i < 4 ? 0.1 : 0;
         if (!decoupled) g[i] += decay * p[i];
@@ -96,26 +96,26 @@ BOOST_AUTO_TEST_CASE(adam_and_adamw) {
 }
 
 BOOST_AUTO_TEST_CASE(groups_scale_rates_and_set_decay) {
-  Problem problem;
+  TwoVariables problem;
   const std::vector<ParameterGroup> groups = {
       {.parameters = {problem.w}, .learning_rate_scale = 0.5, .weight_decay = 0.0},
       {.parameters = {problem.b}, .weight_decay = 0.2}};
   Program train("train");
   train.update(sgd(problem.loss, groups, {.lr = 0.1, .weight_decay = 7}));
   std::vector<double> p = kStart;
-  auto g = Problem::gradient(p);
+  auto g = TwoVariables::gradient(p);
   for (int i = 0; i < 4; ++i) p[i] -= 0.05 * g[i];
   p[4] -= 0.1 * (g[4] + 0.2 * p[4]);
   check_close(run_steps(problem, train, 1), p);
 }
 
 BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
-  Problem problem;
+  TwoVariables problem;
   const TrainingStep step =
       sgd(problem.loss, problem.g.parameters(), {.lr = 1, .step = {.clip_norm = 1.5}});
   Program train("train");
   train.update(step).output("norm", step.gradient_norm).output("lr", step.learning_rate);
-  const auto g = Problem::gradient(kStart);
+  const auto g = TwoVariables::gradient(kStart);
   double squares = 0;
   for (const double x : g) squares += x * x;
   Session session(problem.g, {.threads = 1});
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
-  Problem problem;
+  TwoVariables problem;
   const Value scale = problem.g.input("scale", DType::f64, {});
   Program train("train");
   train.update(adamw(problem.loss * scale, problem.g.parameters(),
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
 }
 
 BOOST_AUTO_TEST_CASE(accumulation_equals_the_mean_gradient) {
-  Problem problem;
+  TwoVariables problem;
   const Value scale = problem.g.input("scale", DType::f64, {});
   const auto parameters = problem.g.parameters();
   const Accumulation a = accumulate_gradients(problem.loss * scale, parameters);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(accumulation_equals_the_mean_gradient) {
   // The mean of scales 1 and 3 is 2.
   std::vector<double> p = kStart;
   for (int round = 0; round < 2; ++round) {
-    const auto g = Problem::gradient(p);
+    const auto g = TwoVariables::gradient(p);
     for (int i = 0; i < 5; ++i) p[i] -= 0.1 * 2 * g[i];
   }
   BOOST_TEST(session.value("b").item<double>() == p[4], tt::tolerance(1e-13));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(schedules) {
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
-  Problem problem;
+  TwoVariables problem;
   const auto all = problem.g.parameters();
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, std::vector<Variable>{}), ArgumentError,
                         message_contains({"adamw: there is no parameter"}));
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
 
 BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
   const auto after = [](const AdamOptions& options) {
-    Problem problem;
+    TwoVariables problem;
     Program train("train");
     train.update(adam(problem.loss, problem.g.parameters(), options));
     return run_steps(problem, train, 3);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(adam_decays_nothing_unless_asked_whatever_else_is_set) {
 }
 
 BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
-  Problem problem;
+  TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
   // Taken in the middle: the moments of w are there by then.
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(messages_say_what_an_optimizer_can_be_given) {
-  Problem problem;
+  TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
   sgd(problem.loss, all);

@@ -4,6 +4,7 @@
 
 #include "weft/graph/functions/linalg.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
@@ -84,20 +85,6 @@ void check_same(const std::string& equation, const std::string& same,
     for (const Sizes& s : shapes) operands.push_back(sample_uniform(s, operands.size() + 1));
     BOOST_CHECK(bitwise_equal(run(equation, operands), run(same, operands)));
   }
-}
-
-template <class E, class F>
-void check_error(F build, std::vector<std::string> parts) {
-  BOOST_CHECK_EXCEPTION(build(), E, [&](const E& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      if (message.find(part) == std::string::npos) {
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << message);
-        return false;
-      }
-    }
-    return true;
-  });
 }
 
 }  // namespace

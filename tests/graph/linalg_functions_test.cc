@@ -5,27 +5,10 @@
 #include "weft/graph/functions/linalg.h"
 #include "weft/graph/functions/random.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
-namespace {
-
-template <class E, class F>
-void check_error(F build, std::vector<std::string> parts) {
-  BOOST_CHECK_EXCEPTION(build(), E, [&](const E& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      if (message.find(part) == std::string::npos) {
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << message);
-        return false;
-      }
-    }
-    return true;
-  });
-}
-
-}  // namespace
-
 BOOST_AUTO_TEST_SUITE(linalg_functions)
 
 BOOST_AUTO_TEST_CASE(vectors_are_rows_and_columns) {

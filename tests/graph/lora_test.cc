@@ -16,12 +16,12 @@ namespace weft {
 namespace {
 
 // One matrix in each layout, both square or not, and one that is also taken rows of.
-struct Net {
+struct AdaptedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
   Program train{"train"}, predict{"predict"};
 
-  Net() {
+  AdaptedNet() {
     const Value ids = graph.input("ids", DType::i32, {"batch"});
     const VariableOptions normal{.initializer = Initializer::normal(0.5)};
     const Variable table = graph.variable("table", DType::f32, {11, 6}, normal);
@@ -55,7 +55,7 @@ void fill(AdaptedModel& model) {
 BOOST_AUTO_TEST_SUITE(lora)
 
 BOOST_AUTO_TEST_CASE(nothing_changes_at_first) {
-  Net net;
+  AdaptedNet net;
   const AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
   BOOST_TEST(bitwise_equal(run(*model.graph, model.store, model.programs[1], "y"),
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(nothing_changes_at_first) {
 }
 
 BOOST_AUTO_TEST_CASE(merged_matrices_compute_what_adapters_did) {
-  Net net;
+  AdaptedNet net;
   const LoraOptions options{.rank = 2, .alpha = 3};
   AdaptedModel model = add_lora({net.predict}, *net.store, options);
   fill(model);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(merged_matrices_compute_what_adapters_did) {
 }
 
 BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
-  Net net;
+  AdaptedNet net;
   AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2, .dropout = 0.5});
   fill(model);
   const auto value = [&](int program, const char* output) {
@@ -95,13 +95,13 @@ BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
 }
 
 BOOST_AUTO_TEST_CASE(only_what_is_asked_for) {
-  Net net;
+  AdaptedNet net;
   const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
   BOOST_TEST(!model.graph->has_variable("down.weight.lora_a"));
 }
 
-std::vector<QuantizedModel> in_fewer_bits(const Net& net) {
+std::vector<QuantizedModel> in_fewer_bits(const AdaptedNet& net) {
   std::vector<QuantizedModel> models;
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4})
     models.push_back(quantize({net.train, net.predict}, *net.store, {.weights = format}));
@@ -109,7 +109,7 @@ std::vector<QuantizedModel> in_fewer_bits(const Net& net) {
 }
 
 BOOST_AUTO_TEST_CASE(weights_in_fewer_bits_get_adapters_and_stay_as_they_are) {
-  Net net;
+  AdaptedNet net;
   for (const QuantizedModel& base : in_fewer_bits(net)) {
     const AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight"}));
@@ -146,7 +146,7 @@ std::vector<Tensor> adapter_gradients(const AdaptedModel& model, std::int64_t ro
 }
 
 BOOST_AUTO_TEST_CASE(gradients_are_those_beside_the_floats_that_weights_were_rounded_to) {
-  Net net;
+  AdaptedNet net;
   for (const QuantizedModel& base : in_fewer_bits(net)) {
     AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     const QuantizedModel floats = dequantize(base.programs, *base.store);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_those_beside_the_floats_that_weights_were_rou
 }
 
 BOOST_AUTO_TEST_CASE(gradients_beside_weights_in_fewer_bits_are_finite_differences) {
-  Net net;
+  AdaptedNet net;
   for (const QuantizedModel& base : in_fewer_bits(net)) {
     AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
     fill(model);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(gradients_beside_weights_in_fewer_bits_are_finite_differenc
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_by_name) {
-  Net net;
+  AdaptedNet net;
   const auto refused = [](const auto& make, const std::string& part) {
     BOOST_CHECK_EXCEPTION(make(), ArgumentError, testing::message_contains({part}));
   };

@@ -14,14 +14,14 @@ namespace weft {
 namespace {
 
 // An embedding tied to the head, two layers between them, one matrix in each layout.
-struct Net {
+struct TiedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
   Value ids, logits;
   Variable table, in_out, out_in, bias;
   Program predict{"predict"};
 
-  Net() {
+  TiedNet() {
     ids = graph.input("ids", DType::i32, {"batch", "seq"});
     const VariableOptions normal{.initializer = Initializer::normal(0.5)};
     table = graph.variable("table", DType::f32, {50, 32}, normal);
@@ -67,7 +67,7 @@ void check_message(const F& run, const std::string& part) {
 BOOST_AUTO_TEST_SUITE(quantizing)
 
 BOOST_AUTO_TEST_CASE(results_stay_close_and_no_matrix_of_floats_is_left) {
-  Net net;
+  TiedNet net;
   const std::pair<WeightFormat, double> formats[] = {
       {WeightFormat::bf16, 0.01}, {WeightFormat::int8, 0.03}, {WeightFormat::int4, 0.4}};
   for (const auto& [format, bound] : formats) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(results_stay_close_and_no_matrix_of_floats_is_left) {
 }
 
 BOOST_AUTO_TEST_CASE(passes_change_only_the_order_of_sums) {
-  Net net;
+  TiedNet net;
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
     const Program& program = model.programs[0];
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(passes_change_only_the_order_of_sums) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
-  Net net;
+  TiedNet net;
   const QuantizedModel model =
       quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16, .patterns = {"table"}});
   const Module module = run_passes(clone_program(model.programs[0]));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(caches_are_kept_narrow_and_read_as_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_as_they_are) {
-  Net net;
+  TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16});
   for (const char* name : {"up.weight", "down.weight", "table"}) {
     const Tensor before = net.store->tensor(name), after = model.store->tensor(name);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_as_they_
 }
 
 BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
-  Net net;
+  TiedNet net;
   const QuantizedModel model =
       quantize({net.predict}, *net.store, {.weights = WeightFormat::int4, .patterns = {"t*"}});
   Graph& g = *model.graph;
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(matrices_used_in_other_ways_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
-  Net net;
+  TiedNet net;
   BOOST_TEST(quantized_weights(net.graph).empty());
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_more) {
-  Net net;
+  TiedNet net;
   for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
     const QuantizedModel floats = dequantize(model.programs, *model.store);
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_mo
 }
 
 BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
-  Net net;
+  TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int4});
   const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));
   // The values of one model are those of the other.
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(programs_without_values_read_matrices_in_fewer_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_uses) {
-  Net net;
+  TiedNet net;
   check_message<ArgumentError>([&] { dequantize({net.predict}, *net.store); },
                                "read no weights in fewer bits");
   const Value step = net.table.value() * 0.5;

@@ -23,19 +23,14 @@
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/fuzz/attack/deflate.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/models/folder.h"
 #include "weft/tests/models/program_shell.h"
 
 namespace weft {
 namespace {
 
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
+using testing::says;
 
 constexpr std::size_t kMebi = std::size_t{1} << 20;
 

@@ -23,4 +23,12 @@ std::function<bool(const std::exception&)> says(std::string part) {
   return message_contains({std::move(part)});
 }
 
+std::function<bool(const std::exception&)> says_exactly(std::string message) {
+  return [message = std::move(message)](const std::exception& error) {
+    const bool same = error.what() == message;
+    if (!same) fmt::print(stderr, "the message is not '{}':\n{}\n", message, error.what());
+    return same;
+  };
+}
+
 }  // namespace weft::testing

@@ -7,18 +7,14 @@
 
 #include "weft/core/error.h"
 #include "weft/models/metrics/bleu.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    return std::string(e.what()).find(part) != std::string::npos;
-  };
-}
+using testing::says;
 
 void check_tokens(const std::string& line, const Texts& tokens) {
   BOOST_TEST_CONTEXT(line) {

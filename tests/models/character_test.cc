@@ -3,15 +3,12 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/character.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-bool says(const Error& error, const std::string& part) {
-  const bool found = std::string(error.what()).find(part) != std::string::npos;
-  if (!found) BOOST_TEST_MESSAGE(error.what());
-  return found;
-}
+using testing::says;
 
 BOOST_AUTO_TEST_CASE(vocabulary_is_sorted_and_round_trips) {
   const auto tokenizer = CharacterTokenizer::from_text("bad é\n日本 𝄞 cab");
@@ -29,28 +26,26 @@ BOOST_AUTO_TEST_CASE(json_round_trips) {
   const auto again = CharacterTokenizer::from_bytes(tokenizer.to_bytes());
   BOOST_TEST(again.characters() == tokenizer.characters());
   BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_bytes("{\"type\": \"bpe\"}"), FormatError,
-                        [](const Error& e) { return says(e, "not a character tokenizer"); });
+                        says("not a character tokenizer"));
   BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_bytes("[]"), FormatError,
-                        [](const Error& e) { return says(e, "not a character tokenizer"); });
+                        says("not a character tokenizer"));
   BOOST_CHECK_EXCEPTION(
       CharacterTokenizer::from_bytes(R"({"type": "character", "characters": "ba"})"), FormatError,
-      [](const Error& e) { return says(e, "ascending and distinct"); });
+      says("ascending and distinct"));
 }
 
 BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
   const auto tokenizer = CharacterTokenizer::from_text("héllo");
-  BOOST_CHECK_EXCEPTION(tokenizer.encode("hélü"), DataError, [](const Error& e) {
-    return says(e, "character 'ü' (U+00FC) at position 3 is not in the vocabulary (4 characters");
-  });
-  BOOST_CHECK_EXCEPTION(tokenizer.encode("h\n"), DataError, [](const Error& e) {
-    return says(e, "character U+000A at position 1 is not in the vocabulary");
-  });
+  BOOST_CHECK_EXCEPTION(
+      tokenizer.encode("hélü"), DataError,
+      says("character 'ü' (U+00FC) at position 3 is not in the vocabulary (4 characters"));
+  BOOST_CHECK_EXCEPTION(tokenizer.encode("h\n"), DataError,
+                        says("character U+000A at position 1 is not in the vocabulary"));
   const std::int32_t wrong[] = {0, 4};
-  BOOST_CHECK_EXCEPTION(tokenizer.decode(wrong), DataError, [](const Error& e) {
-    return says(e, "token id 4 is outside the vocabulary [0, 4)");
-  });
+  BOOST_CHECK_EXCEPTION(tokenizer.decode(wrong), DataError,
+                        says("token id 4 is outside the vocabulary [0, 4)"));
   BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(""), ArgumentError,
-                        [](const Error& e) { return says(e, "an empty text has no vocabulary"); });
+                        says("an empty text has no vocabulary"));
 }
 
 BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
@@ -65,7 +60,7 @@ BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
   };
   for (const auto& entry : cases) {
     BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(entry.first), FormatError,
-                          [&](const Error& e) { return says(e, entry.second); });
+                          says(entry.second));
   }
 }
 

@@ -9,17 +9,12 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/denoising.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 TokenIds text(std::int64_t length) {
   TokenIds ids(static_cast<std::size_t>(length));

@@ -10,17 +10,12 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_decoder.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::uint64_t seed) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});

@@ -11,19 +11,14 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
 using Sequences = std::vector<TokenIds>;
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 /// A decoder with what generates and what computes everything at once.
 struct Decoder {

@@ -5,17 +5,12 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/next_token/presets.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 BOOST_AUTO_TEST_CASE(gpt2_has_the_published_number_of_parameters) {
   BOOST_TEST(GptConfig{}.parameter_count() == 124439808);

@@ -9,6 +9,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -17,13 +18,7 @@ using nlohmann::json;
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 /// The ids and masks of a case, without its labels.
 TensorMap inputs_of(const std::string& name) {

@@ -11,6 +11,7 @@
 #include "weft/models/data/text.h"
 #include "weft/models/hf/folder.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -20,13 +21,7 @@ namespace fs = std::filesystem;
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 json config_of(const std::string& name) {
   return json::parse(read_text_file(kGoldens + name + "/config.json"));

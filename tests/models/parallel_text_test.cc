@@ -13,16 +13,12 @@
 #include "weft/models/data/pair_batches.h"
 #include "weft/models/data/parallel_text.h"
 #include "weft/models/data/reversal.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    return std::string(e.what()).find(part) != std::string::npos;
-  };
-}
+using testing::says;
 
 class File {
  public:

@@ -12,6 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/train/training_step.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -95,12 +96,7 @@ Numbers counted(std::int64_t count) {
   return numbers;
 }
 
-auto says(const std::string& message) {
-  return [message](const Error& e) {
-    BOOST_TEST(std::string(e.what()) == message);
-    return true;
-  };
-}
+using testing::says_exactly;
 
 }  // namespace
 
@@ -164,7 +160,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_is_reported_at_its_step) {
       Small small(settings(6, accumulate));
       small.breaks_at = step * accumulate - 1;
       BOOST_CHECK_EXCEPTION(small.run(), DataError,
-                            says("step " + std::to_string(step) + ": the file ends"));
+                            says_exactly("step " + std::to_string(step) + ": the file ends"));
       BOOST_TEST(small.steps_done() == step - 1);
       BOOST_TEST(small.history.size() == static_cast<std::size_t>(step - 1));
     }

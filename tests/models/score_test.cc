@@ -10,6 +10,7 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/generate/score.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -17,13 +18,7 @@ namespace {
 const std::vector<TokenIds> kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
 const std::vector<TokenIds> kContinuations = {{8, 9, 7}, {9, 3, 2, 3, 8, 4, 6}, {2}};
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 /// The largest difference of the log-probabilities, by the largest of them.
 double check_against(const ContinuationScore& score, const std::vector<double>& expected) {

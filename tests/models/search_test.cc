@@ -6,17 +6,12 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 // Probabilities of ids 0 (end), 1, 2, 3 after each id: 1 is likelier first, 2 leads farther.
 DecodeStep table() {

@@ -12,17 +12,12 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   TrainSettings settings;

@@ -13,16 +13,12 @@
 #include "weft/models/data/reversal.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    return std::string(e.what()).find(part) != std::string::npos;
-  };
-}
+using testing::says;
 
 class Files {
  public:

@@ -7,17 +7,12 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/vit.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(const std::string& part) {
-  return [part](const std::exception& e) {
-    BOOST_TEST_INFO(e.what());
-    BOOST_TEST(std::string(e.what()).find(part) != std::string::npos);
-    return true;
-  };
-}
+using testing::says;
 
 VitConfig small() {
   VitConfig c;

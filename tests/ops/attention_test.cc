@@ -34,7 +34,7 @@ Tensor ints(std::vector<std::int64_t> values) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(attention)
+BOOST_AUTO_TEST_SUITE(attention_op)
 
 BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
   testing::for_each_simd_target([](const char*) {

@@ -13,12 +13,12 @@ namespace {
 using testing::ConvOptions;
 using Ints = std::vector<std::int64_t>;
 
-struct Case {
+struct ConvCase {
   Sizes x, w;
   ConvOptions options;
 };
 
-std::vector<Case> cases() {
+std::vector<ConvCase> cases() {
   return {
       {{1, 1, 1, 1}, {1, 1, 1, 1}, {{1, 1}, {0, 0}, {1, 1}, 1}},
       {{2, 3, 9, 7}, {5, 3, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}},
@@ -45,7 +45,7 @@ void check_close(const Tensor& actual, const std::vector<double>& expected, doub
   BOOST_REQUIRE_SMALL(worst, tolerance * largest);
 }
 
-void check(const Case& c, DType dtype, double tolerance) {
+void check(const ConvCase& c, DType dtype, double tolerance) {
   const ConvOptions& o = c.options;
   Attributes attributes{{"stride", Ints(o.stride, o.stride + 2)},
                         {"padding", Ints(o.padding, o.padding + 2)},
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_SUITE(conv_ops)
 
 BOOST_AUTO_TEST_CASE(agree_with_the_reference_on_every_target) {
   testing::for_each_simd_target([](const char*) {
-    for (const Case& c : cases()) {
+    for (const ConvCase& c : cases()) {
       check(c, DType::f32, 3e-6);
       check(c, DType::f64, 1e-14);
     }

@@ -54,7 +54,7 @@ std::string data_error(const Tensor& targets) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(cross_entropy)
+BOOST_AUTO_TEST_SUITE(cross_entropy_op)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   testing::for_each_simd_target([](const char*) {

@@ -7,6 +7,8 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/index.h"
 
@@ -15,21 +17,8 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-Doubles numbers(const Tensor& t) {
-  Doubles out;
-  for (std::int64_t i = 0; i < t.numel(); ++i) out.push_back(t.at(i));
-  return out;
-}
-
 Tensor run(std::string_view op, const std::vector<Tensor>& inputs, const Attributes& a) {
   return evaluate_op(builtin_ops()->at(op), inputs, a)[0];
-}
-
-auto says(std::string part) {
-  return [part = std::move(part)](const Error& e) {
-    BOOST_TEST_MESSAGE(e.what());
-    return std::string_view(e.what()).find(part) != std::string_view::npos;
-  };
 }
 
 Tensor ids(std::initializer_list<std::int64_t> values) {
@@ -50,9 +39,9 @@ BOOST_AUTO_TEST_CASE(take_and_index_add_equal_the_scalar_model) {
           const Tensor x = sample_indices(sizes, 1, 5).to(dtype);
           const Tensor index = sample_indices({count}, 2, 37);
           const Tensor src = sample_indices({outer, count, inner}, 3, 2).to(dtype);
-          BOOST_TEST(numbers(run("take", {x, index.to(DType::i32)}, axis)) ==
+          BOOST_TEST(elements_of(run("take", {x, index.to(DType::i32)}, axis)) ==
                      take_reference(x, index, outer, 37, inner));
-          BOOST_TEST(numbers(run("index_add", {x, index, src}, axis)) ==
+          BOOST_TEST(elements_of(run("index_add", {x, index, src}, axis)) ==
                      index_add_reference(x, index, src, outer, 37, inner));
         }
       }
@@ -63,7 +52,7 @@ BOOST_AUTO_TEST_CASE(take_and_index_add_equal_the_scalar_model) {
 BOOST_AUTO_TEST_CASE(many_indices_into_a_narrow_table) {
   const Tensor x = Tensor::zeros(DType::f64, {300}), index = sample_indices({50000}, 2, 300);
   const Tensor src = sample_uniform({50000}, 3).to(DType::f64);
-  BOOST_TEST(numbers(run("index_add", {x, index, src}, {})) ==
+  BOOST_TEST(elements_of(run("index_add", {x, index, src}, {})) ==
              index_add_reference(x, index, src, 1, 300, 1));
 }
 
@@ -73,14 +62,14 @@ BOOST_AUTO_TEST_CASE(along_an_axis) {
   const Tensor index = sample_indices({2, 9, 70}, 2, 5), src = x.reshape({2, 5, 70});
   const Tensor out = run("take_along_axis", {x, index}, axis);
   const Tensor added = run("scatter_add", {src, index, out}, axis);
-  Doubles wanted = numbers(src);
+  Doubles wanted = elements_of(src);
   for (std::int64_t k = 0; k < out.numel(); ++k) {
     const std::int64_t o = k / (9 * 70), c = k % 70;
     const std::int64_t at = (o * 5 + static_cast<std::int64_t>(index.at(k))) * 70 + c;
     BOOST_REQUIRE(out.at(k) == x.at(at));
     wanted[static_cast<std::size_t>(at)] += out.at(k);
   }
-  BOOST_TEST(numbers(added) == wanted);
+  BOOST_TEST(elements_of(added) == wanted);
 }
 
 BOOST_AUTO_TEST_CASE(data_out_of_range_is_named) {
@@ -108,11 +97,11 @@ BOOST_AUTO_TEST_CASE(data_out_of_range_is_named) {
 BOOST_AUTO_TEST_CASE(blocks_at_a_place) {
   const Tensor x = sample_uniform({4, 3}, 1);
   const Tensor part = run("dynamic_slice", {x, ids({1, 2})}, {{"sizes", Shape{2, 1}}});
-  BOOST_TEST(numbers(part) == (Doubles{x.at(5), x.at(8)}));
-  Doubles wanted = numbers(x);
+  BOOST_TEST(elements_of(part) == (Doubles{x.at(5), x.at(8)}));
+  Doubles wanted = elements_of(x);
   wanted[0] = part.at(0);
   wanted[3] = part.at(1);
-  BOOST_TEST(numbers(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
+  BOOST_TEST(elements_of(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
 }
 
 BOOST_AUTO_TEST_CASE(writing_over_the_operand) {
@@ -139,10 +128,10 @@ BOOST_AUTO_TEST_CASE(functions) {
   const Value e = embedding(tokens, w, 1);
   const Value dw = gradient(sum(e), w);
   const Feed feed{{w, sample_uniform({4, 2}, 1).to(DType::f64)}, {tokens, ids({1, 3, 3})}};
-  BOOST_TEST(numbers(evaluate_graph({dw}, feed)[0]) == (Doubles{0, 0, 0, 0, 0, 0, 2, 2}));
+  BOOST_TEST(elements_of(evaluate_graph({dw}, feed)[0]) == (Doubles{0, 0, 0, 0, 0, 0, 2, 2}));
   const Value mask = apply_binary("equal", w, w);
-  BOOST_TEST(numbers(evaluate_graph({masked_fill(w, mask, 3)}, feed)[0]) == Doubles(8, 3.0));
-  BOOST_TEST(numbers(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
+  BOOST_TEST(elements_of(evaluate_graph({masked_fill(w, mask, 3)}, feed)[0]) == Doubles(8, 3.0));
+  BOOST_TEST(elements_of(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
              (Doubles{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}));
   BOOST_TEST((take(w, 2).shape() == Shape{2}));
   BOOST_CHECK_EXCEPTION(embedding(tokens, tokens), ShapeError,

@@ -23,14 +23,14 @@ void check_close(const Tensor& a, const Tensor& b, double tolerance) {
   BOOST_TEST(worst <= tolerance);
 }
 
-struct Case {
+struct HeadCase {
   std::int64_t rows, depth, classes, chunk_bytes;
   bool transposed;
   DType dtype;
 };
 
 // The unfused ops in double are the reference.
-void check(const Case& c, double tolerance) {
+void check(const HeadCase& c, double tolerance) {
   const double e = 0.1;
   const std::int64_t ignore = 3;
   const Tensor x = sample_uniform({c.rows, c.depth}, 1).to(c.dtype);

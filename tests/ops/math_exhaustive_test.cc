@@ -15,7 +15,7 @@
 namespace weft::testing {
 namespace {
 
-constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
+constexpr std::uint64_t kAllBits = std::uint64_t{1} << 32;
 constexpr std::uint64_t kStride = 1009;  // a prime: all exponents, all low bits
 constexpr std::int64_t kRow = 1 << 14;
 
@@ -64,8 +64,8 @@ void check(const char* name, double (*oracle)(double), double bound) {
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
     for (std::uint64_t part; (part = next++) < kParts;) {
-      const std::uint64_t begin = kAll / kParts * part;
-      worst[part] = walk(op, oracle, begin, begin + kAll / kParts, all ? 1 : kStride);
+      const std::uint64_t begin = kAllBits / kParts * part;
+      worst[part] = walk(op, oracle, begin, begin + kAllBits / kParts, all ? 1 : kStride);
     }
   };
   std::vector<std::thread> threads;

@@ -6,24 +6,18 @@
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/numbers.h"
 #include "weft/tests/kit/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {
 namespace {
 
+using testing::max_difference;
+
 Tensor matmul(const Tensor& a, const Tensor& b, bool ta, bool tb) {
   return evaluate_op(builtin_ops()->at("matmul"), {a, b},
                      {{"transpose_a", ta}, {"transpose_b", tb}})[0];
-}
-
-double max_difference(const Tensor& a, const Tensor& b) {
-  BOOST_REQUIRE(a.sizes() == b.sizes());
-  double worst = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst;
 }
 
 void check(Sizes a_sizes, Sizes b_sizes, bool ta, bool tb) {

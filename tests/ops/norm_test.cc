@@ -59,7 +59,7 @@ void check(std::int64_t rows, std::int64_t n, DType dtype, bool centered, double
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(norm)
+BOOST_AUTO_TEST_SUITE(norm_op)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
   testing::for_each_simd_target([](const char*) {

@@ -15,7 +15,7 @@ const Tensor& vector() {
 
 using testing::says;
 
-BOOST_AUTO_TEST_SUITE(operands)
+BOOST_AUTO_TEST_SUITE(operands_of_ops)
 
 BOOST_AUTO_TEST_CASE(a_missing_operand_is_an_error_alone_as_in_a_graph) {
   const OpRecord& add = builtin_ops()->at("add");

@@ -12,11 +12,14 @@
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/more_threads.h"
+#include "weft/tests/kit/numbers.h"
 #include "weft/tests/kit/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {
 namespace {
+
+using testing::max_difference;
 
 // Runs the phases of a kernel whose inputs are a and b and whose output is c.
 void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& c,
@@ -36,7 +39,7 @@ void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& 
   }
 }
 
-GemmPointers operands(const KernelRun& run) {
+GemmPointers gemm_operands(const KernelRun& run) {
   return {run.inputs[0], run.inputs[1], run.outputs[0]};
 }
 
@@ -66,14 +69,6 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-double max_difference(const Tensor& a, const Tensor& b) {
-  double worst = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) {
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(parallel_gemm)
@@ -92,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_cut_gives_the_bits_of_one_thread) {
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
     const Tensor expected = by_gemm(a, b);
     Kernel kernel;
-    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), gemm_operands);
     for (Workers* workers : {&one, &many}) {
       Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
       run_phases(kernel, a, b, c, *workers);
@@ -110,7 +105,7 @@ BOOST_AUTO_TEST_CASE(split_k_has_the_same_bits_for_any_number_of_threads) {
   GemmBatch batch = row_major(40, 70, 5000);
   batch.a.row_stride = 1, batch.a.column_stride = 40;
   Kernel kernel;
-  ParallelGemm(kernel).add(batch, operands);
+  ParallelGemm(kernel).add(batch, gemm_operands);
   BOOST_TEST(kernel.phases.size() == 2);
   BOOST_TEST(kernel.phases[0].chunks > 4);
   Tensor c = Tensor::full(DType::f32, {40, 70}, NAN), d = c.clone();
@@ -129,11 +124,11 @@ BOOST_AUTO_TEST_CASE(adds_to_what_is_there) {
     GemmBatch batch = row_major(s[0], s[1], s[2]);
     Tensor once = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
     Kernel kernel;
-    ParallelGemm(kernel).add(batch, operands);
+    ParallelGemm(kernel).add(batch, gemm_operands);
     run_phases(kernel, a, b, once, workers);
     batch.accumulate = true;
     Kernel adding;
-    ParallelGemm(adding).add(batch, operands);
+    ParallelGemm(adding).add(batch, gemm_operands);
     Tensor twice = once.clone();
     run_phases(adding, a, b, twice, workers);
     for (std::int64_t i = 0; i < once.numel(); ++i) {
@@ -150,11 +145,11 @@ BOOST_AUTO_TEST_CASE(the_epilogue_sees_every_element_once_with_its_final_value) 
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
     Tensor plain = Tensor::full(DType::f32, {s[0], s[1]}, NAN), finished = plain.clone();
     Kernel kernel;
-    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), operands);
+    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), gemm_operands);
     run_phases(kernel, a, b, plain, workers);
     Kernel with;
     ParallelGemm(with).add(
-        row_major(s[0], s[1], s[2]), operands, [](const KernelRun&, const OutputTile& tile) {
+        row_major(s[0], s[1], s[2]), gemm_operands, [](const KernelRun&, const OutputTile& tile) {
           for (std::int64_t i = 0; i < tile.rows; ++i) {
             float* row = static_cast<float*>(tile.c) + i * tile.c_stride;
             for (std::int64_t j = 0; j < tile.columns; ++j) {
@@ -185,7 +180,7 @@ BOOST_AUTO_TEST_CASE(narrow_operands_are_widened_exactly) {
           batch.a.dtype = batch.b.dtype = narrow;
           if (tb) batch.b.row_stride = 1, batch.b.column_stride = s[2];
           Kernel kernel;
-          ParallelGemm(kernel).add(batch, operands);
+          ParallelGemm(kernel).add(batch, gemm_operands);
           Tensor c = Tensor::full(DType::f32, {s[0], s[1]}, NAN);
           run_phases(kernel, a, b, c, workers);
           const Tensor expected =
@@ -209,9 +204,9 @@ BOOST_AUTO_TEST_CASE(scratch_reserved_before_stays_the_callers) {
   };
   kernel.phases.push_back(mark);
   ParallelGemm gemm(kernel);
-  gemm.add(row_major(250, 530, 300), operands);
+  gemm.add(row_major(250, 530, 300), gemm_operands);
   const std::size_t shared = kernel.shared_scratch;
-  gemm.add(row_major(250, 530, 300), operands);
+  gemm.add(row_major(250, 530, 300), gemm_operands);
   BOOST_TEST(kernel.shared_scratch == shared);
   int wrong = 0;
   Phase look;
@@ -230,7 +225,7 @@ BOOST_AUTO_TEST_CASE(refuses_dtypes_that_do_not_go_together) {
   batch.b.dtype = DType::f64;
   Kernel kernel;
   BOOST_CHECK_EXCEPTION(
-      ParallelGemm(kernel).add(batch, operands), DTypeError, [](const DTypeError& e) {
+      ParallelGemm(kernel).add(batch, gemm_operands), DTypeError, [](const DTypeError& e) {
         return std::string(e.what()).find("a product of f32 and f64 cannot be f32") !=
                std::string::npos;
       });
@@ -245,7 +240,7 @@ BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_cut_enough_tiles) {
         const GemmTiling tiling = choose_tiling(m, n, k, false, engine);
         GemmBatch batch = row_major(m, n, k);
         Kernel kernel;
-        ParallelGemm(kernel).add(batch, operands);
+        ParallelGemm(kernel).add(batch, gemm_operands);
         BOOST_TEST(kernel.shared_scratch <= (17u << 20));
         BOOST_TEST(kernel.slot_scratch <= (1u << 20));
         const auto pieces = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };

@@ -10,24 +10,24 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-struct Case {
+struct PoolCase {
   Sizes x;
   Ints kernel, stride, padding;
 };
 
-std::vector<Case> cases() {
+std::vector<PoolCase> pool_cases() {
   return {{{2, 3, 6, 8}, {2, 2}, {2, 2}, {0, 0}}, {{1, 2, 5, 9}, {3, 3}, {1, 2}, {1, 1}},
           {{1, 1, 7, 4}, {1, 3}, {3, 1}, {0, 1}}, {{3, 40, 17, 13}, {5, 4}, {2, 3}, {2, 2}},
           {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0}}, {{2, 0, 3, 3}, {2, 2}, {1, 1}, {0, 0}}};
 }
 
-Attributes attributes(const Case& c) {
+Attributes attributes(const PoolCase& c) {
   return {{"kernel", c.kernel}, {"stride", c.stride}, {"padding", c.padding}};
 }
 
 // Calls fn(out index, plane, y, x) for every place of every window, the padding included.
 template <class Fn>
-void for_places(const Case& c, const Sizes& out, Fn fn) {
+void for_places(const PoolCase& c, const Sizes& out, Fn fn) {
   for (std::int64_t i = 0; i < num_elements(out); ++i) {
     const std::int64_t ox = i % out[3], oy = i / out[3] % out[2], plane = i / out[3] / out[2];
     for (std::int64_t k = 0; k < c.kernel[0] * c.kernel[1]; ++k) {
@@ -42,7 +42,7 @@ void for_places(const Case& c, const Sizes& out, Fn fn) {
 BOOST_AUTO_TEST_SUITE(pool_ops)
 
 BOOST_AUTO_TEST_CASE(maximum_and_its_place) {
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Tensor x = sample_uniform(c.x, 4).to(dtype);
       const auto result = evaluate_op(builtin_ops()->at("max_pool2d"), {x}, attributes(c));
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equals_and_the_first_nan_win) {
 }
 
 BOOST_AUTO_TEST_CASE(mean_and_its_adjoint) {
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     const Tensor x = sample_uniform(c.x, 5).to(DType::f64);
     const Tensor out = evaluate_op(builtin_ops()->at("avg_pool2d"), {x}, attributes(c))[0];
     const Tensor g = sample_uniform(out.sizes(), 6).to(DType::f64);

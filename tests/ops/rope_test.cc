@@ -38,7 +38,7 @@ void check(const Tensor& x, const Tensor& positions, const Attributes& attribute
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(rope)
+BOOST_AUTO_TEST_SUITE(rope_op)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_formula_on_every_target) {
   testing::for_each_simd_target([](const char*) {

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/shape.h"
 
@@ -12,12 +14,6 @@ namespace {
 
 using Doubles = std::vector<double>;
 using Move = std::function<std::optional<Sizes>(const Sizes&)>;
-
-Doubles numbers(const Tensor& t) {
-  Doubles out;
-  for (std::int64_t i = 0; i < t.numel(); ++i) out.push_back(t.at(i));
-  return out;
-}
 
 /// Applies a function to a graph input of x's type.
 Tensor applied(const std::function<Value(Value)>& function, const Tensor& x) {
@@ -33,7 +29,7 @@ void check_move(const std::function<Value(Value)>& function, const Sizes& from, 
   for (const DType dtype : {DType::i64, DType::f32, DType::bf16, DType::u8}) {
     const Tensor out = applied(function, x.to(dtype));
     BOOST_TEST(out.sizes() == to);
-    BOOST_TEST(numbers(out) == moved(x, to, move, otherwise));
+    BOOST_TEST(elements_of(out) == moved(x, to, move, otherwise));
   }
 }
 
@@ -43,13 +39,8 @@ Tensor counting(std::int64_t n) {
   return Tensor::of<double>({n}, v);
 }
 
-auto says(std::string part) {
-  return [part = std::move(part)](const Error& e) {
-    BOOST_TEST_MESSAGE(e.what());
-    return std::string_view(e.what()).find(part) != std::string_view::npos &&
-           std::string_view(e.what()).find("shape_test.cc") != std::string_view::npos;
-  };
-}
+/// The message names the line of this file, too.
+auto says_here(std::string part) { return message_contains({std::move(part), "shape_test.cc"}); }
 
 }  // namespace
 
@@ -185,7 +176,11 @@ BOOST_AUTO_TEST_CASE(composed_movements) {
 
 BOOST_AUTO_TEST_CASE(padding_modes) {
   const auto padded = [](PadMode mode) {
-    return numbers(applied([&](Value x) { return pad(x, {{2, 3}}, {.mode = mode}); }, counting(4)));
+    return elements_of(applied(
+        [&](Value x) {
+          return pad(x, {{2, 3}}, {.mode = mode});
+        },
+        counting(4)));
   };
   BOOST_TEST(padded(PadMode::reflect) == (Doubles{2, 1, 0, 1, 2, 3, 2, 1, 0}));
   BOOST_TEST(padded(PadMode::replicate) == (Doubles{0, 0, 0, 1, 2, 3, 3, 3, 3}));
@@ -193,7 +188,7 @@ BOOST_AUTO_TEST_CASE(padding_modes) {
 
 BOOST_AUTO_TEST_CASE(slices_follow_python) {
   const auto cut = [](const Slice& s) {
-    return numbers(applied([&](Value x) { return slice(x, {s}); }, counting(7)));
+    return elements_of(applied([&](Value x) { return slice(x, {s}); }, counting(7)));
   };
   BOOST_TEST(cut({}) == (Doubles{0, 1, 2, 3, 4, 5, 6}));
   BOOST_TEST(cut({-3, 100}) == (Doubles{4, 5, 6}));
@@ -236,26 +231,28 @@ BOOST_AUTO_TEST_CASE(wrong_uses_name_the_line) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 4});
   const Value c = g.input("c", DType::f32, {2, 3});
-  BOOST_CHECK_EXCEPTION(reshape(x, {5, -1}), ShapeError, says("not provably divisible by 5"));
-  BOOST_CHECK_EXCEPTION(reshape(c, {-1, -1}), ShapeError, says("only one size may be -1"));
-  BOOST_CHECK_EXCEPTION(reshape(c, {4}), ShapeError, says("cannot reshape [2, 3] to [4]"));
-  BOOST_CHECK_EXCEPTION(reshape(x, {8}), ShapeError, says("cannot be proven equal"));
-  BOOST_CHECK_EXCEPTION(squeeze(c, 0), ShapeError, says("axis 0 has size 2"));
-  BOOST_CHECK_EXCEPTION(unsqueeze(c, 4), ShapeError, says("unsqueeze"));
-  BOOST_CHECK_EXCEPTION(split(c, {1, 1}, 1), ShapeError, says("add up to 2, but axis 1 has 3"));
-  BOOST_CHECK_EXCEPTION(split_equal(c, 2, 1), ShapeError, says("into 2 equal pieces"));
-  BOOST_CHECK_EXCEPTION(select(c, 0, 2), ShapeError, says("outside of [0, 2)"));
-  BOOST_CHECK_EXCEPTION(concat({c, x}, 0), ShapeError, says("the other axes must be equal"));
-  BOOST_CHECK_EXCEPTION(stack({c, select(c, 0, 0)}), ShapeError, says("same shape"));
-  BOOST_CHECK_EXCEPTION(permute(c, {0, 0}), ShapeError, says("each of the 2 axes"));
-  BOOST_CHECK_EXCEPTION(broadcast_to(c, {2, 4}), ShapeError, says("neither 1 nor 4"));
-  BOOST_CHECK_EXCEPTION(pad(c, {{1, 1}}), ArgumentError, says("1 pairs of paddings for 2 axes"));
+  BOOST_CHECK_EXCEPTION(reshape(x, {5, -1}), ShapeError, says_here("not provably divisible by 5"));
+  BOOST_CHECK_EXCEPTION(reshape(c, {-1, -1}), ShapeError, says_here("only one size may be -1"));
+  BOOST_CHECK_EXCEPTION(reshape(c, {4}), ShapeError, says_here("cannot reshape [2, 3] to [4]"));
+  BOOST_CHECK_EXCEPTION(reshape(x, {8}), ShapeError, says_here("cannot be proven equal"));
+  BOOST_CHECK_EXCEPTION(squeeze(c, 0), ShapeError, says_here("axis 0 has size 2"));
+  BOOST_CHECK_EXCEPTION(unsqueeze(c, 4), ShapeError, says_here("unsqueeze"));
+  BOOST_CHECK_EXCEPTION(split(c, {1, 1}, 1), ShapeError,
+                        says_here("add up to 2, but axis 1 has 3"));
+  BOOST_CHECK_EXCEPTION(split_equal(c, 2, 1), ShapeError, says_here("into 2 equal pieces"));
+  BOOST_CHECK_EXCEPTION(select(c, 0, 2), ShapeError, says_here("outside of [0, 2)"));
+  BOOST_CHECK_EXCEPTION(concat({c, x}, 0), ShapeError, says_here("the other axes must be equal"));
+  BOOST_CHECK_EXCEPTION(stack({c, select(c, 0, 0)}), ShapeError, says_here("same shape"));
+  BOOST_CHECK_EXCEPTION(permute(c, {0, 0}), ShapeError, says_here("each of the 2 axes"));
+  BOOST_CHECK_EXCEPTION(broadcast_to(c, {2, 4}), ShapeError, says_here("neither 1 nor 4"));
+  BOOST_CHECK_EXCEPTION(pad(c, {{1, 1}}), ArgumentError,
+                        says_here("1 pairs of paddings for 2 axes"));
   BOOST_CHECK_EXCEPTION(pad(c, {{2, 0}, {0, 0}}, {.mode = PadMode::reflect}), ShapeError,
-                        says("outside of [0, 2)"));
-  BOOST_CHECK_EXCEPTION(pixel_shuffle(c, 2), ShapeError, says("[N, C * 2 * 2, H, W]"));
-  BOOST_CHECK_EXCEPTION(tril(select(c, 0, 0)), ShapeError, says("at least 2 axes"));
-  BOOST_CHECK_EXCEPTION(slice(c, 0, {0, 1, 0}), ArgumentError, says("must not be 0"));
-  BOOST_CHECK_EXCEPTION(repeat(c, {-1}), ArgumentError, says("cannot repeat -1 times"));
+                        says_here("outside of [0, 2)"));
+  BOOST_CHECK_EXCEPTION(pixel_shuffle(c, 2), ShapeError, says_here("[N, C * 2 * 2, H, W]"));
+  BOOST_CHECK_EXCEPTION(tril(select(c, 0, 0)), ShapeError, says_here("at least 2 axes"));
+  BOOST_CHECK_EXCEPTION(slice(c, 0, {0, 1, 0}), ArgumentError, says_here("must not be 0"));
+  BOOST_CHECK_EXCEPTION(repeat(c, {-1}), ArgumentError, says_here("cannot repeat -1 times"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

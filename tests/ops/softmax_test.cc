@@ -28,7 +28,7 @@ void check_axis(const Tensor& x, int axis, bool log, double tolerance) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(softmax)
+BOOST_AUTO_TEST_SUITE(softmax_op)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   testing::for_each_simd_target([](const char*) {

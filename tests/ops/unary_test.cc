@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-const float kInf = std::numeric_limits<float>::infinity();
+const float kInfinite = std::numeric_limits<float>::infinity();
 
 Tensor apply(const char* op, const Tensor& x, const Attributes& attributes = {}) {
   return evaluate_op(builtin_ops()->at(op), {x}, attributes)[0];
@@ -34,8 +34,8 @@ void check_exact(const char* op) {
     if (n > 12) {
       const T special[] = {T(0),
                            T(-0.0),
-                           T(kInf),
-                           T(-kInf),
+                           T(kInfinite),
+                           T(-kInfinite),
                            T(NAN),
                            T(0.5),
                            T(1.5),
@@ -94,15 +94,15 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around) {
 BOOST_AUTO_TEST_CASE(clamp_bounds_numbers_and_keeps_nan) {
   for_each_simd_target([&](const char*) {
     const Attributes both = {{"lo", -1.0}, {"hi", 2.0}};
-    const auto out = apply("clamp", Tensor::of<float>({5}, {-kInf, -1, 0.5f, 3, NAN}), both);
+    const auto out = apply("clamp", Tensor::of<float>({5}, {-kInfinite, -1, 0.5f, 3, NAN}), both);
     BOOST_TEST(out.at(0) == -1);
     BOOST_TEST(out.at(1) == -1);
     BOOST_TEST(out.at(2) == 0.5);
     BOOST_TEST(out.at(3) == 2);
     BOOST_TEST(std::isnan(out.at(4)));
-    const auto one_sided = apply("clamp", Tensor::of<double>({2}, {-5, kInf}), {{"lo", 0.0}});
+    const auto one_sided = apply("clamp", Tensor::of<double>({2}, {-5, kInfinite}), {{"lo", 0.0}});
     BOOST_TEST(one_sided.at(0) == 0);
-    BOOST_TEST(one_sided.at(1) == kInf);
+    BOOST_TEST(one_sided.at(1) == kInfinite);
     const auto ints =
         apply("clamp", Tensor::of<std::int32_t>({4}, {-9, 0, 1, 9}), {{"lo", -1.5}, {"hi", 1.5}});
     BOOST_TEST((ints.to_vector<std::int32_t>() == std::vector<std::int32_t>{-1, 0, 1, 1}));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(clamp_bounds_numbers_and_keeps_nan) {
 BOOST_AUTO_TEST_CASE(isfinite_and_not) {
   for_each_simd_target([&](const char*) {
     std::vector<float> x(37, 1e38f);
-    x[3] = kInf, x[20] = -kInf, x[36] = NAN;
+    x[3] = kInfinite, x[20] = -kInfinite, x[36] = NAN;
     const Tensor out = apply("isfinite", Tensor::of<float>({37}, x));
     for (int i = 0; i < 37; ++i) BOOST_TEST(out.at(i) == (i != 3 && i != 20 && i != 36));
     const Tensor negated = apply("logical_not", out);

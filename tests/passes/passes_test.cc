@@ -10,6 +10,7 @@
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -17,13 +18,7 @@ namespace {
 // Fusing would hide the expressions that these tests look at; it has tests of its own.
 const PassOptions kVerified = {.disabled = {"fuse"}, .verify = true};
 
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
+using testing::says;
 
 // The graph after the passes as "add(%x, %y)": for outputs that are one small expression.
 std::string expression(Value v) {

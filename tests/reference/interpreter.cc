@@ -7,12 +7,6 @@
 namespace weft::testing {
 namespace {
 
-NumberTensor numbers_of(const Tensor& t) {
-  NumberTensor n{t.dtype(), t.sizes(), {}};
-  for (std::int64_t i = 0; i < t.numel(); ++i) n.elements.push_back(element(t, i));
-  return n;
-}
-
 std::vector<NumberTensor> interpret_call(const Node& call, const std::vector<Tensor>& inputs,
                                          std::int64_t first_stream) {
   const Function& function = call.graph().function(call.attributes().text("body"));

@@ -213,12 +213,6 @@ void elementwise(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-NumberTensor numbers_of(const Tensor& t) {
-  NumberTensor n{t.dtype(), t.sizes(), {}};
-  for (std::int64_t i = 0; i < t.numel(); ++i) n.elements.push_back(element(t, i));
-  return n;
-}
-
 std::vector<TileOperand> tile_operands(const ScalarCall& call, const std::string& text) {
   const std::vector<char> whole = whole_inputs(TileProgram::parse(text));
   std::vector<TileOperand> operands;

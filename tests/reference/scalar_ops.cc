@@ -142,6 +142,12 @@ Real precision_error(Precision precision, DType dtype) {
   return precision == Precision::high ? 3 * 0x1p-16L : 0x1p-7L;
 }
 
+NumberTensor numbers_of(const Tensor& t) {
+  NumberTensor n{t.dtype(), t.sizes(), {}};
+  for (std::int64_t i = 0; i < t.numel(); ++i) n.elements.push_back(element(t, i));
+  return n;
+}
+
 Tensor to_tensor(const NumberTensor& numbers) {
   Tensor t = Tensor::empty(numbers.dtype, numbers.sizes);
   for (std::int64_t i = 0; i < numbers.numel(); ++i) {

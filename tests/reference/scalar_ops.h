@@ -54,6 +54,8 @@ struct NumberTensor {
   std::vector<Number> elements;
   std::int64_t numel() const { return static_cast<std::int64_t>(elements.size()); }
 };
+/// The elements of a tensor.
+NumberTensor numbers_of(const Tensor& tensor);
 /// Every element rounded to the dtype.
 Tensor to_tensor(const NumberTensor& numbers);
 /// Where `got` is none of what `want` allows: "element 3 is 1.5 instead of 1.25 (+-1e-07)"; nullopt

@@ -24,7 +24,7 @@ void check_found(Session& session, const Program& program, const NamedTensors& f
   BOOST_CHECK_EXCEPTION(session.run(program, feeds), DataError, message_contains(std::move(parts)));
 }
 
-BOOST_AUTO_TEST_SUITE(check_finite)
+BOOST_AUTO_TEST_SUITE(finite_outputs)
 
 BOOST_AUTO_TEST_CASE(the_first_node_is_named_with_line_scope_and_ranges) {
   Graph g;

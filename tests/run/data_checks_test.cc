@@ -7,18 +7,14 @@
 #include "weft/graph/run/session.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/run/engine_graphs.h"
 
 namespace weft {
 namespace {
 
-SessionOptions strict() { return {.threads = 2, .verify = true, .poison = true}; }
-
-auto says(std::string part) {
-  return [part = std::move(part)](const Error& e) {
-    BOOST_TEST_MESSAGE(e.what());
-    return std::string_view(e.what()).find(part) != std::string_view::npos;
-  };
-}
+using testing::says;
+using testing::strict;
 
 Tensor position(std::int64_t p) { return Tensor::of<std::int64_t>({1}, {p}); }
 

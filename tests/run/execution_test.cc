@@ -9,19 +9,16 @@
 #include "weft/core/random.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/engine_ops.h"
 #include "weft/tests/kit/more_threads.h"
+#include "weft/tests/run/engine_graphs.h"
 
 namespace weft {
 namespace {
 
+using testing::engine_add;
 using testing::engine_ops;
-
-Value add(Value a, Value b) { return a.graph().apply("t_add", {a, b}).output(0); }
-Value scale(Value x, double f) {
-  return x.graph().apply("t_scale", {x}, {{"factor", f}}).output(0);
-}
-Value sum(Value x) { return x.graph().apply("t_sum", {x}).output(0); }
+using testing::engine_scale;
+using testing::engine_sum;
 
 // A random graph of adds, scales and sums with several variables, some updated by each other's
 // values.
@@ -52,9 +49,9 @@ struct RandomGraph {
       const std::size_t s = below(2);
       const Value a = values[s][below(values[s].size())], b = values[s][below(values[s].size())];
       switch (below(4)) {
-        case 0: scalars.push_back(sum(a)); break;
-        case 1: values[s].push_back(scale(a, 0.5)); break;
-        default: values[s].push_back(scale(add(a, b), 0.4)); break;
+        case 0: scalars.push_back(engine_sum(a)); break;
+        case 1: values[s].push_back(engine_scale(a, 0.5)); break;
+        default: values[s].push_back(engine_scale(engine_add(a, b), 0.4)); break;
       }
     }
     for (std::size_t i = 0; i < scalars.size() && i < 5; ++i) {
@@ -116,7 +113,7 @@ BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
 BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {16});
-  const Value bad = g.apply("t_overrun", {scale(x, 2)}).output(0);
+  const Value bad = g.apply("t_overrun", {engine_scale(x, 2)}).output(0);
   const Tensor feed = Tensor::zeros(DType::f32, {16});
   const auto message = [](const StateError& e) {
     const std::string what = e.what();
@@ -127,16 +124,16 @@ BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
   Session s(g, {.threads = 1, .poison = true});
   BOOST_CHECK_EXCEPTION(s.run(Program("direct").output("y", bad), {{"x", feed}}), StateError,
                         message);
-  BOOST_CHECK_EXCEPTION(s.run(Program("arena").output("y", sum(bad)), {{"x", feed}}), StateError,
-                        message);
+  BOOST_CHECK_EXCEPTION(s.run(Program("arena").output("y", engine_sum(bad)), {{"x", feed}}),
+                        StateError, message);
 }
 
 BOOST_AUTO_TEST_CASE(profiles_nodes) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
-  const Value y = scale(x, 2);
+  const Value y = engine_scale(x, 2);
   g.set_name("net.y", y);
-  const Program p = Program("p").output("s", sum(add(y, x)));
+  const Program p = Program("p").output("s", engine_sum(engine_add(y, x)));
   Session s(g, {.threads = 2});
   const Tensor feed = Tensor::zeros(DType::f32, {1000});
   s.run(p, {{"x", feed}});
@@ -177,7 +174,7 @@ BOOST_AUTO_TEST_CASE(deep_chains_run) {
   const Value x = g.input("x", DType::f32, {4});
   Value y = x;
   constexpr int kLength = 200000;
-  for (int i = 0; i < kLength; ++i) y = i % 2 == 0 ? scale(y, 2) : scale(y, 0.5);
+  for (int i = 0; i < kLength; ++i) y = i % 2 == 0 ? engine_scale(y, 2) : engine_scale(y, 0.5);
   const Program p = Program("deep").output("y", y);
   Session s(g, {.threads = 1, .passes = false, .verify = true});
   BOOST_TEST(s.run(p, {{"x", Tensor::full(DType::f32, {4}, 3)}})["y"].at(0) == 3);
@@ -192,10 +189,10 @@ BOOST_AUTO_TEST_CASE(planning_is_fast) {
   Value y = g.input("x", DType::f32, {64});
   for (int i = 0; i < 1600; ++i) {
     held.push_back(y);
-    y = add(scale(y, 0.5), scale(y, 0.25));
+    y = engine_add(engine_scale(y, 0.5), engine_scale(y, 0.25));
   }
   Program p("wide");
-  for (std::size_t i = held.size(); i-- > 0;) y = add(y, held[i]);
+  for (std::size_t i = held.size(); i-- > 0;) y = engine_add(y, held[i]);
   p.output("y", y);
   const auto compiled = compile(p, {}, {.passes = false});
   const auto begin = std::chrono::steady_clock::now();

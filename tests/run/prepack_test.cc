@@ -14,13 +14,13 @@ namespace weft {
 namespace {
 
 // Two linear layers, one matrix in each layout, the second also seen transposed by a third.
-struct Net {
+struct FeedForward {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
   Variable up, down, bias;
   Program predict{"predict"}, learn{"learn"};
 
-  explicit Net(std::int64_t inputs = 70, std::int64_t inner = 300) {
+  explicit FeedForward(std::int64_t inputs = 70, std::int64_t inner = 300) {
     const VariableOptions normal{.initializer = Initializer::normal(0.5)};
     const Value x = graph.input("x", DType::f32, {"batch", "seq", inputs});
     up = graph.variable("up", DType::f32, {inputs, inner}, normal);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_SUITE(prepack)
 BOOST_AUTO_TEST_CASE(bits_stay_on_every_target_for_any_shape_and_precision) {
   testing::for_each_simd_target([](const char*) {
     for (const auto& [inputs, inner] : {std::pair<int, int>{70, 300}, {1, 5}, {530, 33}}) {
-      Net net(inputs, inner);
+      FeedForward net(inputs, inner);
       for (const Precision precision : {Precision::highest, Precision::high, Precision::medium}) {
         Session plain(net.graph, net.store, {.threads = 2, .precision = precision});
         Session packed(net.graph, net.store,
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_sessions_and_counted) {
   // One engine for all shapes: where there is a matrix unit the table gives it only the larger
   // ones, and each engine has a copy of its own.
   const kernels::ForcedBf16Unit forced(std::nullopt);
-  Net net;
+  FeedForward net;
   BOOST_TEST(net.store->bytes() == 4u * (2 * 70 * 300 + 300));
   Session packed(net.graph, net.store, {.prepack = true});
   packed.run(net.predict, feeds(2, 20));
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_weight_that_products_read_in_several_types_has_a_copy_for
 }
 
 BOOST_AUTO_TEST_CASE(new_values_are_packed_anew) {
-  Net net;
+  FeedForward net;
   Session packed(net.graph, net.store, {.prepack = true}), plain(net.graph, net.store);
   const NamedTensors x = feeds(2, 20);
   const Results before = packed.run(net.predict, x);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(new_values_are_packed_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(sessions_on_several_threads_share_the_copies) {
-  Net net;
+  FeedForward net;
   const NamedTensors x = feeds(2, 20);
   const Tensor expected = Session(net.graph, net.store).run(net.predict, x)["z"];
   std::vector<std::thread> threads;

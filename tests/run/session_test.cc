@@ -9,18 +9,17 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/shape.h"
-#include "weft/tests/kit/engine_ops.h"
+#include "weft/tests/run/engine_graphs.h"
 
 namespace weft {
 namespace {
 
+using testing::engine_add;
 using testing::engine_ops;
+using testing::engine_scale;
+using testing::engine_sum;
+using testing::strict;
 
-Value add(Value a, Value b) { return a.graph().apply("t_add", {a, b}).output(0); }
-Value scale(Value x, double f) {
-  return x.graph().apply("t_scale", {x}, {{"factor", f}}).output(0);
-}
-Value sum(Value x) { return x.graph().apply("t_sum", {x}).output(0); }
 Value pick(Value x, Value i) { return x.graph().apply("t_pick", {x, i}).output(0); }
 
 Tensor ramp(std::int64_t n, float first = 0) {
@@ -28,8 +27,6 @@ Tensor ramp(std::int64_t n, float first = 0) {
   std::iota(v.begin(), v.end(), first);
   return Tensor::of<float>({n}, v);
 }
-
-SessionOptions strict() { return {.threads = 2, .verify = true, .poison = true}; }
 
 void check_message(const std::function<void()>& f, const std::vector<std::string>& parts) {
   try {
@@ -52,10 +49,10 @@ struct Training {
   Variable m = g.variable("m", DType::f32, {8}, {.kind = VariableKind::optimizer});
   Program step{"step"};
   Training() {
-    const Value new_m = add(scale(m, 0.5), w);
-    const Value loss = sum(w);
+    const Value new_m = engine_add(engine_scale(m, 0.5), w);
+    const Value loss = engine_sum(w);
     step.output("loss", loss).output("picked", pick(x, index));
-    step.update(m, new_m).update(w, add(w, scale(new_m, -0.5)));
+    step.update(m, new_m).update(w, engine_add(w, engine_scale(new_m, -0.5)));
   }
   NamedTensors feeds(std::int64_t i = 1) const {
     return {{"x", ramp(4)}, {"index", Tensor::of<std::int64_t>({}, {i})}};
@@ -67,9 +64,9 @@ BOOST_AUTO_TEST_SUITE(session)
 BOOST_AUTO_TEST_CASE(computes_outputs) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
-  const Value y = scale(add(x, x), 3);
+  const Value y = engine_scale(engine_add(x, x), 3);
   g.set_name("inner.y", y);
-  const Program p = Program("p").output("total", sum(y));
+  const Program p = Program("p").output("total", engine_sum(y));
   Session s(g, strict());
   const Results r = s.run(p, {{"x", ramp(5)}}, {.fetch = {"inner.y"}});
   BOOST_TEST(r["total"].item<float>() == 60.f);
@@ -138,7 +135,7 @@ BOOST_AUTO_TEST_CASE(variables_take_views_of_each_other) {
           for (std::size_t i = 0; i < count; ++i) expected.push_back(static_cast<double>(i + 1));
           for (std::size_t i = 0; i < count; ++i) {
             Value taken = variables[(i + 1) % count].value();
-            if (last_is_computed && i + 1 == count) taken = scale(taken, 2);
+            if (last_is_computed && i + 1 == count) taken = engine_scale(taken, 2);
             if (views == 2) taken = reshape(taken, {4, 3});
             turn.update(variables[i], reshape(taken, shapes[i]));
           }
@@ -166,7 +163,8 @@ BOOST_AUTO_TEST_CASE(mutual_updates_read_old_values) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Variable b = g.variable("b", DType::f32, {3}, {.initializer = Initializer::constant(10)});
-  const Program p = Program("p").update(a, add(a, b)).update(b, add(scale(b, 2), a));
+  const Program p =
+      Program("p").update(a, engine_add(a, b)).update(b, engine_add(engine_scale(b, 2), a));
   Session s(g, strict());
   s.run(p);
   BOOST_TEST(s.value("a").at(0) == 11);
@@ -192,7 +190,8 @@ BOOST_AUTO_TEST_CASE(feeds_are_checked) {
   Training t;
   Graph& g = t.g;
   const Value pair = g.input("pair", DType::f32, {"n", t.g.dim("n") * 2});
-  const Program p = Program("p").output("a", scale(t.x, 2)).output("b", scale(pair, 2));
+  const Program p =
+      Program("p").output("a", engine_scale(t.x, 2)).output("b", engine_scale(pair, 2));
   Session s(g, strict());
   const auto two = [](std::int64_t a, std::int64_t b) { return Tensor::zeros(DType::f32, {a, b}); };
   const auto run = [&](NamedTensors feeds) { return [&s, &p, feeds] { s.run(p, feeds); }; };
@@ -224,7 +223,7 @@ BOOST_AUTO_TEST_CASE(requirements_are_checked) {
   const Value x = g.input("x", DType::f32, {"n"});
   const Value y = g.input("y", DType::f32, {"k"});
   g.require(g.dim("k") == g.dim("n") + 1);
-  const Program p = Program("p").output("x", scale(x, 2)).output("y", scale(y, 2));
+  const Program p = Program("p").output("x", engine_scale(x, 2)).output("y", engine_scale(y, 2));
   Session s(g, strict());
   s.run(p, {{"x", ramp(2)}, {"y", ramp(3)}});
   check_message([&] { s.run(p, {{"x", ramp(2)}, {"y", ramp(2)}}); }, {"requires", "n=2", "k=2"});
@@ -235,7 +234,7 @@ BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
   SessionOptions o = strict();
   o.plan_cache = 2;
   Session s(t.g, o);
-  const Program p = Program("p").output("y", scale(t.x, 2));
+  const Program p = Program("p").output("y", engine_scale(t.x, 2));
   const auto run = [&](std::int64_t n) { s.run(p, {{"x", ramp(n)}}); };
   run(3), run(4), run(3);
   BOOST_TEST(s.compile_count() == 1);
@@ -244,7 +243,7 @@ BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
   BOOST_TEST(s.specialise_count() == 3);
   run(4);
   BOOST_TEST(s.specialise_count() == 4);
-  const Program same = Program("p").output("y", scale(t.x, 2));
+  const Program same = Program("p").output("y", engine_scale(t.x, 2));
   s.run(same, {{"x", ramp(4)}});
   BOOST_TEST(s.compile_count() == 1);
 }
@@ -252,7 +251,7 @@ BOOST_AUTO_TEST_CASE(plans_are_kept_and_bounded) {
 BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
   Training t;
   Session s(t.g, strict());
-  const Program p = Program("p").output("y", scale(t.x, 2));
+  const Program p = Program("p").output("y", engine_scale(t.x, 2));
   const Tensor x = ramp(3);
   Tensor y = Tensor::zeros(DType::f32, {3});
   const Results r = s.run(p, {{"x", x}}, {.into = {{"y", y}}});
@@ -274,7 +273,7 @@ BOOST_AUTO_TEST_CASE(writes_into_callers_tensors) {
 BOOST_AUTO_TEST_CASE(output_memory_is_used_again) {
   Training t;
   Session s(t.g, {.threads = 1});
-  const Program p = Program("p").output("y", scale(t.x, 2));
+  const Program p = Program("p").output("y", engine_scale(t.x, 2));
   const std::byte* first = s.run(p, {{"x", ramp(3)}})["y"].raw();
   const Tensor kept = s.run(p, {{"x", ramp(3)}})["y"];
   BOOST_TEST((kept.raw() == first));
@@ -367,8 +366,8 @@ BOOST_AUTO_TEST_CASE(stores_are_shared) {
 BOOST_AUTO_TEST_CASE(readers_run_beside_a_writer) {
   Graph g(engine_ops());
   const Variable w = g.variable("w", DType::f32, {512}, {.initializer = Initializer::constant(1)});
-  const Program read = Program("read").output("w", scale(w, 1));
-  const Program write = Program("write").update(w, add(w, w));
+  const Program read = Program("read").output("w", engine_scale(w, 1));
+  const Program write = Program("write").update(w, engine_add(w, w));
   auto store = std::make_shared<VariableStore>();
   Session writer(g, store, {.threads = 1});
   writer.run(read);
@@ -419,7 +418,7 @@ BOOST_AUTO_TEST_CASE(cancelling_leaves_variables) {
 BOOST_AUTO_TEST_CASE(failing_while_writing_tears_the_store) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
-  const Value next = scale(a, 2);
+  const Value next = engine_scale(a, 2);
   const Value late = g.apply("t_fail", {next}, {{"when", 4.0}}).output(0);
   const Program p = Program("p").output("late", late).update(a, next);
   Session s(g, strict());
@@ -436,8 +435,8 @@ BOOST_AUTO_TEST_CASE(caches_are_bound_at_first_use) {
   const Variable cache =
       g.variable("kv", DType::f32, {"batch", "capacity"}, {.kind = VariableKind::cache});
   const Value x = g.input("x", DType::f32, {"batch", "capacity"});
-  const Program fill = Program("fill").update(cache, add(cache, x));
-  const Program read = Program("read").output("kv", scale(cache, 1));
+  const Program fill = Program("fill").update(cache, engine_add(cache, x));
+  const Program read = Program("read").output("kv", engine_scale(cache, 1));
   auto store = std::make_shared<VariableStore>();
   Session s(g, store, strict()), other(g, store, strict());
   check_message([&] { s.value("kv"); }, {"has no value before its first use"});

@@ -19,7 +19,7 @@ void check_message(F&& f, std::vector<std::string> parts) {
 }
 
 // y = x w + bias, and a training step with a moment.
-struct Net {
+struct TrainedNet {
   Graph graph;
   Value x = graph.input("x", DType::f32, {"batch", 20});
   Variable weight =
@@ -28,7 +28,7 @@ struct Net {
   Variable moment =
       graph.variable("net.weight.moment", DType::f32, {20, 30}, {.kind = VariableKind::optimizer});
   Program predict{"predict"}, train{"train"};
-  Net() {
+  TrainedNet() {
     predict.output("y", linear(x, weight, bias, LinearLayout::in_out));
     train.update(moment, moment.value() * 0.5 + weight.value())
         .update(weight, weight.value() - moment.value());
@@ -40,7 +40,7 @@ NamedTensors feeds(std::int64_t batch = 40) { return {{"x", sample_uniform({batc
 BOOST_AUTO_TEST_SUITE(store)
 
 BOOST_AUTO_TEST_CASE(writing_to_a_tensor_that_was_put_in_does_not_change_the_variable) {
-  Net net;
+  TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   Tensor weight = sample_uniform({20, 30}, 1), bias = sample_uniform({30}, 2);
   const Tensor first = weight.clone();
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(snapshots_cannot_be_written) {
 }
 
 BOOST_AUTO_TEST_CASE(a_parameter_that_a_loaded_store_lacks_is_an_error_with_the_closest_name) {
-  Net net;
+  TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.weights", VariableKind::parameter, sample_uniform({20, 30}, 1));
   store->insert("net.bias", VariableKind::parameter, sample_uniform({30}, 1));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_a_loaded_store_lacks_is_an_error_with_the_
 }
 
 BOOST_AUTO_TEST_CASE(single_names_may_start_in_a_loaded_store) {
-  Net net;
+  TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.bias", VariableKind::parameter, sample_uniform({30}, 1));
   store->start_anew({"net.weight"});
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(single_names_may_start_in_a_loaded_store) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_that_it_runs) {
-  Net net;
+  TrainedNet net;
   Session session(net.graph);
   session.plan(net.predict, {{"x", Sizes{2, 20}}});
   BOOST_TEST(session.store()->names().empty());
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(caches_of_a_run_that_fails_keep_no_sizes) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_names_give_the_closest) {
-  Net net;
+  TrainedNet net;
   Session session(net.graph);
   const Tensor value = Tensor::zeros(DType::f32, {20, 30});
   check_message<GraphError>([&] { net.graph.find_variable("net.wieght"); },

@@ -20,7 +20,7 @@ using testing::says;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-Tensor zeros(const VariableInfo& info) {
+Tensor all_zero(const VariableInfo& info) {
   return Tensor::zeros(info.type.dtype, info.type.shape.constant());
 }
 
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_cut_while_it_is_read_is_named) {
   const std::string path = folder / "m.weft", errors = folder / "errors";
   Graph g;
   const Variable v = g.variable("w", DType::f32, {10'000});
-  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  write_checkpoint(path, {Program("p").output("w", v.value())}, all_zero);
   const int code = exit_code_of(errors, [&] {
     const Checkpoint c = load_checkpoint(path);
     std::filesystem::resize_file(path, 4096);
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_copy_outlives_its_file) {
   const std::string path = folder / "m.weft";
   Graph g;
   const Variable v = g.variable("w", DType::f32, {10'000});
-  write_checkpoint(path, {Program("p").output("w", v.value())}, zeros);
+  write_checkpoint(path, {Program("p").output("w", v.value())}, all_zero);
   const int code = exit_code_of(folder / "errors", [&] {
     const Checkpoint c = load_checkpoint(path, {.mode = LoadOptions::Mode::copy});
     std::filesystem::resize_file(path, 4096);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(bools_are_zero_or_one) {
   Graph g;
   const Variable v =
       g.variable("flags", DType::boolean, {3}, {.kind = VariableKind::buffer, .trainable = false});
-  write_checkpoint(path, {Program("p").output("f", v.value())}, zeros);
+  write_checkpoint(path, {Program("p").output("f", v.value())}, all_zero);
   const Record record = Container(path).data().front();
   std::string bytes = read_file(path);
   bytes[record.offset + 2] = 2;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_source_path_of_any_bytes_is_saved) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2}, {"caf\xE9/net.cc", 7});
   const Value y = g.apply("neg", {x}, {}, SourceLocation{"caf\xE9/net.cc", 8}).output(0);
-  write_checkpoint(folder / "m.weft", {Program("p").output("y", y)}, zeros);
+  write_checkpoint(folder / "m.weft", {Program("p").output("y", y)}, all_zero);
   const Checkpoint c = load_checkpoint(folder / "m.weft");
   const Value read = c.program("p").outputs().front().second;
   BOOST_TEST(c.graph().where(read.node()).find("caf\\xe9/net.cc:8") != std::string::npos);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_not_utf8_is_shown) {
   Graph g;
   const Variable v = g.variable("w\xFF", DType::f32, {2});
   BOOST_CHECK_EXCEPTION(
-      write_checkpoint(folder / "m.weft", {Program("p").output("w", v.value())}, zeros),
+      write_checkpoint(folder / "m.weft", {Program("p").output("w", v.value())}, all_zero),
       ArgumentError, says("not valid UTF-8: \"w\\xff\", which is 'name' of a"));
   BOOST_TEST(folder.files() == 0u);
 }
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(variables_are_listed_without_the_graph) {
   const Variable cache =
       g.variable("cache", DType::bf16, {"batch", 4}, {.kind = VariableKind::cache});
   write_checkpoint(path, {Program("p").output("w", v.value()).output("cache", cache.value())},
-                   zeros);
+                   all_zero);
   const std::vector<SavedVariable> found = saved_variables(path);
   BOOST_REQUIRE(found.size() == 2u);
   BOOST_TEST(found[0].name == "w");

@@ -12,17 +12,12 @@
 #include "weft/graph/control/call.h"
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/passes/verify.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
 
-auto says(std::string what) {
-  return [what](const Error& e) {
-    const bool ok = std::string(e.what()).find(what) != std::string::npos;
-    BOOST_CHECK_MESSAGE(ok, "expected \"" << what << "\" in: " << e.what());
-    return ok;
-  };
-}
+using testing::says;
 
 Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);

@@ -156,7 +156,7 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                     {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}});
     result.loss += static_cast<double>(found["loss"].item<float>()) *
                    static_cast<double>(part.count()) / static_cast<double>(set.count());
-    const Tensor predictions = found["predictions"];
+    const Tensor& predictions = found["predictions"];
     for (std::int64_t i = 0; i < part.count(); ++i)
       result.report.add(part.labels[static_cast<std::size_t>(i)],
                         predictions.data<std::int64_t>()[i]);

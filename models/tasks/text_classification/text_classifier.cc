@@ -280,7 +280,7 @@ std::string attention_svg(const TextClassifier& model, const std::string& text) 
   const std::string shown = model.head.read(text);
   for (const std::string& piece : model.tokenizer.pieces(shown)) names.push_back(piece);
   names.resize(std::min(names.size(), static_cast<std::size_t>(model.config.longest_row()) - 1));
-  names.push_back("[SEP]");
+  names.emplace_back("[SEP]");
   std::vector<std::vector<std::int32_t>> rows = {
       with_ends(model.tokenizer.encode(shown), model.tokenizer.cls_id(), model.tokenizer.sep_id(),
                 model.config.longest_row())};
