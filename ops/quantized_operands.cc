@@ -54,7 +54,7 @@ double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int6
            static_cast<double>(
                to_float(scales[(panel * groups() + i / kQuantizedGroup) * kQuantizedPanel + lane]));
   }
-  const std::int64_t quads = divide_up(inputs, 4);
+  const std::int64_t quads = divide_up<std::int64_t>(inputs, 4);
   const double step = run.in<std::int8_t>(
       static_cast<std::size_t>(q))[((panel * quads + i / 4) * kQuantizedPanel + lane) * 4 + i % 4];
   const std::int64_t at = panel * kQuantizedPanel + lane;
