@@ -1,11 +1,28 @@
 # Installation: libraries, headers under include/weft, the program, and a CMake package.
 include(CMakePackageConfigHelpers)
 
+# Headers that no user includes, nor any header of theirs: the engines, what files of one family share, the parts of the
+# planner and of a Session, and what reads JSON and protobuf (neither is part of the package).
+set(weft_internal_headers
+  ops/kernels ops/gemm ops/fusion
+  "ops/(attention_op|broadcast_plan|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
+  "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
+  "graph/passes/match[.]h"
+  "graph/plan/(layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
+  "graph/run/(executor|finite_check|output_pool|plan_cache)[.]h"
+  "serialization/(graph_proto|strict_json)[.]h"
+  models/program "models/fields/read_json[.]h"
+  "models/hf/(config_reader|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
+set(internal "")
+foreach(path ${weft_internal_headers})
+  list(APPEND internal REGEX "/${path}$" EXCLUDE)
+endforeach()
+
 set(weft_targets weft_core weft_ops weft_graph weft_autodiff weft_serialization weft_models weft_weft)
 foreach(layer core ops graph autodiff serialization models)
   set_target_properties(weft_${layer} PROPERTIES EXPORT_NAME ${layer})
   install(DIRECTORY ${layer}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/${layer}
-    FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "program" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" ${internal})
 endforeach()
 install(TARGETS ${weft_targets} EXPORT weftTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -2,6 +2,7 @@
 #   cmake -DSOURCE=... -DBUILD=... -DTYPE=... -DCXX=... [-DLAUNCHER=...] [-DDEBUG_INFO=ON] -P check.cmake
 set(work ${BUILD}/consumer)
 set(prefix ${work}/prefix)
+include(${SOURCE}/tests/consumer/check_headers.cmake)
 file(REMOVE_RECURSE ${work})
 
 function(run)
@@ -26,8 +27,11 @@ if(NOT result EQUAL 1)
   message(FATAL_ERROR "installed files name ${SOURCE} or ${BUILD}:\n${found}")
 endif()
 
+check_headers(${prefix} ${SOURCE} lone_headers)
+list(JOIN lone_headers "," lone_headers)
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
-    -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+    -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+    -DHEADERS=${lone_headers})
 run(${CMAKE_COMMAND} --build ${work}/build -j 2)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure)
 
