@@ -9,7 +9,7 @@ set(weft_internal_headers
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
   "graph/passes/match[.]h"
   "graph/plan/(layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
-  "graph/run/(executor|finite_check|output_pool|plan_cache)[.]h"
+  "graph/run/(executor|finite_check|output_pool|plan_cache|write_guard)[.]h"
   "serialization/(graph_proto|strict_json)[.]h"
   models/program "models/fields/read_json[.]h"
   "models/hf/(config_reader|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")

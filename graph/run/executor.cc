@@ -23,19 +23,19 @@ Executor::Executor(const ExecutorOptions& options)
 }
 
 void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemory& memory,
-                   const std::function<bool()>& cancel, Profile* profile, bool& writing) {
+                   const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard) {
   const Plan& plan = *shared_plan;
   prepare(plan, memory);
   if (options_.poison) poison_all(plan, memory);
   if (finite_) finite_->begin(plan);
   for (const WaveId w : plan.waves.ids()) {
     const PlanWave& wave = plan.waves[w];
-    if (!writing && cancel && cancel()) {
+    if (!guard.writing() && cancel && cancel()) {
       throw CancelledError(
           fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
     }
     for (const StepId s : wave.checks) run_check(plan, s);
-    if (w >= plan.first_write) writing = true;
+    if (w >= plan.first_write) guard.begin();
     if (options_.poison) set_guards(plan, w);
     if (profile == nullptr && !finite_) {
       run_steps(plan, wave.steps.data(), wave.steps.size());
@@ -53,21 +53,31 @@ void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemo
       poison_dead(plan, w);
     }
   }
-  finish(plan, memory, cancel, writing);
+  finish(plan, memory, cancel, guard);
+  guard.commit();
 }
 
-std::byte* Executor::address(const Plan& plan, const RunMemory& memory,
-                             const PlanBuffer& buffer) const {
-  const auto index = static_cast<Index>(buffer.index);
+std::byte* Executor::writable(const RunMemory& memory, const PlanBuffer& buffer) const {
   switch (buffer.space) {
     case Space::arena: return arena_->data() + buffer.offset;
+    case Space::output: return memory.outputs[static_cast<Index>(buffer.index)];
+    case Space::variable: return memory.updated[buffer.variable()];
     case Space::feed:
-      return const_cast<std::byte*>(memory.feeds[InputId(index)]);  // kernels only read it
+    case Space::constant: break;
+  }
+  return nullptr;
+}
+
+const std::byte* Executor::readable(const Plan& plan, const RunMemory& memory,
+                                    const PlanBuffer& buffer) const {
+  switch (buffer.space) {
+    case Space::feed: return memory.feeds[InputId(buffer.index)];
+    case Space::constant: return plan.program->constants[static_cast<Index>(buffer.index)].raw();
     case Space::variable: return memory.variables[buffer.variable()];
-    case Space::constant: return const_cast<std::byte*>(plan.program->constants[index].raw());
+    case Space::arena:
     case Space::output: break;
   }
-  return memory.outputs[index];
+  return writable(memory, buffer);
 }
 
 void Executor::allocate(const Plan& plan) {
@@ -91,28 +101,24 @@ void Executor::allocate(const Plan& plan) {
 
 void Executor::prepare(const Plan& plan, const RunMemory& memory) {
   allocate(plan);
-  IdVector<BufferId, std::byte*> addresses(plan.buffers.size());
-  for (const BufferId b : plan.buffers.ids()) {
-    addresses[b] = address(plan, memory, plan.buffers[b]);
-  }
-  const auto pointer = [&](ValueId id) -> std::byte* {
-    if (!id.defined()) return nullptr;
-    const PlanValue& root = plan.values[plan.values[id].root];
-    return addresses[root.buffer];
-  };
   inputs_.clear();
   outputs_.clear();
   runs_.resize(plan.steps.size());
   for (const PlanStep& step : plan.steps) {
-    for (const ValueId id : step.inputs) inputs_.push_back(pointer(id));
-    for (const ValueId id : step.outputs) outputs_.push_back(pointer(id));
+    for (const ValueId id : step.inputs) {
+      inputs_.push_back(id.defined() ? readable(plan, memory, plan.buffer_of(id)) : nullptr);
+    }
+    for (const ValueId id : step.outputs) {
+      outputs_.push_back(id.defined() ? writable(memory, plan.buffer_of(id)) : nullptr);
+    }
   }
   const void* const* in = inputs_.data();
   void* const* out = outputs_.data();
   for (const StepId s : plan.steps.ids()) {
     const PlanStep& step = plan.steps[s];
-    runs_[s] = {in, out, step.scratch.defined() ? addresses[step.scratch] : nullptr, nullptr,
-                memory.packed.empty() ? nullptr : memory.packed[s]};
+    runs_[s] = {in, out,
+                step.scratch.defined() ? writable(memory, plan.buffers[step.scratch]) : nullptr,
+                nullptr, memory.packed.empty() ? nullptr : memory.packed[s]};
     in += step.inputs.size();
     out += step.outputs.size();
   }
@@ -188,21 +194,21 @@ void Executor::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 
 void Executor::finish(const Plan& plan, const RunMemory& memory,
-                      const std::function<bool()>& cancel, bool& writing) {
+                      const std::function<bool()>& cancel, WriteGuard& guard) {
   for (Index i = 0; i < plan.outputs.size(); ++i) {
     const PlanOutput& o = plan.outputs[i];
     if (o.direct) continue;
-    copy(memory.outputs[i], address(plan, memory, plan.buffer_of(o.value)),
+    copy(memory.outputs[i], readable(plan, memory, plan.buffer_of(o.value)),
          plan.values[o.value].bytes);
   }
   for (const PlanUpdate& u : plan.updates) {
     if (u.direct) continue;
-    if (!writing && cancel && cancel()) {
+    if (!guard.writing() && cancel && cancel()) {
       throw CancelledError(
           fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
     }
-    writing = true;
-    copy(memory.variables[u.variable], address(plan, memory, plan.buffer_of(u.value)),
+    guard.begin();
+    copy(memory.updated[u.variable], readable(plan, memory, plan.buffer_of(u.value)),
          plan.values[u.value].bytes);
   }
 }

@@ -10,6 +10,7 @@
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/finite_check.h"
 #include "weft/graph/run/profile.h"
+#include "weft/graph/run/write_guard.h"
 
 namespace weft {
 
@@ -18,11 +19,12 @@ inline constexpr std::size_t kGuardBytes = 64;
 
 /// Memory of one run that is not in the arena.
 struct RunMemory {
-  IdVector<InputId, const std::byte*> feeds;   // null where not fed
-  IdVector<VariableId, std::byte*> variables;  // written only where there is an update
-  std::vector<std::byte*> outputs;             // by output
-  std::vector<char> output_guarded;            // by output: has kGuardBytes of ours on both sides
-  IdVector<StepId, const std::byte*> packed;   // where any has packed weights; else empty
+  IdVector<InputId, const std::byte*> feeds;  // null where not fed
+  IdVector<VariableId, const std::byte*> variables;
+  IdVector<VariableId, std::byte*> updated;   // the same memory; null where there is no update
+  std::vector<std::byte*> outputs;            // by output
+  std::vector<char> output_guarded;           // by output: has kGuardBytes of ours on both sides
+  IdVector<StepId, const std::byte*> packed;  // where any has packed weights; else empty
 };
 
 struct ExecutorOptions {
@@ -39,10 +41,10 @@ class Executor {
   Workers& workers() { return workers_; }
   std::size_t arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
 
-  /// Runs `plan`. `writing` becomes true just before the first byte of a variable is written.
-  /// `profile` may be null. Errors of kernels name op, operands and the user's line.
+  /// Runs `plan`. `guard` begins just before the first byte of a variable is written, and commits
+  /// when all are. `profile` may be null. Errors of kernels name op, operands and the user's line.
   void run(const std::shared_ptr<const Plan>& plan, const RunMemory& memory,
-           const std::function<bool()>& cancel, Profile* profile, bool& writing);
+           const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard);
 
  private:
   struct Part {  // the chunks of one step in a phase of a wave
@@ -53,12 +55,15 @@ class Executor {
 
   void allocate(const Plan& plan);
   void prepare(const Plan& plan, const RunMemory& memory);
-  std::byte* address(const Plan& plan, const RunMemory& memory, const PlanBuffer& buffer) const;
+  const std::byte* readable(const Plan& plan, const RunMemory& memory,
+                            const PlanBuffer& buffer) const;
+  /// Null where a run only reads: feeds, constants, variables without an update.
+  std::byte* writable(const RunMemory& memory, const PlanBuffer& buffer) const;
   void run_check(const Plan& plan, StepId step);
   void run_steps(const Plan& plan, const StepId* steps, std::size_t count);
   void run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot);
   void finish(const Plan& plan, const RunMemory& memory, const std::function<bool()>& cancel,
-              bool& writing);
+              WriteGuard& guard);
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
   // Poison mode.

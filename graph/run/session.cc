@@ -296,11 +296,15 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     return &home(info) == &own ? mine : shared;
   };
   IdVector<VariableId, char> updated(c.variables.size());
+  bool writes_own = false;
   const VariableInfo* written = nullptr;  // in the shared store; rather no key
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     updated[u.variable] = 1;
-    if (&access(info) != &shared) continue;
+    if (&access(info) != &shared) {
+      writes_own = true;
+      continue;
+    }
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
   const bool writes_shared = written != nullptr;
@@ -322,10 +326,12 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   for (const VariableId v : c.variables.ids()) {
     StoreAccess& where = access(c.variables[v].info);
     if (updated[v]) {
-      memory.variables.push_back(where.writable(c.variables[v].info.name).mutable_raw());
+      memory.updated.push_back(where.writable(c.variables[v].info.name).mutable_raw());
+      memory.variables.push_back(memory.updated[v]);
     } else {
       handles.push_back(where.value(c.variables[v].info.name));
-      memory.variables.push_back(const_cast<std::byte*>(handles.back().raw()));
+      memory.updated.push_back(nullptr);
+      memory.variables.push_back(handles.back().raw());
     }
   }
   IdVector<VariableId, std::uint64_t> versions;  // of those that are read packed
@@ -338,17 +344,8 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   if (read_lock.owns_lock()) read_lock.unlock();
   const auto packed = pack_weights(*plan, versions, memory);
 
-  bool writing = false;
-  try {
-    executor.run(plan, memory, o.cancel, profiling ? &profile : nullptr, writing);
-  } catch (...) {
-    if (writing) {
-      for (const PlanUpdate& u : plan->updates) {
-        access(c.variables[u.variable].info).tear();
-      }
-    }
-    throw;
-  }
+  WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
+  executor.run(plan, memory, o.cancel, profiling ? &profile : nullptr, guard);
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     access(info).updated(info.name);
