@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weft/autodiff/narrow.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/math.h"
@@ -121,10 +122,9 @@ class Sweep {
     const auto it = contributions.find(v);
     if (it == contributions.end()) return {};
     std::vector<Value>& parts = it->second;
-    // Parts of fewer bits than can be computed with add up in f32 and are rounded once.
-    const bool narrow = v.dtype() == DType::bf16 || v.dtype() == DType::f16;
+    // Parts for a value of fewer bits than can be computed with add up in f32 and are rounded once.
     const auto part = [&](std::size_t i) {
-      return narrow && parts.size() > 1 ? cast(parts[i], DType::f32) : parts[i];
+      return is_narrow(v) && parts.size() > 1 ? cast(parts[i], DType::f32) : parts[i];
     };
     Value sum = part(0);
     for (std::size_t i = 1; i < parts.size(); ++i) sum = add_into(sum, part(i));
@@ -228,9 +228,11 @@ class Sweep {
       return true;
     };
     if (node.op().has(Trait::elementwise) && !same(gradient.shape(), operand.shape())) {
-      gradient = sum_to(gradient, operand.shape());
+      gradient = sum_to(widened(gradient), operand.shape());
     }
-    if (gradient.dtype() != operand.dtype() || !same(gradient.shape(), operand.shape())) {
+    const bool right_type = gradient.dtype() == operand.dtype() ||
+                            (is_narrow(operand) && is_floating(gradient.dtype()));
+    if (!right_type || !same(gradient.shape(), operand.shape())) {
       throw GradientError(fmt::format(
           "the gradient rule of op {} gives {} for operand {}, which is {}\n  {}", node.op().name,
           gradient.type().str(), i, operand.type().str(), graph_.where(node)));

@@ -44,9 +44,9 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-/// Returns one gradient per input, in order (a shorter vector leaves the rest undefined); undefined
-/// means zero or not wanted. For elementwise ops a gradient may have the broadcast shape of the
-/// output: the transform sums it to the input's shape, so that no rule un-broadcasts.
+/// Returns one gradient per input, in order; undefined or left out at the end: zero or not wanted.
+/// For elementwise ops it may have the broadcast shape of the output, which the transform sums to
+/// the input's. For a 16-bit input it may be f32 or f64: the transform rounds the sum of all.
 using GradientRule = std::vector<Value> (*)(const GradientContext& context);
 
 /// Rules by op name. A value: users extend a copy.

@@ -1,5 +1,6 @@
 #include "weft/graph/functions/index.h"
 
+#include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/shape.h"
 
@@ -9,7 +10,9 @@ namespace {
 int axis_of(const GradientContext& c) { return static_cast<int>(c.attributes().integer("axis")); }
 
 std::vector<Value> take_rule(const GradientContext& c) {
-  return {index_add(zeros_like(c.input(0)), c.input(1), c.cotangent(), axis_of(c))};
+  const Value g = widened(c.cotangent());
+  const Value nothing = zeros(c.graph(), g.dtype(), c.input(0).shape());
+  return {index_add(nothing, c.input(1), g, axis_of(c))};
 }
 
 std::vector<Value> index_add_rule(const GradientContext& c) {
@@ -18,7 +21,9 @@ std::vector<Value> index_add_rule(const GradientContext& c) {
 }
 
 std::vector<Value> take_along_axis_rule(const GradientContext& c) {
-  return {scatter_add(zeros_like(c.input(0)), c.input(1), c.cotangent(), axis_of(c))};
+  const Value g = widened(c.cotangent());
+  const Value nothing = zeros(c.graph(), g.dtype(), c.input(0).shape());
+  return {scatter_add(nothing, c.input(1), g, axis_of(c))};
 }
 
 std::vector<Value> scatter_add_rule(const GradientContext& c) {

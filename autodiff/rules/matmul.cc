@@ -14,11 +14,6 @@ Value as_rows(Value v) {
   return reshape(v, Shape{rows, v.shape()[v.rank() - 1]});
 }
 
-// Products of narrow operands are f32; their gradients are narrow again.
-Value in_dtype_of(const Value& operand, Value gradient) {
-  return gradient.dtype() == operand.dtype() ? gradient : cast(gradient, operand.dtype());
-}
-
 // With C = A B: dA = G B^T and dB = A^T G, transposed where the operand is; the flags of matmul say
 // all of it, nothing is transposed in memory. Batch axes that were broadcast are summed.
 std::vector<Value> matmul_gradient(const GradientContext& c) {
@@ -33,7 +28,7 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
   std::vector<Value> result(2);
   if (c.needs(0)) {
     const Value da = ta ? product(b, tb, g, true) : product(g, false, b, !tb);
-    result[0] = in_dtype_of(a, sum_to(da, a.shape()));
+    result[0] = sum_to(da, a.shape());
   }
   if (c.needs(1)) {
     // One matrix b for all rows of a (a linear layer): one product over all rows, not a sum of
@@ -41,7 +36,7 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
     const bool rows = b.rank() == 2 && a.rank() > 2 && !ta;
     const Value left = rows ? as_rows(a) : a, right = rows ? as_rows(g) : g;
     const Value db = tb ? product(right, true, left, ta) : product(left, !ta, right, false);
-    result[1] = in_dtype_of(b, sum_to(db, b.shape()));
+    result[1] = sum_to(db, b.shape());
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #include "weft/graph/functions/shape.h"
 
+#include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/reduce.h"
 
@@ -27,12 +28,12 @@ std::vector<Value> broadcast_to_rule(const GradientContext& c) {
     if (i < extra || (from[i - extra] == Dim(1) && to[i] != Dim(1))) repeated.push_back(i);
   }
   if (repeated.empty()) return {c.cotangent()};
-  return {reshape(sum(c.cotangent(), repeated), from)};
+  return {reshape(sum(widened(c.cotangent()), repeated), from)};
 }
 
 std::vector<Value> slice_rule(const GradientContext& c) {
   return {c.graph()
-              .apply("unslice", {c.cotangent()},
+              .apply("unslice", {widened(c.cotangent())},
                      {{"shape", c.input(0).shape()},
                       {"starts", c.attributes().shape("starts")},
                       {"steps", c.attributes().integers("steps")}})

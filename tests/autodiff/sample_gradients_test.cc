@@ -4,6 +4,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <set>
+#include <string>
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/autodiff/gradients.h"
@@ -14,7 +17,7 @@
 namespace weft {
 namespace {
 
-// A sample as a graph in double: literals keep all their digits.
+// A sample as a graph whose floats are of another dtype: in double, literals keep all their digits.
 struct Built {
   Graph graph;
   std::vector<Value> inputs;  // undefined where the sample has none
@@ -22,14 +25,14 @@ struct Built {
   NamedTensors feeds;
   Node* node = nullptr;
 
-  Built(const OpRecord& op, const OpSample& sample) {
+  Built(const OpRecord& op, const OpSample& sample, DType floats = DType::f64) {
     for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
       if (!sample.inputs[i].defined()) {
         inputs.emplace_back();
         continue;
       }
-      const bool widened = sample.inputs[i].dtype() == DType::f32;
-      const Tensor t = widened ? sample.inputs[i].to(DType::f64) : sample.inputs[i];
+      const bool converted = sample.inputs[i].dtype() == DType::f32;
+      const Tensor t = converted ? sample.inputs[i].to(floats) : sample.inputs[i];
       const std::string name = "in" + std::to_string(i);
       inputs.push_back(graph.input(name, {t.dtype(), Shape(t.sizes())}));
       feeds.emplace_back(name, t);
@@ -40,7 +43,7 @@ struct Built {
     Attributes attributes = sample.attributes;
     for (const auto& [name, value] : sample.attributes) {
       const DType* dtype = std::get_if<DType>(&value);
-      if (dtype != nullptr && *dtype == DType::f32) attributes.set(name, DType::f64);
+      if (dtype != nullptr && *dtype == DType::f32) attributes.set(name, floats);
     }
     node = &graph.apply(op, inputs, attributes);
   }
@@ -80,6 +83,69 @@ BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
     }
   });
   BOOST_TEST(checked > 100);
+}
+
+// What an op takes in 16 bits has a gradient there, too. Sums are made in f32 and rounded once.
+BOOST_AUTO_TEST_CASE(what_takes_16_bit_operands_has_gradients_for_them) {
+  std::set<std::string> checked;
+  for (const DType narrow : {DType::bf16, DType::f16}) {
+    const double unit = narrow == DType::bf16 ? 0x1p-8 : 0x1p-11;
+    for (const OpRecord* op : builtin_ops()->all()) {
+      if (op->samples == nullptr || op->gradient == Gradient::none) continue;
+      const auto samples = op->samples();
+      for (std::size_t s = 0; s < samples.size(); ++s) {
+        BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " in " << dtype_name(narrow)) {
+          std::unique_ptr<Built> b;
+          try {
+            b = std::make_unique<Built>(*op, samples[s], narrow);
+          } catch (const DTypeError&) {
+            break;  // computes with f32 and f64 only
+          }
+          OpSample rounded = samples[s];  // the same numbers in f32
+          for (Tensor& t : rounded.inputs) {
+            if (t.defined() && t.dtype() == DType::f32) t = t.to(narrow).to(DType::f32);
+          }
+          Built wide(*op, rounded, DType::f32);
+          const auto run = [](Built& built) {
+            Value loss = built.graph.scalar(DType::f32, 0);
+            for (int o = 0; o < built.node->output_count(); ++o) {
+              const Value out = built.node->output(o);
+              if (!is_floating(out.dtype())) continue;
+              const Tensor weights = sample_uniform(out.shape().constant(), 90 + o);
+              loss = loss + sum(cast(out, DType::f32) * built.graph.constant(weights));
+            }
+            const auto grads = gradients(loss, built.wrt, {.unreachable = Unreachable::zeros});
+            Program program("gradients");
+            for (std::size_t i = 0; i < grads.size(); ++i) {
+              BOOST_TEST((grads[i].dtype() == built.wrt[i].dtype()));
+              program.output(std::to_string(i), grads[i]);
+            }
+            return Session(built.graph, {.threads = 1}).run(program, built.feeds);
+          };
+          if (b->wrt.empty()) continue;
+          try {
+            const Results got = run(*b), expected = run(wide);
+            for (std::size_t i = 0; i < b->wrt.size(); ++i) {
+              const Tensor g = got[std::to_string(i)], e = expected[std::to_string(i)];
+              double largest = 1, worst = 0;
+              for (std::int64_t k = 0; k < e.numel(); ++k)
+                largest = std::max(largest, std::abs(e.at(k)));
+              for (std::int64_t k = 0; k < e.numel(); ++k)
+                worst = std::max(worst, std::abs(g.at(k) - e.at(k)));
+              BOOST_TEST(worst <= 4 * unit * largest);
+            }
+            checked.insert(op->name);
+          } catch (const std::exception& e) {
+            BOOST_ERROR(e.what());
+          }
+        }
+      }
+    }
+  }
+  for (const std::string op :
+       {"take", "take_along_axis", "slice", "concat", "broadcast_to", "where", "matmul", "cast"}) {
+    BOOST_TEST(checked.contains(op), op);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_flows_back_from_several_outputs_adds_up) {
