@@ -223,25 +223,18 @@ void add_attention_ops(OpSet& ops) {
   forward.name = "attention";
   forward.doc =
       "softmax(s) v per head, O(Lq + Lk) memory. q [B,H,Lq,D], k [B,Hkv,Lk,D], v [B,Hkv,Lk,Dv]; "
-      "query head h "
-      "uses key head h / (H/Hkv). s[i,j] = scale * q_i.k_j + bias[i,j] + offset_bias[h,o] + "
-      "row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and mask are "
-      "[B|1,H|1,Lq|1,Lk|1]; "
-      "offset_bias is [H,T]: with q_start o = j - (i + q_start[b]) + T - Lk, without it T = Lq + "
-      "Lk - 1 and o "
-      "= j - i + Lq - 1; row_bias [B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. Query i stands "
-      "at "
-      "p(i) = i + q_start[b], or i + Lk - Lq without q_start. It sees key j where mask is true, j "
-      "< lengths[b], "
-      "causal: j <= p(i), window: |p(i) - j| < window. Dropout multiplies probability n (flat "
-      "index in "
-      "[B,H,Lq,Lk]) by 1/(1-dropout) where word n of the stream is >= dropout * 2^32, else by 0. "
-      "lse = "
+      "query head h uses key head h / (H/Hkv). s[i,j] = scale * q_i.k_j + bias[i,j] + "
+      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and mask "
+      "are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + q_start[b]) + T - "
+      "Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias [B,H,Lq,R], col_bias "
+      "[B,H,Lk,R], indices [Lq,Lk]. Query i stands at p(i) = i + q_start[b], or i + Lk - Lq "
+      "without q_start. It sees key j where mask is true, j < lengths[b], causal: j <= p(i), "
+      "window: |p(i) - j| < window. Dropout multiplies probability n (flat index in [B,H,Lq,Lk]) "
+      "by 1/(1-dropout) where word n of the stream is >= dropout * 2^32, else by 0. lse = "
       "ln(sum(exp(s))) over the visible keys. A query that sees nothing gives out 0, lse -inf, "
-      "gradient 0. "
-      "Lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, and indices out of "
-      "range are data "
-      "errors (Vaswani et al. 2017; Dao et al. 2022 for the backward recomputation).";
+      "gradient 0. Lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, and indices "
+      "out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the backward "
+      "recomputation).";
   forward.inputs = operands();
   forward.attributes = attention_op::attributes();
   forward.outputs = {"out", "lse"};
@@ -271,12 +264,9 @@ void add_attention_ops(OpSet& ops) {
   backward.name = "attention_grad";
   backward.doc =
       "Gradients of attention from its outputs, recomputing the scores block by block: p = exp(s - "
-      "lse), ds = "
-      "p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = scale * ds^T q, dv = "
-      "dropout(p)^T g; "
-      "the biases' gradients are sums of ds over the places that read them. g_lse is the cotangent "
-      "of lse. A gradient "
-      "of an absent operand is [0].";
+      "lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = scale * "
+      "ds^T q, dv = dropout(p)^T g; the biases' gradients are sums of ds over the places that read "
+      "them. g_lse is the cotangent of lse. A gradient of an absent operand is [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
   for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));
   backward.inputs.push_back({"g_lse", Arity::optional});

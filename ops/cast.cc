@@ -41,8 +41,7 @@ void add_cast_ops(OpSet& ops) {
   r.name = "cast";
   r.doc =
       "x converted to dtype. Floats to integers truncate and saturate (NaN gives 0), integers to "
-      "narrower "
-      "ones wrap around, to bool is x != 0, to floats rounds to nearest, ties to even.";
+      "narrower ones wrap around, to bool is x != 0, to floats rounds to nearest, ties to even.";
   r.inputs = {{"x"}};
   r.attributes = {{"dtype", DType::f32, /*required=*/true}};
   r.traits = Trait::elementwise;

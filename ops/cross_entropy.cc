@@ -262,10 +262,8 @@ void add_cross_entropy_ops(OpSet& ops) {
   forward.name = "cross_entropy";
   forward.doc =
       "Per position, with classes on `axis` and e = label_smoothing: loss = (1 - e) * (lse - "
-      "x[target]) + e * "
-      "(lse - mean(x)), lse = ln(sum(exp(x))); 0 where target == ignore_index. Any other target "
-      "outside [0, "
-      "classes) is a data error.";
+      "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 where target == ignore_index. "
+      "Any other target outside [0, classes) is a data error.";
   forward.inputs = {{"logits"}, {"targets"}};
   forward.attributes = specs;
   forward.outputs = {"loss", "lse"};
@@ -280,8 +278,7 @@ void add_cross_entropy_ops(OpSet& ops) {
   backward.name = "cross_entropy_grad";
   backward.doc =
       "Gradient of cross_entropy's loss: g * (exp(x - lse) - e / classes - (1 - e) * [class == "
-      "target]), 0 "
-      "where target == ignore_index.";
+      "target]), 0 where target == ignore_index.";
   backward.inputs = {{"g"}, {"logits"}, {"targets"}, {"lse"}};
   backward.attributes = specs;
   backward.outputs = {"dlogits"};

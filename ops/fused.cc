@@ -180,8 +180,7 @@ void add_fused_ops(OpSet& ops) {
   reduce.name = "fused_reduce";
   reduce.doc =
       "A tile program as in fused, whose one result is reduced over its last axes and never "
-      "stored. "
-      "The same bits as the steps and the reduction one by one.";
+      "stored. The same bits as the steps and the reduction one by one.";
   add_program_inputs(reduce);
   reduce.attributes = {{"program", std::string(), true},
                        {"reduction", std::string(), true},

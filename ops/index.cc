@@ -385,8 +385,7 @@ void add_index_ops(OpSet& ops) {
   index_add.name = "index_add";
   index_add.doc =
       "A copy of x with src added at the places that take(x, index, axis) reads; repeated indices "
-      "add "
-      "up, in their order.";
+      "add up, in their order.";
   index_add.inputs = {{"x"}, {"index"}, {"src"}};
   index_add.attributes = {{"axis", std::int64_t{0}}};
   index_add.inplace = {{0, 0}};
@@ -413,8 +412,7 @@ void add_index_ops(OpSet& ops) {
   scatter_add.name = "scatter_add";
   scatter_add.doc =
       "A copy of x with out[i][index[i][j]] += src[i][j] for axis 1, and so on; repeated indices "
-      "add "
-      "up, in their order.";
+      "add up, in their order.";
   scatter_add.inputs = {{"x"}, {"index"}, {"src"}};
   scatter_add.attributes = {{"axis", std::int64_t{0}, true}};
   scatter_add.inplace = {{0, 0}};

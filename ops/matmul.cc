@@ -89,11 +89,9 @@ void add_matmul_ops(OpSet& ops) {
   r.doc =
       "out[..., i, j] = sum_k a[..., i, k] b[..., k, j], the axes before the last two broadcast. "
       "transpose_a and transpose_b say that the last two axes of the operand are swapped in "
-      "memory. "
-      "An empty sum is 0. bf16 and f16 operands count as the f32 (or f64, where the other operand "
-      "is "
-      "that) they stand for, and so does the result. precision is that of the program, or highest, "
-      "high or medium.";
+      "memory. An empty sum is 0. bf16 and f16 operands count as the f32 (or f64, where the other "
+      "operand is that) they stand for, and so does the result. precision is that of the program, "
+      "or highest, high or medium.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
   r.infer = infer;

@@ -311,10 +311,8 @@ void add_norm_ops(OpSet& ops) {
   layer.name = "layer_norm";
   layer.doc =
       "(x - mean) * rstd * gain + bias over the last `axes` axes, rstd = 1/sqrt(var + eps), var "
-      "without "
-      "correction (Ba et al. 2016). gain and bias have the shape of these axes, mean and rstd that "
-      "of the "
-      "others.";
+      "without correction (Ba et al. 2016). gain and bias have the shape of these axes, mean and "
+      "rstd that of the others.";
   layer.inputs = {{"x"}, {"gain", Arity::optional}, {"bias", Arity::optional}};
   layer.attributes = {{"axes", std::int64_t{1}}, {"eps", 1e-5}};
   layer.outputs = {"out", "mean", "rstd"};
@@ -330,10 +328,8 @@ void add_norm_ops(OpSet& ops) {
   layer_grad.name = "layer_norm_grad";
   layer_grad.doc =
       "Gradients of layer_norm: with xhat = (x - mean) * rstd and h = g * gain, dx = rstd * (h - "
-      "mean(h) - "
-      "xhat * mean(h * xhat)), dgain = sum(g * xhat) and dbias = sum(g) over the rows. dgain is "
-      "[0] without "
-      "gain.";
+      "mean(h) - xhat * mean(h * xhat)), dgain = sum(g * xhat) and dbias = sum(g) over the rows. "
+      "dgain is [0] without gain.";
   layer_grad.inputs = {{"g"}, {"x"}, {"gain", Arity::optional}, {"mean"}, {"rstd"}};
   layer_grad.attributes = {{"axes", std::int64_t{1}}};
   layer_grad.outputs = {"dx", "dgain", "dbias"};
@@ -366,8 +362,7 @@ void add_norm_ops(OpSet& ops) {
   rms_grad.name = "rms_norm_grad";
   rms_grad.doc =
       "Gradients of rms_norm: with xhat = x * rstd and h = g * gain, dx = rstd * (h - xhat * "
-      "mean(h * xhat)), "
-      "dgain = sum(g * xhat) over the rows ([0] without gain).";
+      "mean(h * xhat)), dgain = sum(g * xhat) over the rows ([0] without gain).";
   rms_grad.inputs = {{"g"}, {"x"}, {"gain", Arity::optional}, {"rstd"}};
   rms_grad.outputs = {"dx", "dgain"};
   rms_grad.inplace = {{0, 0}, {0, 1}};

@@ -238,9 +238,9 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
 void add_pool_ops(OpSet& ops) {
   OpRecord max = pool_record("max_pool2d", "x",
                              "Maximum over windows of x [N, C, H, W], sizes rounded down; padding "
-                             "counts as -inf. `index` is "
-                             "where the maximum is in its H * W plane: the first of equals. NaN is "
-                             "larger than everything. An image needs a pixel.");
+                             "counts as -inf. `index` is where the maximum is in its H * W plane: "
+                             "the first of equals. NaN is larger than everything. An image needs a "
+                             "pixel.");
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;

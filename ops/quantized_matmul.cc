@@ -376,8 +376,8 @@ OpRecord product_record(std::string name, std::string doc) {
 
 void add_quantized_matmul_ops(OpSet& ops) {
   OpRecord matmul = product_record("quantized_matmul",
-                                   "matmul(x, dequantize(q, scale)), or of its transpose: the "
-                                   "size `outputs` is that of the result's last axis.");
+                                   "matmul(x, dequantize(q, scale)), or of its transpose: the size "
+                                   "`outputs` is that of the result's last axis.");
   matmul.infer = infer_matmul;
   matmul.kernel = matmul_kernel;
   matmul.cost = matmul_cost;
@@ -386,9 +386,9 @@ void add_quantized_matmul_ops(OpSet& ops) {
   ops.add(std::move(matmul));
 
   OpRecord fused = product_record("quantized_matmul_fused",
-                                  "quantized_matmul and a tile program "
-                                  "(ops/fusion/tile_program.h) on it, as matmul_fused has one. "
-                                  "The same bits as the product and the steps one by one.");
+                                  "quantized_matmul and a tile program (ops/fusion/tile_program.h) "
+                                  "on it, as matmul_fused has one. The same bits as the product "
+                                  "and the steps one by one.");
   for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
   fused.attributes.push_back({"program", std::string(), true});
   fused.outputs = epilogue_outputs();

@@ -270,8 +270,8 @@ OpRecord draw_record(std::string name, std::string doc) {
 void add_draws(OpSet& ops) {
   OpRecord uniform = draw_record("random_uniform",
                                  "Uniform in [0, 1): Philox4x32-10 under the key's seed, counter "
-                                 "(element block, stream, runs). f32 "
-                                 "uses 24 bits of one word per element, f64 53 bits of two.");
+                                 "(element block, stream, runs). f32 uses 24 bits of one word per "
+                                 "element, f64 53 bits of two.");
   uniform.attributes.push_back({"dtype", DType::f32, true});
   uniform.infer = infer_float_draw;
   uniform.kernel = uniform_kernel;
@@ -281,8 +281,7 @@ void add_draws(OpSet& ops) {
 
   OpRecord normal = draw_record("random_normal",
                                 "Standard normal (Box and Muller 1958): elements 2i and 2i+1 come "
-                                "from words 2i and 2i+1, computed in "
-                                "double.");
+                                "from words 2i and 2i+1, computed in double.");
   normal.attributes.push_back({"dtype", DType::f32, true});
   normal.infer = infer_float_draw;
   normal.kernel = normal_kernel;
@@ -335,8 +334,7 @@ void add_random_ops(OpSet& ops) {
   dropout.name = "dropout";
   dropout.doc =
       "x / (1 - rate) where word i >= rate * 2^32, else 0 (Srivastava et al. 2014, inverted). The "
-      "same key, "
-      "stream and rate drop the same elements: the gradient is dropout of the cotangent.";
+      "same key, stream and rate drop the same elements: the gradient is dropout of the cotangent.";
   dropout.inputs = {{"x"}, {"key"}};
   dropout.attributes = {{"rate", 0.0, true}, {"stream", std::int64_t{0}, true}};
   dropout.traits = Trait::random;

@@ -198,8 +198,7 @@ void add_arg_reduce_ops(OpSet& ops) {
   cumsum.name = "cumsum";
   cumsum.doc =
       "Running sum along the axis: out[i] = x[0] + ... + x[i]; exclusive: without x[i]; reverse: "
-      "from "
-      "the end. f32 adds in double.";
+      "from the end. f32 adds in double.";
   cumsum.inputs = {{"x"}};
   cumsum.attributes = {{"axis", std::int64_t{0}, true}, {"exclusive", false}, {"reverse", false}};
   cumsum.inplace = {{0, 0}};

@@ -144,8 +144,7 @@ void add_sort_ops(OpSet& ops) {
   topk.name = "topk";
   topk.doc =
       "The k largest (or smallest) elements along the axis, best first, and their positions. "
-      "Stable; "
-      "NaN counts as largest.";
+      "Stable; NaN counts as largest.";
   topk.inputs = {{"x"}};
   topk.attributes = {
       {"k", std::int64_t{0}, true}, {"axis", std::int64_t{0}, true}, {"largest", true}};

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Names have at most 255 bytes; the rest is for what makes a temporary name.
-constexpr std::size_t kMostOfName = 200;
+constexpr std::size_t kMaxName = 200;
 
 [[noreturn]] void throw_io(std::string_view what, const std::string& path, int error) {
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
@@ -40,7 +40,7 @@ fs::path folder_of(const fs::path& path) {
 
 /// "model.weft.tmp-": how the names of its temporary files begin.
 std::string temporary_prefix(const fs::path& path) {
-  return path.filename().string().substr(0, kMostOfName) + ".tmp-";
+  return path.filename().string().substr(0, kMaxName) + ".tmp-";
 }
 
 bool is_number_pair(std::string_view text) {

@@ -1,14 +1,12 @@
 // The container of a .weft file: a stream of records.
 //
 //   offset 0    48 bytes: "\x89weft\r\n\x1a", u32 container version (1), zeros
-//   then        records: 16 bytes head (u32 type, u32 zero, u64 payload length), payload, zeros up
-//   to the
-//               next offset that is 48 modulo 64. So every payload starts at a multiple of 64,
-//               ready to be mapped.
-//   at the end  the index record (protobuf Index: type, offset, length and CRC-32C per 64 MiB of
-//   every
-//               record before it) and the footer record (u64 offset of the index payload, u64 its
-//               length, u32 its CRC, u32 CRC of the 20 bytes before).
+//   then        records: 16 bytes head (u32 type, u32 zero, u64 payload length), payload, zeros
+//               up to the next offset that is 48 modulo 64. So every payload starts at a multiple
+//               of 64, ready to be mapped.
+//   at the end  the index record (protobuf Index: type, offset, length, and CRC-32C per 64 MiB, of
+//               every record before it) and the footer record (u64 offset of the index payload,
+//               u64 its length, u32 its CRC, u32 CRC of the 20 bytes before).
 // All numbers are little-endian.
 #pragma once
 

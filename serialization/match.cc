@@ -109,10 +109,11 @@ std::vector<Variable> weight_variables(const Graph& graph) {
 }
 
 std::string first_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost));
-  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "),
-                     names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
+  constexpr std::size_t kMaxNames = 8;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMaxNames));
+  return fmt::format(
+      "{}{}", fmt::join(names.begin(), end, ", "),
+      names.size() > kMaxNames ? fmt::format(" and {} more", names.size() - kMaxNames) : "");
 }
 
 }  // namespace weft

@@ -107,7 +107,7 @@ Value simplify_arithmetic(const Match& m) {
 // True if `v` is made by few nodes of which none looks at data (at indices, at integer divisors and
 // exponents) or draws numbers: then nobody misses it.
 bool may_be_left_out(const Value& v) {
-  constexpr std::size_t kMostNodes = 64;
+  constexpr std::size_t kMaxNodes = 64;
   std::vector<const Node*> open = {&v.node()};
   std::unordered_set<const Node*> seen = {&v.node()};
   while (!open.empty()) {
@@ -121,7 +121,7 @@ bool may_be_left_out(const Value& v) {
     for (const Value& input : node.inputs()) {
       if (input.defined() && seen.insert(&input.node()).second) open.push_back(&input.node());
     }
-    if (seen.size() > kMostNodes) return false;
+    if (seen.size() > kMaxNodes) return false;
   }
   return true;
 }

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostForBySize = 8192;
+constexpr std::size_t kMaxBlocksBySize = 8192;
 constexpr std::size_t kGoodEnough = 512;  // one part of so many is not worth another attempt
 
 // Every block at the lowest place that is free while it lives; `before` says who chooses first.
@@ -126,7 +126,7 @@ std::size_t by_time(std::vector<MemoryBlock>& blocks) {
 std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
   const std::size_t least = live_peak(blocks);
   std::size_t total = by_time(blocks);
-  if (blocks.size() > kMostForBySize) return total;
+  if (blocks.size() > kMaxBlocksBySize) return total;
   const auto attempt = [&](auto before) {
     if (total - least <= least / kGoodEnough) return;
     std::vector<MemoryBlock> other = blocks;

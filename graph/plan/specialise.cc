@@ -27,15 +27,15 @@ ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bin
 
 // Sums of bytes stay far from overflow: of all values together, twice where values are
 // rematerialised, and of the scratch of all steps.
-constexpr std::size_t kMostPlanBytes = std::size_t{1} << 60;
+constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 60;
 
 void bound_total(const Plan& plan) {
   std::size_t total = 0;
-  for (const PlanValue& v : plan.values) total = std::min(total + v.bytes, kMostPlanBytes + 1);
+  for (const PlanValue& v : plan.values) total = std::min(total + v.bytes, kMaxPlanBytes + 1);
   for (const PlanStep& s : plan.steps) {
-    total = std::min(total + s.kernel.shared_scratch, kMostPlanBytes + 1);
+    total = std::min(total + s.kernel.shared_scratch, kMaxPlanBytes + 1);
   }
-  if (total <= kMostPlanBytes) return;
+  if (total <= kMaxPlanBytes) return;
   throw ShapeError(fmt::format(
       "program '{}' with {}: its values have more than 2^60 bytes (1 EiB) together",
       plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostSteps = 16;
+constexpr std::size_t kMaxSteps = 16;
 constexpr std::int64_t kManyChunks = 32;  // fills any machine, as far as waves go
 constexpr double kLongNs = 500e3;         // so long that starting it alone costs nothing
 
@@ -53,7 +53,7 @@ class WaveFormer {
 
   bool fits(StepId s) const {
     const WaveId w = wave();
-    if (plan_.waves.back().steps.size() >= kMostSteps) return false;
+    if (plan_.waves.back().steps.size() >= kMaxSteps) return false;
     if (live_ + begins_[s] > peak_) return false;
     for (const ValueId id : plan_.steps[s].inputs) {
       const ValueId root = root_of(plan_, id);

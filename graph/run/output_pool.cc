@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 // Every buffer is looked at for every output: this bounds the time, not the memory.
-constexpr std::size_t kMostBuffers = 256;
+constexpr std::size_t kMaxBuffers = 256;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::shared_ptr<Buffer> OutputPool::take(std::size_t bytes) {
   // First forget, then allocate: both need not fit at once.
   std::size_t gone = 0;
   while (gone < buffers_.size() &&
-         (bytes_ + bytes > most_ || buffers_.size() - gone >= kMostBuffers)) {
+         (bytes_ + bytes > most_ || buffers_.size() - gone >= kMaxBuffers)) {
     bytes_ -= buffers_[gone++]->bytes();
   }
   buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(gone));

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 // Far more than anybody has on purpose; it bounds programs made anew for every run.
-constexpr std::size_t kMostPrograms = 64;
+constexpr std::size_t kMaxPrograms = 64;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
   auto made = compile(program, fetch, options);
   ++compile_count_;
   programs_.push_front({std::move(key), made});
-  if (programs_.size() > kMostPrograms) {
+  if (programs_.size() > kMaxPrograms) {
     const auto gone = programs_.back().program;
     plans_.remove_if([&](const PlanEntry& e) { return e.plan->program == gone; });
     programs_.pop_back();

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostEvents = 1 << 20;
+constexpr std::size_t kMaxEvents = 1 << 20;
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -42,7 +42,7 @@ void Profile::record(const std::shared_ptr<const Plan>& plan, StepId step, Clock
   StepTimes& t = times.steps[step];
   ++t.runs;
   t.seconds += seconds;
-  if (events_.size() < kMostEvents) events_.push_back({plan.get(), step, begin, seconds * 1e6});
+  if (events_.size() < kMaxEvents) events_.push_back({plan.get(), step, begin, seconds * 1e6});
 }
 
 void Profile::clear() {

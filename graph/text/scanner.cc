@@ -29,9 +29,9 @@ void Scanner::fail_at(std::size_t position, std::string_view message) const {
   const std::size_t column =
       line_start == std::string_view::npos ? position : position - line_start - 1;
   // A name or a shape may be as long as the text.
-  constexpr std::size_t kMost = 1000;
-  throw FormatError(
-      fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1, as_utf8(message, kMost)));
+  constexpr std::size_t kMaxBytes = 1000;
+  throw FormatError(fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1,
+                                as_utf8(message, kMaxBytes)));
 }
 
 void Scanner::expected(std::string_view what) {

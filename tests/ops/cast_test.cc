@@ -119,8 +119,8 @@ BOOST_AUTO_TEST_CASE(floats_narrow_as_core_does) {
 
 // Every conversion is one thing, whether a graph makes it or a caller.
 BOOST_AUTO_TEST_CASE(all_pairs_give_the_bits_of_tensor_to) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> integers = {0, 1, -1, kMost, -kMost - 1};
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> integers = {0, 1, -1, kMax, -kMax - 1};
   for (int bit = 1; bit < 63; ++bit) {
     const std::int64_t power = std::int64_t{1} << bit, tie = power + power / 256;
     for (const std::int64_t x : {power - 1, power, power + 1, tie, tie + 1, tie - 1}) {

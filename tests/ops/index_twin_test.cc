@@ -271,9 +271,9 @@ BOOST_AUTO_TEST_CASE(integers_out_of_range_are_data_errors_however_large) {
     BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at(op), in, a), DataError);
     BOOST_CHECK_THROW(scalar_outputs(builtin_ops()->at(op), in, a), DataError);
   };
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t bad : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{1} << 32,
-                                 std::int64_t{1} << 61, kMost, -kMost - 1}) {
+                                 std::int64_t{1} << 61, kMax, -kMax - 1}) {
     const Tensor one = Tensor::of<std::int64_t>({1}, {bad});
     const Tensor row = Tensor::of<std::int64_t>({1, 4}, {0, 1, bad, 2});
     const Tensor src = Tensor::zeros(DType::f32, {1, 4});

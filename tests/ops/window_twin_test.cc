@@ -149,18 +149,18 @@ BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
 
 // Strides, paddings and dilations as large as they may be: nothing overflows.
 BOOST_AUTO_TEST_CASE(huge_windows_have_their_one_place_or_are_refused) {
-  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMax = (std::int64_t{1} << 31) - 1;
   Choices c(7);
   const Tensor x = c.uniform({1, 1, 3, 2}), w = c.uniform({1, 1, 1, 2});
-  const Attributes far{{"stride", Ints{kMost, kMost}}};
+  const Attributes far{{"stride", Ints{kMax, kMax}}};
   check_twin("conv2d", {x, w}, far);
-  const Attributes padded{{"stride", Ints{kMost, kMost}}, {"padding", Ints{kMost, 0}}};
+  const Attributes padded{{"stride", Ints{kMax, kMax}}, {"padding", Ints{kMax, 0}}};
   check_twin("conv2d", {x, w}, padded);
-  const Attributes spread{{"stride", Ints{1, 1}}, {"dilation", Ints{1, kMost}}};
+  const Attributes spread{{"stride", Ints{1, 1}}, {"dilation", Ints{1, kMax}}};
   BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at("conv2d"), {x, w}, spread), ShapeError);
   for (const char* name : {"stride", "padding", "dilation"}) {
     for (const std::int64_t value :
-         {kMost + 1, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
+         {kMax + 1, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
       BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at("conv2d"), {x, w}, {{name, Ints{1, value}}}),
                         ArgumentError);
     }

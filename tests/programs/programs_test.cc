@@ -27,7 +27,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-constexpr std::size_t kMostPrinted = 4000;  // characters of a program; the file has all
+constexpr std::size_t kMaxPrinted = 4000;  // characters of a program; the file has all
 
 /// Prints a failing program, as small as it gets, and keeps it as a file.
 void report(const Case& c, const Failure& failure, std::uint64_t seed) {
@@ -42,7 +42,7 @@ void report(const Case& c, const Failure& failure, std::uint64_t seed) {
   testing::write_file(path, text);
   BOOST_ERROR("program of seed " << seed << ": " << failure.check << ": " << message << "\nkept as "
                                  << std::filesystem::absolute(path).string() << ":\n"
-                                 << text.substr(0, kMostPrinted));
+                                 << text.substr(0, kMaxPrinted));
 }
 
 BOOST_AUTO_TEST_SUITE(programs)

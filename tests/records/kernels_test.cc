@@ -14,12 +14,12 @@
 namespace weft::testing {
 namespace {
 
-constexpr std::size_t kMostScratch = std::size_t{1} << 32;
+constexpr std::size_t kMaxScratch = std::size_t{1} << 32;
 
 // Nonsense in what the planner and the executor count on.
 std::string wrong_numbers(const OpRecord& op, const OpExecution& run) {
   const Kernel& kernel = run.kernel();
-  if (kernel.shared_scratch > kMostScratch || kernel.slot_scratch > kMostScratch) {
+  if (kernel.shared_scratch > kMaxScratch || kernel.slot_scratch > kMaxScratch) {
     return fmt::format("scratch of {} and {} bytes", kernel.shared_scratch, kernel.slot_scratch);
   }
   for (const Phase& phase : kernel.phases) {

@@ -12,7 +12,7 @@
 namespace weft::testing {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
 // A value of the same type made from `x`; x itself where an op does not take its dtype.
 Value changed_little(Graph& g, Value x, Draw& draw) {
@@ -277,7 +277,7 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunWay& way) c
   const auto plan = session.plan(program_, sizes, run);
   std::size_t bytes = plan->arena_bytes;
   for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
-  if (bytes > kMostBytes) throw StateError("this case is too large to run");
+  if (bytes > kMaxBytes) throw StateError("this case is too large to run");
   for (const PlanOutput& output : plan->outputs) {
     if (way.own_outputs) break;
     const PlanValue& v = plan->values[output.value];
@@ -309,7 +309,7 @@ void SessionCase::run_otherwise(Session& session, Draw& draw) const {
     const auto plan = session.plan(program_, sizes, run);
     std::size_t bytes = plan->arena_bytes;
     for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
-    if (bytes > kMostBytes) return;
+    if (bytes > kMaxBytes) return;
     NamedTensors feeds;
     for (std::size_t i = 0; i < feeds_.size(); ++i) {
       const DType dtype = feeds_[i].second.dtype();

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_SUITE(execution)
 
 BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
   const testing::MoreThreads more;
-  int most_slots = 0;
+  int max_slots = 0;
   std::int64_t chunks = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     RandomGraph graph(seed);
@@ -101,12 +101,12 @@ BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
       Workers::Statistics statistics;
       check_equal(
           one, graph.run({.threads = threads, .verify = true, .shuffle_seed = seed}, &statistics));
-      most_slots = std::max(most_slots, statistics.distinct_slots);
+      max_slots = std::max(max_slots, statistics.distinct_slots);
       chunks += statistics.parallel_chunks;
       check_equal(one, graph.run({.threads = threads, .verify = true, .poison = true}));
     }
   }
-  BOOST_TEST(most_slots > 2);
+  BOOST_TEST(max_slots > 2);
   BOOST_TEST(chunks > 1000);
 }
 
