@@ -16,20 +16,21 @@ ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names)
     throw ArgumentError(fmt::format("a confusion matrix needs two classes, not {}", names_.size()));
 }
 
+void ConfusionMatrix::add(std::int64_t truth, std::int64_t predicted) {
+  for (const std::int64_t c : {truth, predicted}) {
+    if (c < 0 || c >= classes())
+      throw ArgumentError(fmt::format("class {} is out of range [0, {})", c, classes()));
+  }
+  ++counts_[static_cast<std::size_t>(truth * classes() + predicted)];
+}
+
 void ConfusionMatrix::add(std::span<const std::int32_t> truth,
                           std::span<const std::int32_t> predicted) {
   if (truth.size() != predicted.size()) {
     throw ArgumentError(
         fmt::format("{} classes were predicted for {} examples", predicted.size(), truth.size()));
   }
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    for (const std::int32_t c : {truth[i], predicted[i]}) {
-      if (c < 0 || c >= classes())
-        throw ArgumentError(fmt::format("class {} is out of range [0, {})", c, classes()));
-    }
-    ++counts_[static_cast<std::size_t>(truth[i]) * names_.size() +
-              static_cast<std::size_t>(predicted[i])];
-  }
+  for (std::size_t i = 0; i < truth.size(); ++i) add(truth[i], predicted[i]);
 }
 
 std::int64_t ConfusionMatrix::count(std::int64_t truth, std::int64_t predicted) const {
@@ -40,27 +41,31 @@ std::int64_t ConfusionMatrix::total() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
 }
 
+std::int64_t ConfusionMatrix::correct() const {
+  std::int64_t sum = 0;
+  for (std::int64_t c = 0; c < classes(); ++c) sum += count(c, c);
+  return sum;
+}
+
+std::int64_t ConfusionMatrix::predicted(std::int64_t c) const {
+  std::int64_t sum = 0;
+  for (std::int64_t t = 0; t < classes(); ++t) sum += count(t, c);
+  return sum;
+}
+
+std::int64_t ConfusionMatrix::truths(std::int64_t c) const {
+  std::int64_t sum = 0;
+  for (std::int64_t p = 0; p < classes(); ++p) sum += count(c, p);
+  return sum;
+}
+
 double ConfusionMatrix::accuracy() const {
-  std::int64_t right = 0;
-  for (std::int64_t c = 0; c < classes(); ++c) right += count(c, c);
-  return static_cast<double>(right) / static_cast<double>(total());
+  return static_cast<double>(correct()) / static_cast<double>(total());
 }
-
-double ConfusionMatrix::precision(std::int64_t c) const {
-  std::int64_t said = 0;
-  for (std::int64_t t = 0; t < classes(); ++t) said += count(t, c);
-  return share(count(c, c), said);
-}
-
-double ConfusionMatrix::recall(std::int64_t c) const {
-  std::int64_t are = 0;
-  for (std::int64_t p = 0; p < classes(); ++p) are += count(c, p);
-  return share(count(c, c), are);
-}
-
+double ConfusionMatrix::precision(std::int64_t c) const { return share(count(c, c), predicted(c)); }
+double ConfusionMatrix::recall(std::int64_t c) const { return share(count(c, c), truths(c)); }
 double ConfusionMatrix::f1(std::int64_t c) const {
-  const double p = precision(c), r = recall(c);
-  return p + r == 0 ? 0 : 2 * p * r / (p + r);
+  return f1_of_counts(count(c, c), predicted(c), truths(c));
 }
 
 double ConfusionMatrix::macro_f1() const {
@@ -74,11 +79,9 @@ std::string ConfusionMatrix::table() const {
   for (const std::string& name : names_) width = std::max(width, name.size());
   std::string text = fmt::format("  {:<{}}  precision  recall      F1  examples\n", "class", width);
   for (std::int64_t c = 0; c < classes(); ++c) {
-    std::int64_t examples = 0;
-    for (std::int64_t p = 0; p < classes(); ++p) examples += count(c, p);
     text += fmt::format("  {:<{}}  {:9.4f}  {:6.4f}  {:6.4f}  {:8}\n",
                         names_[static_cast<std::size_t>(c)], width, precision(c), recall(c), f1(c),
-                        examples);
+                        truths(c));
   }
   return text;
 }
@@ -90,8 +93,10 @@ HeatMap ConfusionMatrix::heat_map(const std::string& title) const {
           .values = {counts_.begin(), counts_.end()},
           .row_labels = names_,
           .column_labels = names_,
-          .row_axis = "true",
-          .column_axis = "predicted"};
+          .row_axis = "true class",
+          .column_axis = "predicted class",
+          // Numbers no longer fit the cells of many classes.
+          .show_values = classes() <= 40};
 }
 
 }  // namespace weft

@@ -15,13 +15,17 @@ class ConfusionMatrix {
  public:
   /// Throws ArgumentError for fewer than two names.
   explicit ConfusionMatrix(std::vector<std::string> names);
-  /// Throws ArgumentError where a class is out of range, or the numbers of both differ.
+  /// Counts one example; ArgumentError where a class is out of range.
+  void add(std::int64_t truth, std::int64_t predicted);
+  /// Counts as many; ArgumentError, too, where the numbers of both differ.
   void add(std::span<const std::int32_t> truth, std::span<const std::int32_t> predicted);
 
   std::int64_t classes() const { return static_cast<std::int64_t>(names_.size()); }
   const std::vector<std::string>& names() const { return names_; }
   std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
   std::int64_t total() const;
+  /// How many were found.
+  std::int64_t correct() const;
 
   /// Share of examples whose class was found; NaN without examples.
   double accuracy() const;
@@ -29,16 +33,20 @@ class ConfusionMatrix {
   double precision(std::int64_t c) const;
   /// Of those that are c, the share that was found; 0 where there is none.
   double recall(std::int64_t c) const;
-  /// 2 precision recall / (precision + recall); 0 where both are.
+  /// Harmonic mean of both; 0 where both are.
   double f1(std::int64_t c) const;
   /// Mean of the F1 of all classes.
   double macro_f1() const;
 
   /// The figures of every class, a line each, as text for people.
   std::string table() const;
+  /// True classes down, predicted ones across.
   HeatMap heat_map(const std::string& title = {}) const;
 
  private:
+  std::int64_t predicted(std::int64_t c) const;
+  std::int64_t truths(std::int64_t c) const;
+
   std::vector<std::string> names_;
   std::vector<std::int64_t> counts_;
 };

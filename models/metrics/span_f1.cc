@@ -35,10 +35,7 @@ double SpanCounts::precision() const { return share(right, found); }
 
 double SpanCounts::recall() const { return share(right, truth); }
 
-double SpanCounts::f1() const {
-  const double p = precision(), r = recall();
-  return p + r == 0 ? 0 : 2 * p * r / (p + r);
-}
+double SpanCounts::f1() const { return f1_of_counts(right, found, truth); }
 
 void SpanScores::add(std::span<const std::string> truth, std::span<const std::string> found) {
   if (truth.size() != found.size()) {

@@ -95,12 +95,12 @@ void run(const std::string& folder, const std::string& out) {
   const ImageClassifier loaded = load_model<ImageClassifier>(out);
   Session session(*loaded.graph, loaded.store);
   const ImageEvaluation found = evaluate_images(session, loaded, data.test);
-  fmt::print("{}", found.report.table());
+  fmt::print("{}", found.matrix.table());
   print_image(data.test.image(0));
   for (const ClassScore& score : classify(session, loaded, data.test.image(0), 3))
     fmt::print("  a {} with probability {:.4f}\n", score.name, score.probability);
   fmt::print("test accuracy {:.4f} ({} of {}) after {:.0f} s of training; saved {}\n",
-             found.report.accuracy(), found.report.correct(), found.report.total(), seconds.count(),
+             found.matrix.accuracy(), found.matrix.correct(), found.matrix.total(), seconds.count(),
              out);
 }
 

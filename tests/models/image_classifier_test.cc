@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
   Session session(*loaded.graph, loaded.store);
   const ImageSet held_out = halves(300, 3);  // more than one batch
   const ImageEvaluation found = evaluate_images(session, loaded, held_out);
-  BOOST_TEST(found.report.total() == 300);
-  BOOST_TEST(found.report.accuracy() > 0.95);
+  BOOST_TEST(found.matrix.total() == 300);
+  BOOST_TEST(found.matrix.accuracy() > 0.95);
   const Tensor p = class_probabilities(session, loaded, held_out.images);
   BOOST_TEST((p.sizes() == Sizes{300, 4}));
   std::int64_t right = 0;
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
     BOOST_TEST(std::abs(sum - 1) < 1e-5);
     right += best == held_out.labels[static_cast<std::size_t>(i)] ? 1 : 0;
   }
-  BOOST_TEST(right == found.report.correct());
+  BOOST_TEST(right == found.matrix.correct());
   // An image of another size and three channels is made to fit.
   Tensor large = Tensor::zeros(DType::f32, {3, 40, 30});
   for (std::int64_t i = 0; i < large.numel(); ++i)
@@ -215,34 +215,6 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
       load_model<ImageClassifier>(files.path("one.weft")), FormatError,
       message_contains(
           {"holds no image classifier: a classifier needs two classes or more, not 1"}));
-}
-
-BOOST_AUTO_TEST_CASE(reports_count_as_defined) {
-  // Truth a: 3 right, 1 taken for b. Truth b: 2 right, 2 taken for a. Never c.
-  ClassificationReport report({"a", "b", "c"});
-  BOOST_TEST(std::isnan(report.accuracy()));
-  for (const auto& [truth, predicted, times] :
-       {std::array{0, 0, 3}, {0, 1, 1}, {1, 1, 2}, {1, 0, 2}}) {
-    for (int i = 0; i < times; ++i) report.add(truth, predicted);
-  }
-  const auto near = [](double a, double b) { BOOST_TEST(std::abs(a - b) < 1e-12); };
-  BOOST_TEST(report.total() == 8);
-  BOOST_TEST(report.correct() == 5);
-  near(report.accuracy(), 5.0 / 8);
-  near(report.precision(0), 3.0 / 5);
-  near(report.recall(0), 3.0 / 4);
-  near(report.f1(0), 2 / (5.0 / 3 + 4.0 / 3));
-  near(report.f1(1), 2 / (3.0 / 2 + 4.0 / 2));
-  near(report.precision(2), 0);
-  near(report.f1(2), 0);
-  near(report.macro_f1(), (report.f1(0) + report.f1(1)) / 3);
-  BOOST_TEST(report.table().find("a         0.6000  0.7500  0.6667         4\n") !=
-             std::string::npos);
-  BOOST_TEST((report.heat_map().values == std::vector<double>{3, 1, 0, 2, 2, 0, 0, 0, 0}));
-  BOOST_CHECK_EXCEPTION(report.add(0, 3), ArgumentError,
-                        message_contains({"class 3 is not one of the 3 classes"}));
-  BOOST_CHECK_EXCEPTION(ClassificationReport({}), ArgumentError,
-                        message_contains({"at least one class"}));
 }
 
 // Real digits, where WEFT_DATA says where they are: a minute's tenth of the preset learns already.

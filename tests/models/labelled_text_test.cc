@@ -82,7 +82,15 @@ BOOST_AUTO_TEST_CASE(figures_of_a_confusion_matrix_by_hand) {
              std::string::npos);
   BOOST_TEST(svg_heat_maps({matrix.heat_map("t")}).find("predicted") != std::string::npos);
 
+  BOOST_TEST(matrix.heat_map().values == (std::vector<double>{6, 1, 1, 2}),
+             boost::test_tools::per_element());
+  BOOST_TEST(matrix.correct() == 8);
+  BOOST_TEST(matrix.total() == 10);
+
   ConfusionMatrix empty({"a", "b"});
+  BOOST_TEST(std::isnan(empty.accuracy()));
+  empty.add(0, 1);
+  BOOST_TEST(empty.f1(0) == 0);
   empty.add(Ids{0}, Ids{0});
   BOOST_TEST(empty.f1(1) == 0);
   check_says<ArgumentError>([&] { empty.add(Ids{2}, Ids{0}); }, "class 2 is out of range [0, 2)");

@@ -11,6 +11,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 namespace {
@@ -148,19 +149,20 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
   }
   if (set.count() == 0) throw DataError("there are no images to measure on");
-  ImageEvaluation result{0, ClassificationReport(model.classes())};
+  ImageEvaluation result{0, ConfusionMatrix(model.classes())};
+  WeightedMean loss;
   for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
     const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
     const Results found =
         session.run(model.program("evaluate"),
                     {{"images", part.images}, {"labels", Tensor::of({part.count()}, part.labels)}});
-    result.loss += static_cast<double>(found["loss"].item<float>()) *
-                   static_cast<double>(part.count()) / static_cast<double>(set.count());
+    loss.add(found["loss"].item<float>(), static_cast<double>(part.count()));
     const Tensor& predictions = found["predictions"];
     for (std::int64_t i = 0; i < part.count(); ++i)
-      result.report.add(part.labels[static_cast<std::size_t>(i)],
+      result.matrix.add(part.labels[static_cast<std::size_t>(i)],
                         predictions.data<std::int64_t>()[i]);
   }
+  result.loss = loss.value();
   return result;
 }
 
@@ -182,7 +184,7 @@ TrainTask image_task(Session& session, const ImageClassifier& model, const Image
           session, model,
           whole || count == 0 ? validation
                               : validation.pick(evenly_spread(validation.count(), count)));
-      return Evaluation{found.loss, {{"accuracy", found.report.accuracy()}}};
+      return Evaluation{found.loss, {{"accuracy", found.matrix.accuracy()}}};
     };
   }
   return task;

@@ -13,7 +13,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/image_augment.h"
 #include "weft/models/families/vit_config.h"
-#include "weft/models/metrics/classification_report.h"
+#include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/image_info.h"
@@ -68,7 +68,7 @@ std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
 
 struct ImageEvaluation {
   double loss = 0;  // mean
-  ClassificationReport report;
+  ConfusionMatrix matrix;
 };
 /// Measures `model` on a set with its classes and its size of images (DataError, ShapeError).
 ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,

@@ -49,13 +49,13 @@ class ImageClassificationRun final : public TaskRun {
     if (test.count() == 0) return {};
     const ImageEvaluation found = evaluate_images(session, *model_, test);
     const std::string& truth = model_->classes()[static_cast<std::size_t>(test.labels.front())];
-    return {found.report.table() +
+    return {found.matrix.table() +
                 fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n", found.loss,
-                            found.report.accuracy(), found.report.correct(), found.report.total()),
+                            found.matrix.accuracy(), found.matrix.correct(), found.matrix.total()),
             {{kConfusion,
-              svg_heat_maps({found.report.heat_map()},
+              svg_heat_maps({found.matrix.heat_map()},
                             {.title = fmt::format("test set: {} of {} right",
-                                                  found.report.correct(), found.report.total())})},
+                                                  found.matrix.correct(), found.matrix.total())})},
              {kAttention,
               attention_svg(*model_, test.image(0),
                             fmt::format("where the layers look: test image 0, class {}", truth))}}};
@@ -63,14 +63,14 @@ class ImageClassificationRun final : public TaskRun {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     const ImageEvaluation found = evaluate(session, model);
-    return {found.loss, {{"accuracy", found.report.accuracy()}}};
+    return {found.loss, {{"accuracy", found.matrix.accuracy()}}};
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const ImageEvaluation found = evaluate(session, model);
-    return found.report.table() +
+    return found.matrix.table() +
            fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {}: {})\n",
-                       finite_figure(found.loss, "the loss"), found.report.accuracy(),
-                       found.report.correct(), found.report.total(), parts_.data.about);
+                       finite_figure(found.loss, "the loss"), found.matrix.accuracy(),
+                       found.matrix.correct(), found.matrix.total(), parts_.data.about);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/train/weighted_mean.h"
 
 namespace weft {
 namespace {
@@ -38,9 +39,9 @@ void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_v
   }
 }
 
-/// Gives inputs of held-out images to `use`, some at a time, and the share of all that they are.
+/// Gives inputs of held-out images to `use`, some at a time, and how many images they are.
 void over_held_out(const MaskedImageModel& model, const ImageSet& set, std::int64_t most,
-                   const std::function<void(const NamedTensors&, double share)>& use) {
+                   const std::function<void(const NamedTensors&, double count)>& use) {
   check_set(model, set, "measure on");
   const std::vector<std::int64_t> all = evenly_spread(set.count(), most);
   for (std::size_t begin = 0; begin < all.size(); begin += kImagesAtOnce) {
@@ -48,7 +49,7 @@ void over_held_out(const MaskedImageModel& model, const ImageSet& set, std::int6
     const std::vector<std::int64_t> places(all.begin() + static_cast<std::ptrdiff_t>(begin),
                                            all.begin() + static_cast<std::ptrdiff_t>(end));
     use({{"images", set.pick(places).images}, {"mask", held_out_masks(model, places)}},
-        static_cast<double>(places.size()) / static_cast<double>(all.size()));
+        static_cast<double>(places.size()));
   }
 }
 
@@ -79,12 +80,11 @@ Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int6
 
 double masked_image_loss(Session& session, const MaskedImageModel& model, const ImageSet& set,
                          std::int64_t most) {
-  double loss = 0;
-  over_held_out(model, set, most, [&](const NamedTensors& inputs, double share) {
-    const Results found = session.run(model.program("evaluate"), inputs);
-    loss += share * static_cast<double>(found["loss"].item<float>());
+  WeightedMean loss;
+  over_held_out(model, set, most, [&](const NamedTensors& inputs, double count) {
+    loss.add(session.run(model.program("evaluate"), inputs)["loss"].item<float>(), count);
   });
-  return loss;
+  return loss.value();
 }
 
 TrainTask masked_image_task(Session& session, const MaskedImageModel& model, const ImageSet& train,
@@ -129,13 +129,13 @@ MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const
               loss_of(sum(images * visible, {2, 3}, true) / sum(visible, {2, 3}, true)))
       .output("training_median", loss_of(graph.constant(median_image(train))));
   Session session(graph);
-  MaskedImageBaselines found;
-  over_held_out(model, held_out, 0, [&](const NamedTensors& inputs, double share) {
+  WeightedMean visible_mean, training_median;
+  over_held_out(model, held_out, 0, [&](const NamedTensors& inputs, double count) {
     const Results results = session.run(guesses, inputs);
-    found.visible_mean += share * static_cast<double>(results["visible_mean"].item<float>());
-    found.training_median += share * static_cast<double>(results["training_median"].item<float>());
+    visible_mean.add(results["visible_mean"].item<float>(), count);
+    training_median.add(results["training_median"].item<float>(), count);
   });
-  return found;
+  return {visible_mean.value(), training_median.value()};
 }
 
 }  // namespace weft
