@@ -1,22 +1,11 @@
-// Classifiers of images by name.
+// Classifiers of images that start from trained weights, by name.
 #pragma once
 
-#include "weft/models/data/image_augment.h"
-#include "weft/models/families/vit_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/tasks/common/vit_presets.h"
 
 namespace weft {
 
-/// A model and what happens to its training images.
-struct VitRecipe {
-  VitConfig model;
-  ImageAugmentation augmentation;
-};
-
-/// digits, mnist, images. The classes are set by the data.
-const std::vector<Preset<VitRecipe>>& vit_presets();
-
-/// How a classifier that starts from trained weights learns; the model is that of the weights.
+/// How they learn; the model is that of the weights.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();
 
 }  // namespace weft

@@ -1,21 +1,17 @@
 // Vision transformers that are pre-trained on images without labels, by name.
 #pragma once
 
-#include "weft/models/data/image_augment.h"
 #include "weft/models/data/patch_mask.h"
-#include "weft/models/families/vit_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/tasks/common/vit_presets.h"
 
 namespace weft {
 
 /// A model, what happens to its training images, and what of them is hidden.
-struct VitPretrainingRecipe {
-  VitConfig model;
-  ImageAugmentation augmentation;
+struct VitPretrainingRecipe : VitRecipe {
   PatchMasking masking;
 };
 
-/// The models of classifiers under the same names, pre-trained without labels.
+/// The models of vit_presets() under the same names, pre-trained without labels.
 const std::vector<Preset<VitPretrainingRecipe>>& vit_pretraining_presets();
 
 }  // namespace weft

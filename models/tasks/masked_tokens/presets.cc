@@ -1,39 +1,29 @@
 #include "weft/models/tasks/masked_tokens/presets.h"
 
-#include "weft/models/tasks/common/encoder_sizes.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 
 namespace weft {
 
 const std::vector<Preset<EncoderConfig>>& encoder_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {"bert-mini",
-       "3 layers of width 128: a few minutes on two cores",
-       bert_mini(),
-       {.steps = 1000,
-        .batch = 16,
-        .lr = 1e-3,
-        .min_lr = 0,
-        .schedule = LearningRate::linear,
-        .warmup = 100,
-        .beta2 = 0.98,
-        .weight_decay = 0.01,
-        .validation_fraction = 0.02,
-        .eval_every = 250,
-        .save_every = 250}},
-      {"bert-base",
-       "BERT-base, as its paper trained it",
-       bert_base(),
-       {.steps = 1000000,
-        .batch = 256,
-        .lr = 1e-4,
-        .min_lr = 0,
-        .schedule = LearningRate::linear,
-        .warmup = 10000,
-        .beta2 = 0.999,
-        .weight_decay = 0.01,
-        .validation_fraction = 0.01,
-        .eval_every = 10000,
-        .save_every = 1000}},
+      {"bert-mini", "3 layers of width 128: a few minutes on two cores", bert_mini(),
+       encoder_training({.steps = 1000,
+                         .batch = 16,
+                         .lr = 1e-3,
+                         .warmup = 100,
+                         .beta2 = 0.98,
+                         .validation_fraction = 0.02,
+                         .eval_every = 250,
+                         .save_every = 250})},
+      {"bert-base", "BERT-base, as its paper trained it", bert_base(),
+       encoder_training({.steps = 1000000,
+                         .batch = 256,
+                         .lr = 1e-4,
+                         .warmup = 10000,
+                         .beta2 = 0.999,
+                         .validation_fraction = 0.01,
+                         .eval_every = 10000,
+                         .save_every = 1000})},
   };
   return presets;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/core/rounding.h"
-#include "weft/models/tasks/common/encoder_sizes.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 
 namespace weft {
 namespace {

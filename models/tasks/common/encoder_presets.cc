@@ -1,0 +1,53 @@
+#include "weft/models/tasks/common/encoder_presets.h"
+
+namespace weft {
+
+EncoderConfig bert_mini() {
+  EncoderConfig config;
+  config.vocab = 4000;
+  config.context = 64;
+  config.token_types = 0;
+  config.layers = 3;
+  config.heads = 4;
+  config.width = 128;
+  config.inner = 512;
+  // No dropout: so few steps do not learn the texts by heart.
+  // About half of 1 / sqrt(width): BERT's 0.02 is made for wide models.
+  config.initializer_range = 0.05;
+  return config;
+}
+
+EncoderConfig bert_base() { return with_dropout({}); }
+
+EncoderConfig with_dropout(EncoderConfig config) {
+  config.hidden_dropout = config.attention_dropout = 0.1;
+  return config;
+}
+
+TrainSettings encoder_training(TrainSettings settings) {
+  settings.min_lr = 0;
+  settings.schedule = LearningRate::linear;
+  settings.weight_decay = 0.01;
+  return settings;
+}
+
+TrainSettings short_training(std::int64_t steps, std::int64_t batch, double lr,
+                             std::int64_t eval_every) {
+  return encoder_training({.steps = steps,
+                           .batch = batch,
+                           .lr = lr,
+                           .warmup = steps / 10,
+                           .beta2 = 0.98,
+                           .eval_every = eval_every,
+                           .eval_batches = 0,
+                           .save_every = 0});
+}
+
+Preset<EncoderConfig> bert_base_fine_tuning(double lr) {
+  TrainSettings training = short_training(1000, 32, lr, 200);
+  training.beta2 = 0.999;
+  training.save_every = 200;
+  return {"bert-base", "BERT-base, as its paper fine-tunes it", bert_base(), training};
+}
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+#include "weft/models/tasks/common/vit_presets.h"
+
+namespace weft {
+namespace {
+
+/// A square image of `channels` in square patches; the mean of the patches stands for it.
+VitConfig small_vit(std::int64_t channels, std::int64_t image, std::int64_t patch,
+                    std::int64_t layers, std::int64_t heads, std::int64_t width, double dropout) {
+  VitConfig config;
+  config.channels = channels;
+  config.image_height = config.image_width = image;
+  config.patch_height = config.patch_width = patch;
+  config.layers = layers;
+  config.heads = heads;
+  config.width = width;
+  config.inner = 4 * width;
+  config.pooling = VitPooling::mean;
+  config.layer_norm_eps = 1e-6;
+  config.dropout = dropout;
+  config.initializer_range = 0.08;
+  return config;
+}
+
+/// `settings` with what all of them learn by.
+TrainSettings training(TrainSettings settings) {
+  settings.batch = 64;
+  settings.min_lr = 1e-5;
+  settings.beta2 = 0.99;
+  settings.weight_decay = 0.05;
+  return settings;
+}
+
+}  // namespace
+
+const std::vector<Preset<VitRecipe>>& vit_presets() {
+  static const std::vector<Preset<VitRecipe>> presets = {
+      {"digits",
+       "8 x 8 digits (optdigits) in patches of 2 x 2",
+       {small_vit(1, 8, 2, 4, 4, 64, 0), {.shift = 0.5, .rotation = 8, .zoom = 0.08}},
+       training({.steps = 1500,
+                 .lr = 2e-3,
+                 .warmup = 100,
+                 .eval_every = 300,
+                 .eval_batches = 0,
+                 .save_every = 600})},
+      {"mnist",
+       "28 x 28 digits (MNIST) in patches of 7 x 7",
+       {small_vit(1, 28, 7, 4, 4, 96, 0), {.shift = 1.5, .rotation = 10, .zoom = 0.1}},
+       training({.steps = 2000, .lr = 2e-3, .warmup = 140, .eval_every = 250, .eval_batches = 0})},
+      {"images",
+       "colour images (a folder per class) of 64 x 64 in patches of 8 x 8",
+       {small_vit(3, 64, 8, 6, 4, 192, 0.1), {.min_area = 0.4, .flip = true}},
+       training({.steps = 5000, .lr = 1e-3, .warmup = 250, .eval_every = 250, .eval_batches = 10})},
+  };
+  return presets;
+}
+
+}  // namespace weft
