@@ -8,7 +8,6 @@
 #include "weft/models/families/vit.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
-#include "weft/models/tasks/common/task.h"
 
 namespace weft {
 
@@ -48,6 +47,13 @@ TensorMap vit_weights(const Pretrained& base, const VitConfig& config) {
       (config.rows() != from.rows() || config.columns() != from.columns()))
     table->second = interpolate_positions(table->second, from, config);
   return weights;
+}
+
+std::optional<LoadReport> start_vit_weights(TrainedModel& model, const VitConfig& config,
+                                            const TaskArguments& args,
+                                            const std::vector<std::string>& also_new) {
+  if (!args.from) return std::nullopt;
+  return start_weights(model, args, vit_weights(*args.from, config), also_new);
 }
 
 std::string describe_vit(const VitConfig& c, const Graph& graph) {

@@ -5,9 +5,7 @@
 
 #include "weft/models/data/image_folder.h"
 #include "weft/models/families/vit_config.h"
-#include "weft/models/tasks/common/options.h"
-#include "weft/models/train/settings.h"
-#include "weft/models/trained/pretrained.h"
+#include "weft/models/tasks/common/task.h"
 
 namespace weft {
 
@@ -31,6 +29,10 @@ ImageSize image_size(const VitConfig& config);
 /// interpolated where the images are of another size (ShapeError where tokens in front of the
 /// patches or widths differ).
 TensorMap vit_weights(const Pretrained& base, const VitConfig& config);
+/// start_weights with vit_weights.
+std::optional<LoadReport> start_vit_weights(TrainedModel& model, const VitConfig& config,
+                                            const TaskArguments& args,
+                                            const std::vector<std::string>& also_new = {});
 /// The line "model".
 std::string describe_vit(const VitConfig& config, const Graph& graph);
 /// The line "split".

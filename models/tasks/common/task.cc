@@ -59,9 +59,14 @@ TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given
 }
 
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
-                                        const TensorMap& weights,
                                         const std::vector<std::string>& also_new) {
   if (!args.from) return std::nullopt;
+  return start_weights(model, args, args.from->weights, also_new);
+}
+
+std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
+                                        const TensorMap& weights,
+                                        const std::vector<std::string>& also_new) {
   std::vector<std::string> reinit = args.reinit;
   reinit.insert(reinit.end(), also_new.begin(), also_new.end());
   try {
@@ -70,6 +75,12 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
   } catch (const FormatError& e) {
     throw ArgumentError(e.what());  // the file is right, but not for the model that was asked for
   }
+}
+
+std::vector<std::string> head_of_other_classes(const TaskArguments& args,
+                                               const std::vector<std::string>& classes) {
+  if (args.from && args.from->classes != classes) return {"classifier.*"};
+  return {};
 }
 
 double finite_figure(double value, std::string_view what) {

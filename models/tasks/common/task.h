@@ -106,6 +106,20 @@ class TaskRun {
   std::string notes;
 };
 
+/// A run of one kind of models.
+template <class Model>
+class RunOf : public TaskRun {
+ public:
+  explicit RunOf(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+  TrainedModel& model() final { return *model_; }
+
+ protected:
+  /// What measure() is given.
+  static const Model& known(const TrainedModel& model) { return dynamic_cast<const Model&>(model); }
+
+  std::unique_ptr<Model> model_;
+};
+
 /// A class and how likely it is.
 struct ClassScore {
   std::string name;
@@ -145,6 +159,13 @@ class Task {
                                           const std::vector<std::string>& texts) const;
 };
 
+/// A task of one kind of models.
+template <class Model>
+class TaskOf : public Task {
+ public:
+  std::unique_ptr<TrainedModel> empty_model() const final { return std::make_unique<Model>(); }
+};
+
 /// `base` with the fields that were given. A short try of a preset warms up for a tenth of its
 /// steps. Throws ArgumentError for illegal values, and for fields that mean nothing beside the
 /// others.
@@ -159,6 +180,12 @@ Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
       find_preset(presets, args.preset.empty() ? presets.front().name : args.preset);
   chosen.training = chosen_settings(chosen.training, args.training);
   return chosen;
+}
+/// The config of the weights to start from, or else the preset's. Throws FormatError where the
+/// weights are of another family.
+template <class Config>
+Config base_config(const Config& preset, const TaskArguments& args) {
+  return args.from ? args.from->config_of<Config>() : preset;
 }
 /// `base` with the fields of the config that were given. Throws ArgumentError for illegal values,
 /// and as args.check_size.
@@ -176,12 +203,29 @@ std::vector<PresetAbout> abouts(const std::vector<Preset<Config>>& presets) {
   return result;
 }
 
-/// Gives a new model the weights that `args` start from, where there are any; `weights` are those,
-/// perhaps adapted. Parameters of `also_new` start anew, too. Throws ArgumentError where they do
-/// not fit.
+/// Gives a new model the weights that `args` start from, where there are any. Parameters of
+/// `also_new` start anew, too. Throws ArgumentError where they do not fit.
+std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
+                                        const std::vector<std::string>& also_new = {});
+/// The same of those weights as they were adapted.
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const TensorMap& weights,
-                                        const std::vector<std::string>& also_new = {});
+                                        const std::vector<std::string>& also_new);
+/// Of a classifier's parameters those that start anew: its head, where the weights to start from
+/// know other classes, of which it says nothing.
+std::vector<std::string> head_of_other_classes(const TaskArguments& args,
+                                               const std::vector<std::string>& classes);
+
+/// A run of a new model, made of `parts`.
+template <class Run, class... Parts>
+std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadReport> loaded,
+                                 const std::string& notes, Parts&&... parts) {
+  auto run = std::make_unique<Run>(std::forward<Parts>(parts)...);
+  run->preset = preset;
+  run->loaded = std::move(loaded);
+  run->notes = notes;
+  return run;
+}
 
 /// The task's options for a text tokenizer of pieces, "--vocab".
 inline constexpr IntegerRange<std::int64_t> kVocabRange{16, 1'000'000};

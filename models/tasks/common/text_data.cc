@@ -81,6 +81,13 @@ EncoderConfig encoder_config_for(const EncoderConfig& base, const Tokenizer& tok
   return config;
 }
 
+NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
+                       const std::function<std::vector<std::string>()>& texts) {
+  chosen_config(base, args);  // before the tokenizer is made, which takes its time
+  auto [tokenizer, notes] = encoder_tokenizer(args, texts);
+  return {encoder_config_for(base, tokenizer, args), std::move(tokenizer), std::move(notes)};
+}
+
 Tokenizer encoder_tokenizer(const Pretrained& base) {
   const Tokenizer& tokenizer = base.tokenizer();
   for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},

@@ -45,6 +45,15 @@ struct LearnedTokenizer {
 /// Throws as SentencePieceTokenizer::train.
 LearnedTokenizer learn_pieces(std::span<const std::string> texts,
                               const SentencePieceOptions& options);
+/// What the new encoder of a task is made of.
+struct NewEncoder {
+  EncoderConfig config;
+  Tokenizer tokenizer;
+  std::string notes;
+};
+/// The encoder asked for, of `base`, with encoder_tokenizer. Throws as that and chosen_config.
+NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
+                       const std::function<std::vector<std::string>()>& texts);
 /// The tokenizer of an encoder: of the weights that it starts from, or a new one of --vocab pieces.
 /// Throws FormatError where the former lacks [CLS], [SEP] or padding, else as learn_pieces.
 LearnedTokenizer encoder_tokenizer(const TaskArguments& args,

@@ -16,17 +16,15 @@ namespace {
 constexpr const char* kAugmentation = "Augmentation";
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 
-class ImageClassificationRun final : public TaskRun {
+class ImageClassificationRun final : public RunOf<ImageClassifier> {
  public:
   /// `pixels` is a line on how they are normalised, where that was chosen now.
   ImageClassificationRun(std::unique_ptr<ImageClassifier> model, ImageParts parts, std::string path,
                          std::string pixels = {})
-      : model_(std::move(model)),
+      : RunOf(std::move(model)),
         parts_(std::move(parts)),
         path_(std::move(path)),
         pixels_(std::move(pixels)) {}
-
-  TrainedModel& model() override { return *model_; }
 
   std::string describe() override {
     return describe_vit(model_->config, *model_->graph) +
@@ -75,15 +73,14 @@ class ImageClassificationRun final : public TaskRun {
 
  private:
   ImageEvaluation evaluate(Session& session, const TrainedModel& model) const {
-    return evaluate_images(session, dynamic_cast<const ImageClassifier&>(model), parts_.data.test);
+    return evaluate_images(session, known(model), parts_.data.test);
   }
 
-  std::unique_ptr<ImageClassifier> model_;
   ImageParts parts_;
   std::string path_, pixels_;
 };
 
-class ImageClassificationTask final : public Task {
+class ImageClassificationTask final : public TaskOf<ImageClassifier> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -109,9 +106,6 @@ class ImageClassificationTask final : public Task {
     for (const PresetAbout& preset : abouts(vit_fine_tuning_presets())) all.push_back(preset);
     return all;
   }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<ImageClassifier>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);
@@ -122,8 +116,7 @@ class ImageClassificationTask final : public Task {
                      vit_fine_tuning_presets().end());
     }
     const Preset<VitRecipe> preset = chosen_preset(presets, args);
-    const VitConfig config =
-        chosen_config(args.from ? args.from->config_of<VitConfig>() : preset.model.model, args);
+    const VitConfig config = chosen_config(base_config(preset.model.model, args), args);
     const auto augmentation = ImageAugmentation::fields().with(preset.model.augmentation,
                                                                args.options.fields(kAugmentation));
     ImageParts parts = load_image_parts(path, image_size(config), preset.training);
@@ -132,23 +125,14 @@ class ImageClassificationTask final : public Task {
         config, parts.train.classes,
         as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) {
-      // A head for other classes says nothing of these.
-      const bool other = args.from->classes != parts.train.classes;
-      loaded = start_weights(
-          *model, args, vit_weights(*args.from, config),
-          other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
-    }
+    auto loaded =
+        start_vit_weights(*model, config, args, head_of_other_classes(args, parts.train.classes));
     const ImageNormalisation& pixels = model->images.normalisation;
     std::string line = fmt::format("pixels    less mean ({:.3f}), by deviation ({:.3f}) of {}\n",
                                    fmt::join(pixels.mean, ", "), fmt::join(pixels.deviation, ", "),
                                    as_before ? "the trained model" : "these images");
-    auto run = std::make_unique<ImageClassificationRun>(std::move(model), std::move(parts), path,
-                                                        std::move(line));
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    return new_run<ImageClassificationRun>(preset.name, std::move(loaded), "", std::move(model),
+                                           std::move(parts), path, std::move(line));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

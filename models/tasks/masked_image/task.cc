@@ -20,12 +20,10 @@ constexpr const char* kAugmentation = "Augmentation";
 constexpr const char* kMasking = "Masked images";
 constexpr const char* kPicture = ".reconstruction.svg";
 
-class MaskedImageRun final : public TaskRun {
+class MaskedImageRun final : public RunOf<MaskedImageModel> {
  public:
   MaskedImageRun(std::unique_ptr<MaskedImageModel> model, ImageParts parts, std::string path)
-      : model_(std::move(model)), parts_(std::move(parts)), path_(std::move(path)) {}
-
-  TrainedModel& model() override { return *model_; }
+      : RunOf(std::move(model)), parts_(std::move(parts)), path_(std::move(path)) {}
 
   std::string describe() override {
     const VitConfig& c = model_->config;
@@ -69,9 +67,7 @@ class MaskedImageRun final : public TaskRun {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return {
-        masked_image_loss(session, dynamic_cast<const MaskedImageModel&>(model), parts_.data.test),
-        {}};
+    return {masked_image_loss(session, known(model), parts_.data.test), {}};
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     return fmt::format("test      loss {:.4f} over the hidden pixels of {} images ({})\n",
@@ -80,12 +76,11 @@ class MaskedImageRun final : public TaskRun {
   }
 
  private:
-  std::unique_ptr<MaskedImageModel> model_;
   ImageParts parts_;
   std::string path_;
 };
 
-class MaskedImageTask final : public Task {
+class MaskedImageTask final : public TaskOf<MaskedImageModel> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -112,16 +107,12 @@ class MaskedImageTask final : public Task {
     return {"Model", &VitConfig::fields(), {"distillation"}};
   }
   std::vector<PresetAbout> presets() const override { return abouts(vit_pretraining_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<MaskedImageModel>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);
     const Preset<VitPretrainingRecipe> preset = chosen_preset(vit_pretraining_presets(), args);
     const auto& recipe = preset.model;
-    const VitConfig config =
-        chosen_config(args.from ? args.from->config_of<VitConfig>() : recipe.model, args);
+    const VitConfig config = chosen_config(base_config(recipe.model, args), args);
     const auto augmentation =
         ImageAugmentation::fields().with(recipe.augmentation, args.options.fields(kAugmentation));
     const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
@@ -130,12 +121,9 @@ class MaskedImageTask final : public Task {
     auto model = std::make_unique<MaskedImageModel>(build_masked_image_model(
         config, as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         masking, preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, vit_weights(*args.from, config));
-    auto run = std::make_unique<MaskedImageRun>(std::move(model), std::move(parts), path);
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    auto loaded = start_vit_weights(*model, config, args);
+    return new_run<MaskedImageRun>(preset.name, std::move(loaded), "", std::move(model),
+                                   std::move(parts), path);
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

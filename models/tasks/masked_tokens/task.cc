@@ -109,12 +109,10 @@ class PretrainingData {
   std::optional<SentencePairs> pairs_, held_out_pairs_;
 };
 
-class MaskedTokensRun final : public TaskRun {
+class MaskedTokensRun final : public RunOf<PretrainingModel> {
  public:
   MaskedTokensRun(std::unique_ptr<PretrainingModel> model, std::vector<TextDocument> documents)
-      : model_(std::move(model)), data_(*model_, std::move(documents)) {}
-
-  TrainedModel& model() override { return *model_; }
+      : RunOf(std::move(model)), data_(*model_, std::move(documents)) {}
 
   std::string describe() override {
     const PretrainingOptions& o = model_->options;
@@ -158,15 +156,14 @@ class MaskedTokensRun final : public TaskRun {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (!data_.has_held_out()) throw DataError("no part of the text was held out in training");
-    return data_.task(session, dynamic_cast<const PretrainingModel&>(model)).evaluate(true);
+    return data_.task(session, known(model)).evaluate(true);
   }
 
  private:
-  std::unique_ptr<PretrainingModel> model_;
   PretrainingData data_;
 };
 
-class MaskedTokensTask final : public Task {
+class MaskedTokensTask final : public TaskOf<PretrainingModel> {
  public:
   explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
@@ -199,29 +196,22 @@ class MaskedTokensTask final : public Task {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
   std::vector<PresetAbout> presets() const override { return abouts(encoder_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<PretrainingModel>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     std::vector<TextDocument> documents = read_texts(args.options, objective_);
     const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
     PretrainingOptions options = PretrainingOptions::fields().with({}, args.options.fields(kGroup));
     options.objective = objective_;
-    EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
+    EncoderConfig base = base_config(preset.model, args);
     // Presets for single texts have no token types, which pairs need.
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
-    chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return sentences(documents); });
-    auto model = std::make_unique<PretrainingModel>(build_pretraining_model(
-        encoder_config_for(base, tokenizer, args), tokenizer, preset.training, options));
-    std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, args.from->weights);
-    auto run = std::make_unique<MaskedTokensRun>(std::move(model), std::move(documents));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    const auto [config, tokenizer, notes] =
+        new_encoder(base, args, [&] { return sentences(documents); });
+    auto model = std::make_unique<PretrainingModel>(
+        build_pretraining_model(config, tokenizer, preset.training, options));
+    auto loaded = start_weights(*model, args);
+    return new_run<MaskedTokensRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                    std::move(documents));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

@@ -23,12 +23,10 @@ constexpr std::int64_t kUsualVocab = 4000;
 // Of GptConfig, what ids become and what becomes ids: a new tokenizer needs new ones.
 const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
 
-class NextTokenRun final : public TaskRun {
+class NextTokenRun final : public RunOf<LanguageModel> {
  public:
   NextTokenRun(std::unique_ptr<LanguageModel> model, const std::string& text, std::string path)
-      : model_(std::move(model)), data_(read_text(*model_, text)), path_(std::move(path)) {}
-
-  TrainedModel& model() override { return *model_; }
+      : RunOf(std::move(model)), data_(read_text(*model_, text)), path_(std::move(path)) {}
 
   std::string describe() override {
     const GptConfig& c = model_->config;
@@ -87,7 +85,6 @@ class NextTokenRun final : public TaskRun {
   }
 
  private:
-  std::unique_ptr<LanguageModel> model_;
   LanguageData data_;
   std::string path_;
 };
@@ -112,7 +109,7 @@ const std::string& text_path(const OptionValues& values) {
   return path;
 }
 
-class NextTokenTask final : public Task {
+class NextTokenTask final : public TaskOf<LanguageModel> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -139,15 +136,12 @@ class NextTokenTask final : public Task {
   }
   TaskFields config_fields() const override { return {"Model", &GptConfig::fields(), {"vocab"}}; }
   std::vector<PresetAbout> presets() const override { return abouts(gpt_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<LanguageModel>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = text_path(args.options);
     const std::string text = read_utf8_file(path);
     const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
-    GptConfig config = args.from ? args.from->config_of<GptConfig>() : preset.model;
+    GptConfig config = base_config(preset.model, args);
     const auto [tokenizer, notes] = tokenizer_for(args, text, preset.training.validation_fraction);
     const bool learned = !args.from || args.options.has(kTokenizer);
     if (learned) {
@@ -160,16 +154,9 @@ class NextTokenTask final : public Task {
     }
     auto model = std::make_unique<LanguageModel>(
         build_language_model(chosen_config(config, args), tokenizer, preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) {
-      loaded = start_weights(*model, args, args.from->weights,
-                             learned ? kOfVocabulary : std::vector<std::string>{});
-    }
-    auto run = std::make_unique<NextTokenRun>(std::move(model), text, path);
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    auto loaded = start_weights(*model, args, learned ? kOfVocabulary : std::vector<std::string>{});
+    return new_run<NextTokenRun>(preset.name, std::move(loaded), notes, std::move(model), text,
+                                 path);
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

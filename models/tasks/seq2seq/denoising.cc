@@ -40,17 +40,15 @@ Passages passages_of(const Translator& model, const std::vector<TextDocument>& d
   }
 }
 
-class DenoisingRun final : public TaskRun {
+class DenoisingRun final : public RunOf<Translator> {
  public:
   DenoisingRun(std::unique_ptr<Translator> model, std::vector<TextDocument> documents)
-      : model_(std::move(model)),
+      : RunOf(std::move(model)),
         split_(split_documents(std::move(documents), model_->settings.validation_fraction)),
         train_(passages_of(*model_, split_.train, "training")) {
     if (!split_.validation.empty())
       held_out_.emplace(passages_of(*model_, split_.validation, "validation"));
   }
-
-  TrainedModel& model() override { return *model_; }
 
   std::string describe() override {
     return describe_seq2seq(*model_) +
@@ -79,19 +77,16 @@ class DenoisingRun final : public TaskRun {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (!held_out_) throw DataError("no part of the text was held out in training");
-    return weft::denoising_task(session, dynamic_cast<const Translator&>(model), *held_out_,
-                                &*held_out_)
-        .evaluate(true);
+    return weft::denoising_task(session, known(model), *held_out_, &*held_out_).evaluate(true);
   }
 
  private:
-  std::unique_ptr<Translator> model_;
   DocumentSplit split_;
   Passages train_;
   std::optional<Passages> held_out_;
 };
 
-class DenoisingTask final : public Task {
+class DenoisingTask final : public TaskOf<Translator> {
  public:
   explicit DenoisingTask(DenoisingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
@@ -122,9 +117,6 @@ class DenoisingTask final : public Task {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
   }
   std::vector<PresetAbout> presets() const override { return abouts(denoising_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<Translator>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     std::vector<TextDocument> documents = read(args.options);
@@ -133,8 +125,7 @@ class DenoisingTask final : public Task {
     TaskArguments chosen = args;
     if (chosen.preset.empty()) chosen.preset = default_preset(objective_);
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
-    const EncoderDecoderConfig config = chosen_config(
-        args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
+    const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     options.check();  // before the tokenizer is made, which takes its time
     const auto [tokenizer, notes] =
         args.from ? LearnedTokenizer{args.from->tokenizer()}
@@ -143,13 +134,9 @@ class DenoisingTask final : public Task {
                                   .symbols = denoising_symbols(options)});
     auto model = std::make_unique<Translator>(
         build_denoising_model(config, tokenizer, preset.training, options));
-    std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, args.from->weights);
-    auto run = std::make_unique<DenoisingRun>(std::move(model), std::move(documents));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    auto loaded = start_weights(*model, args);
+    return new_run<DenoisingRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                 std::move(documents));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

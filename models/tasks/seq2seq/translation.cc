@@ -56,15 +56,13 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-class TranslationRun final : public TaskRun {
+class TranslationRun final : public RunOf<Translator> {
  public:
   TranslationRun(std::unique_ptr<Translator> model, PairData data)
-      : model_(std::move(model)),
+      : RunOf(std::move(model)),
         data_(std::move(data)),
         batches_(data_.split, *model_,
                  model_->tokenizer.reads_characters() ? exact_match_metric : bleu_metric) {}
-
-  TrainedModel& model() override { return *model_; }
 
   std::string describe() override {
     const TextPairSplit& s = data_.split;
@@ -163,12 +161,11 @@ class TranslationRun final : public TaskRun {
                          {.title = title + ": what the last layer looks at", .panels_per_row = 2});
   }
 
-  std::unique_ptr<Translator> model_;
   PairData data_;
   TranslatorData batches_;
 };
 
-class TranslationTask final : public Task {
+class TranslationTask final : public TaskOf<Translator> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -205,9 +202,6 @@ class TranslationTask final : public Task {
       all.push_back(preset);
     return all;
   }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<Translator>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const bool pairs = args.options.has(kPairs);
@@ -222,18 +216,13 @@ class TranslationTask final : public Task {
       throw ArgumentError("the preset reversal makes its own strings: it takes no --pairs");
     if (args.options.has(kPieces) && reversal)
       throw ArgumentError("the preset reversal reads characters: it takes no --vocab");
-    const EncoderDecoderConfig config = chosen_config(
-        args.from ? args.from->config_of<EncoderDecoderConfig>() : preset.model, args);
+    const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     PairData data = read_pairs(args.options, preset.training);
     const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
     auto model = std::make_unique<Translator>(build_translator(config, tokenizer, preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, args.from->weights);
-    auto run = std::make_unique<TranslationRun>(std::move(model), std::move(data));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    auto loaded = start_weights(*model, args);
+    return new_run<TranslationRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                   std::move(data));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

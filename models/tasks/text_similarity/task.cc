@@ -72,12 +72,10 @@ std::string metrics_text(const std::vector<Metric>& metrics) {
   return text;
 }
 
-class SimilarityRun final : public TaskRun {
+class SimilarityRun final : public RunOf<SimilarityModel> {
  public:
   SimilarityRun(std::unique_ptr<SimilarityModel> model, SimilarityParts parts)
-      : model_(std::move(model)), parts_(std::move(parts)) {}
-
-  TrainedModel& model() override { return *model_; }
+      : RunOf(std::move(model)), parts_(std::move(parts)) {}
 
   std::string describe() override {
     const SimilarityHead& head = model_->head;
@@ -110,7 +108,7 @@ class SimilarityRun final : public TaskRun {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return evaluate(session, dynamic_cast<const SimilarityModel&>(model), held_out());
+    return evaluate(session, known(model), held_out());
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const Evaluation found = measure(session, model);
@@ -129,11 +127,10 @@ class SimilarityRun final : public TaskRun {
     return found;
   }
 
-  std::unique_ptr<SimilarityModel> model_;
   SimilarityParts parts_;
 };
 
-class TextSimilarityTask final : public Task {
+class TextSimilarityTask final : public TaskOf<SimilarityModel> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -163,9 +160,6 @@ class TextSimilarityTask final : public Task {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
   std::vector<PresetAbout> presets() const override { return abouts(text_similarity_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<SimilarityModel>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kData)) {
@@ -184,21 +178,17 @@ class TextSimilarityTask final : public Task {
     const SimilarityHead head =
         head_for(SimilarityHead::fields().with({}, args.options.fields(kGroup)), parts.train);
     check_forms(parts, head.pairs);
-    EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
+    EncoderConfig base = base_config(preset.model, args);
     // Presets for single texts have no token types. An encoder that was trained without them does
     // without.
     if (head.pairs && !args.from) base.token_types = std::max<std::int64_t>(base.token_types, 2);
-    chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return parts.train.texts(); });
-    auto model = std::make_unique<SimilarityModel>(build_similarity_model(
-        encoder_config_for(base, tokenizer, args), tokenizer, head, preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) loaded = start_weights(*model, args, args.from->weights);
-    auto run = std::make_unique<SimilarityRun>(std::move(model), std::move(parts));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    const auto [config, tokenizer, notes] =
+        new_encoder(base, args, [&] { return parts.train.texts(); });
+    auto model = std::make_unique<SimilarityModel>(
+        build_similarity_model(config, tokenizer, head, preset.training));
+    auto loaded = start_weights(*model, args);
+    return new_run<SimilarityRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                  std::move(parts));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

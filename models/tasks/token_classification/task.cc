@@ -61,15 +61,13 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-class TokenClassificationRun final : public TaskRun {
+class TokenClassificationRun final : public RunOf<TokenClassifier> {
  public:
   TokenClassificationRun(std::unique_ptr<TokenClassifier> model, TaggedParts parts)
-      : model_(std::move(model)),
+      : RunOf(std::move(model)),
         train_(tagged_rows(*model_, std::move(parts.train))),
         validation_(tagged_rows(*model_, std::move(parts.validation))),
         test_(tagged_rows(*model_, std::move(parts.test))) {}
-
-  TrainedModel& model() override { return *model_; }
 
   std::string describe() override {
     std::string text = describe_encoder(model_->config, *model_->graph);
@@ -115,7 +113,7 @@ class TokenClassificationRun final : public TaskRun {
   const TaggedRows& held_out() const { return test_.size() > 0 ? test_ : validation_; }
   TaggingScores scores(Session& session, const TrainedModel& model) const {
     if (held_out().size() == 0) throw DataError("no sentence was held out in training");
-    return score_tags(session, dynamic_cast<const TokenClassifier&>(model), held_out());
+    return score_tags(session, known(model), held_out());
   }
   std::string report_of(Session& session, const TrainedModel& model) const {
     const TaggingScores found = scores(session, model);
@@ -128,11 +126,10 @@ class TokenClassificationRun final : public TaskRun {
         grouped(all.truth), grouped(held_out().size()));
   }
 
-  std::unique_ptr<TokenClassifier> model_;
   TaggedRows train_, validation_, test_;
 };
 
-class TokenClassificationTask final : public Task {
+class TokenClassificationTask final : public TaskOf<TokenClassifier> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -162,9 +159,6 @@ class TokenClassificationTask final : public Task {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
   std::vector<PresetAbout> presets() const override { return abouts(token_classifier_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<TokenClassifier>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (!args.options.has(kTrain))
@@ -177,24 +171,13 @@ class TokenClassificationTask final : public Task {
     const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), args);
     TaggedParts parts = read_parts(args.options, preset.training);
     const std::vector<std::string> tags = known_tags(parts, args.options);
-    const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
-    chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] = encoder_tokenizer(args, [&] { return texts_of(parts.train); });
-    auto model = std::make_unique<TokenClassifier>(build_token_classifier(
-        encoder_config_for(base, tokenizer, args), tokenizer, tags, preset.training));
-    std::optional<LoadReport> loaded;
-    if (args.from) {
-      // A head for other tags says nothing of these.
-      const bool other = args.from->classes != tags;
-      loaded = start_weights(
-          *model, args, args.from->weights,
-          other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
-    }
-    auto run = std::make_unique<TokenClassificationRun>(std::move(model), std::move(parts));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    const auto [config, tokenizer, notes] =
+        new_encoder(base_config(preset.model, args), args, [&] { return texts_of(parts.train); });
+    auto model = std::make_unique<TokenClassifier>(
+        build_token_classifier(config, tokenizer, tags, preset.training));
+    auto loaded = start_weights(*model, args, head_of_other_classes(args, tags));
+    return new_run<TokenClassificationRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                           std::move(parts));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
