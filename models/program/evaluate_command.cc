@@ -27,9 +27,8 @@ int run(const EvaluateArguments& args) {
   const std::unique_ptr<TaskRun> run =
       rethrow_as_usage([&] { return task.open(std::move(loaded.model), args.values); });
   const TrainedModel& measured = run->model();
-  SessionOptions options{.threads = args.threads};
-  if (task.info().plan_cache > 0) options.plan_cache = task.info().plan_cache;
-  Session session(*measured.graph, measured.store, options);
+  Session session(*measured.graph, measured.store,
+                  session_options(measured, {.threads = args.threads}));
   if (!task.info().perplexity) {
     say("{}", run->measure_report(session, measured));
     return 0;

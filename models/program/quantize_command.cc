@@ -96,10 +96,8 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
              const QuantizeArguments& args) {
   const std::unique_ptr<TaskRun> run =
       rethrow_as_usage([&] { return task.open(before.clone(), args.values); });
-  SessionOptions options{.threads = args.threads};
-  if (task.info().plan_cache > 0) options.plan_cache = task.info().plan_cache;
   const auto measured = [&](const TrainedModel& model) {
-    Session session(*model.graph, model.store, options);
+    Session session(*model.graph, model.store, session_options(model, {.threads = args.threads}));
     return run->measure(session, model);
   };
   print_change(measured(before), measured(after), task.info().perplexity);

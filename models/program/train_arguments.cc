@@ -135,19 +135,17 @@ OutputFile TrainArguments::file(const std::string& ending) const {
   return paths.planned(ending.empty() ? destination() : beside(destination(), ending));
 }
 
-SessionOptions TrainArguments::session_options(const TrainSettings& settings,
-                                               const TaskInfo& task) const {
+SessionOptions TrainArguments::session_options(const TrainedModel& model) const {
+  const TrainSettings& settings = model.settings;
   if (check_finite && settings.skip_nonfinite > 0) {
     throw UsageError(
         "--check-finite ends a run where a NaN or an infinity is made, --skip-nonfinite goes on: "
         "give one of them");
   }
-  SessionOptions options{.seed = settings.seed,
-                         .threads = threads,
-                         .memory_budget = memory_budget,
-                         .check_finite = check_finite};
-  if (task.plan_cache > 0) options.plan_cache = task.plan_cache;
-  return options;
+  return weft::session_options(model, {.seed = settings.seed,
+                                       .threads = threads,
+                                       .memory_budget = memory_budget,
+                                       .check_finite = check_finite});
 }
 
 std::string TrainArguments::command_line() const {

@@ -54,7 +54,8 @@ struct TrainArguments {
   void plan_companions(const std::string& what, const std::string& ending, FileKind kind);
   /// The planned file beside the model; "" is the model itself.
   OutputFile file(const std::string& ending) const;
-  SessionOptions session_options(const TrainSettings& settings, const TaskInfo& task) const;
+  /// Of a session that trains or evaluates `model`.
+  SessionOptions session_options(const TrainedModel& model) const;
   /// How the command goes on after a stop, without --resume and --out.
   std::string command_line() const;
 };

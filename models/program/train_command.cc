@@ -379,14 +379,14 @@ int run(TrainArguments& args) {
   print_start(*run, model, args);
   say("{}", run->describe());
   print_training(model.settings, *run);
-  Session session(*model.graph, model.store, args.session_options(model.settings, info));
+  Session session(*model.graph, model.store, args.session_options(model));
   TrainTask work = rethrow_as_usage([&] { return run->task(session); });
   print_plan(session, model.program(work.accumulate == nullptr ? "train" : "accumulate"),
              work.batch(0).inputs, args);
   std::optional<Averages> averages;
   if (model.settings.ema > 0) {
     session.initialise();
-    averages.emplace(model, args.session_options(model.settings, info));
+    averages.emplace(model, args.session_options(model));
     const TrainTask of_averages = run->task(averages->session());
     if (work.evaluate) {
       work.evaluate = [&averages, evaluate = of_averages.evaluate](bool whole) {

@@ -43,8 +43,7 @@ int run(const TranslateArguments& args) {
   } else if (!args.input.empty()) {
     texts = lines_of(read_utf8_file(args.input));
   }
-  Session session(*model.graph, model.store,
-                  {.threads = args.threads, .plan_cache = kTranslatorPlans});
+  Session session(*model.graph, model.store, session_options(model, {.threads = args.threads}));
   for (const std::string& output : translate(session, model, texts, args.options))
     say("{}\n", output);
   return 0;

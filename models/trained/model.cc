@@ -185,6 +185,11 @@ std::string task_of(const Checkpoint& file) {
   return {};
 }
 
+SessionOptions session_options(const TrainedModel& model, SessionOptions options) {
+  if (const int plans = model.layout().plan_cache; plans > 0) options.plan_cache = plans;
+  return options;
+}
+
 bool is_quantized(const Graph& graph) {
   const std::vector<Variable> variables = graph.variables();
   return std::any_of(variables.begin(), variables.end(), [](const Variable& variable) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weft/graph/ir/program.h"
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/families/family_config.h"
 #include "weft/models/train/settings.h"
@@ -38,6 +38,8 @@ struct ModelLayout {
   std::string config_type = {};  // of its configuration: "weft.config.encoder"
   /// Besides settings and history, which all have. The first is the configuration.
   std::vector<FilePart> parts = {};
+  /// Plans that sessions keep, where batches are of many lengths; 0 = as many as usual.
+  int plan_cache = 0;
 
   /// Adds the configuration, which every kind has and says first.
   template <class Model, class Config>
@@ -119,6 +121,9 @@ struct ModelKind : TrainedModel {
     return std::make_unique<Model>(static_cast<const Model&>(*this));
   }
 };
+
+/// `options` for a session over the model: with as many plans as its kind needs.
+SessionOptions session_options(const TrainedModel& model, SessionOptions options = {});
 
 /// Writes `model` with its store's variables. The file is replaced as a whole or not at all. Throws
 /// IoError; StateError where variables are torn or missing.

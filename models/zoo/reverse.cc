@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   const Tokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
   Translator model = make_translator(preset.model, letters, preset.training);
   Session session(*model.graph, model.store,
-                  {.seed = preset.training.seed, .plan_cache = kTranslatorPlans});
+                  session_options(model, {.seed = preset.training.seed}));
 
   // 3. Training: batches of strings of similar length, looks at the validation part.
   TranslatorData task_data(data, model, exact_match_metric);

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   Translator model =
       make_translator(preset.model, learn_pieces(data.train, preset.model.vocab), preset.training);
   Session session(*model.graph, model.store,
-                  {.seed = preset.training.seed, .plan_cache = kTranslatorPlans});
+                  session_options(model, {.seed = preset.training.seed}));
 
   // 3. Training on batches of pairs of similar length, with perplexity and BLEU of the validation
   // part on the way.

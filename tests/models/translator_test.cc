@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
   const Files files;
   Translator model = make_translator(small(), letters(), settings());
   run(model, files.path("m.weft"));
-  Session session(*model.graph, model.store, {.plan_cache = kTranslatorPlans});
+  Session session(*model.graph, model.store, session_options(model));
   const std::vector<std::string> texts = {"abcd", "d", "", "bbbbbbbbbbbb", "cab", "dcba"};
   const std::vector<std::string> all = translate(session, model, texts, {.batch = 2});
   BOOST_TEST(all.size() == texts.size());
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   few.steps = 20;
   few.eval_every = few.save_every = 0;
   Translator model = make_translator(small(), tokenizer, few);
-  Session session(*model.graph, model.store, {.seed = 1, .plan_cache = kTranslatorPlans});
+  Session session(*model.graph, model.store, session_options(model, {.seed = 1}));
   PairBatches batches = make_pair_batches(split.train, tokenizer, few);
   double first = 0, last = 0;
   for (std::int64_t step = 0; step < few.steps; ++step) {

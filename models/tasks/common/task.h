@@ -42,7 +42,6 @@ struct TaskInfo {
   std::vector<std::string> plots = {};  // endings of what a run draws at its end: ".confusion.svg"
   std::string loss_unit = "nats";
   bool perplexity = false;  // e to the power of the loss is one
-  int plan_cache = 0;       // plans that its sessions keep; 0 = as many as usual
 };
 
 /// A preset, for help texts.

@@ -95,7 +95,6 @@ class DenoisingTask final : public TaskOf<Translator> {
     info_.help = {{"batch", "tokens of passages per step"},
                   {"validation_fraction", "share of the documents that validates"}};
     info_.perplexity = true;
-    info_.plan_cache = kTranslatorPlans;
   }
 
   const TaskInfo& info() const override { return info_; }

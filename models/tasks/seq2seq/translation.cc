@@ -177,8 +177,7 @@ class TranslationTask final : public TaskOf<Translator> {
                  {"validation_fraction",
                   "share of the different sources that validates, and of those that test"}},
         .plots = {kMeasure, kAttention},
-        .perplexity = true,
-        .plan_cache = kTranslatorPlans};
+        .perplexity = true};
     return info;
   }
   TaskOptions options() const override {

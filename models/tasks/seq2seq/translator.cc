@@ -63,6 +63,7 @@ const ModelLayout& Translator::file_layout() {
                                   .programs = {"evaluate", "prompt", "step", "reorder_caches"}}
                           .config(&Translator::config)
                           .tokenizer(&Translator::tokenizer);
+    all.plan_cache = 96;
     // Files of the first versions do not say that characters have padding and end in front.
     all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
       static_cast<Translator&>(model).tokenizer = PartValue<Tokenizer>::read(part).with_ends();

@@ -44,9 +44,6 @@ Translator make_translator(const EncoderDecoderConfig& config, const Tokenizer& 
                            const TrainSettings& settings, const FineTuneOptions& options = {},
                            SourceLocation loc = SourceLocation::current());
 
-/// A session's plans that translation and training on batches of many lengths reuse.
-inline constexpr int kTranslatorPlans = 96;
-
 struct TranslateOptions {
   std::int64_t beams = 1;     // 1 = greedy
   double length_penalty = 1;  // of beams: scores are divided by length^length_penalty
