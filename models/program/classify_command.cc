@@ -1,7 +1,6 @@
 // weft classify: what is in the picture, or what kind of text it is.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "weft/models/program/console.h"
@@ -35,21 +34,19 @@ int run(const ClassifyArguments& args) {
 }  // namespace
 
 void add_classify_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "classify", "The likeliest classes of images or texts, with their probabilities");
+  OptionList options(app, "classify",
+                     "The likeliest classes of images or texts, with their probabilities");
   const auto args = std::make_shared<ClassifyArguments>();
-  OptionList options(*command);
-  options.input("file", args->file, "a .weft file that weft train vit or encoder wrote")
-      ->required();
+  options.input("file", args->file, "a .weft file that weft train vit or encoder wrote").required();
   options
       .texts("inputs", args->inputs, OptionList::Times::list,
              "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
              "at; or texts, where the file holds a classifier of texts")
-      ->required();
+      .required();
   options.integer("--top", args->top, {1, 1'000'000},
                   "classes to print, the likeliest first (default 3)");
   options.threads(args->threads);
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  options.run(action, [args] { return run(*args); });
 }
 
 }  // namespace weft::program

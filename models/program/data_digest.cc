@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -58,18 +57,16 @@ std::string folder_word(const fs::path& folder) {
 
 std::string data_digest(const CLI::App& command, const std::set<std::string>& besides) {
   std::string words;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_type_name() != kInputType ||
-        besides.contains(option->get_name()))
-      continue;
-    for (const std::string& path : option->results()) {
+  for (const GivenOption& option : given_options(command)) {
+    if (option.type != kInputType || besides.contains(option.name)) continue;
+    for (const std::string& path : option.values) {
       std::error_code error;
       const fs::file_status status = fs::status(path, error);
       const std::string word = fs::is_regular_file(status) ? file_word(path)
                                : fs::is_directory(status)  ? folder_word(path)
                                                            : "";
       if (word.empty()) return "";
-      words += option->get_name() + " " + word;
+      words += option.name + " " + word;
     }
   }
   return words.empty() ? "" : fmt::format("{:08x}", crc32c(words.data(), words.size()));

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 
@@ -46,14 +45,13 @@ int run(const EvaluateArguments& args) {
 }  // namespace
 
 void add_evaluate_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "evaluate", "Measure a trained model on the part of its data that its training held out");
+  OptionList options(app, "evaluate",
+                     "Measure a trained model on the part of its data that its training held out");
   const auto args = std::make_shared<EvaluateArguments>();
-  OptionList options(*command);
-  options.input("file", args->file, "a .weft file that weft train or quantize wrote")->required();
-  add_data_options(*command, args->values);
+  options.input("file", args->file, "a .weft file that weft train or quantize wrote").required();
+  add_data_options(options, args->values);
   options.threads(args->threads);
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  options.run(action, [args] { return run(*args); });
 }
 
 }  // namespace weft::program

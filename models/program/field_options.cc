@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "weft/core/error.h"
@@ -37,17 +36,16 @@ std::string option_name(const std::string& field) {
   return name;
 }
 
-void add_field_options(CLI::App& app, const std::string& group, const FieldListBase& fields,
+void add_field_options(OptionList& options, const std::string& group, const FieldListBase& fields,
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help) {
-  OptionList options(app);
   for (const Field& field : fields.fields()) {
     if (skip.contains(field.name)) continue;
     const std::string name = option_name(field.name);
     const auto more = help.find(field.name);
     const std::string about = more == help.end() ? field.help : more->second;
     const auto keep = [&given, key = field.name](const std::string& text) { given[key] = text; };
-    CLI::Option* option = nullptr;
+    std::optional<AddedOption> option;
     if (std::holds_alternative<bool*>(field.type)) {
       option = options.switches(
           name, [keep](bool on) { keep(on ? "true" : "false"); }, about);

@@ -6,10 +6,7 @@
 #include <string>
 
 #include "weft/models/fields/field_list.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "weft/models/program/options.h"
 
 namespace weft::program {
 
@@ -17,8 +14,8 @@ namespace weft::program {
 using FieldHelp = std::map<std::string, std::string, std::less<>>;
 
 /// Adds "--field-name" for every field but those in `skip`; a bool becomes a flag and its "--no-"
-/// form. Values given are put into `given`, which must outlive app.
-void add_field_options(CLI::App& app, const std::string& group, const FieldListBase& fields,
+/// form. Values given are put into `given`, which must outlive `options`.
+void add_field_options(OptionList& options, const std::string& group, const FieldListBase& fields,
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help = {});
 

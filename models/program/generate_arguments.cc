@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -81,11 +80,10 @@ void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
 
 }  // namespace
 
-void add_generate_options(CLI::App& command, GenerateArguments& args) {
+void add_generate_options(OptionList& o, GenerateArguments& args) {
   using Times = OptionList::Times;
-  OptionList o(command);
   o.input("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
-      ->required();
+      .required();
   o.texts("--prompt", args.prompts, Times::repeated,
           "text to go on from (default: a line break); repeated: a batch");
   o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
@@ -94,55 +92,55 @@ void add_generate_options(CLI::App& command, GenerateArguments& args) {
   o.threads(args.threads);
 
   const std::string length = "Length";
-  o.integer("--tokens", args.tokens, kFromOne, "ids to write (.weft default: 500)")->group(length);
+  o.integer("--tokens", args.tokens, kFromOne, "ids to write (.weft default: 500)").group(length);
   o.integer("--max-length", args.max_length, kFromOne, "most ids, with those in front")
-      ->group(length);
+      .group(length);
   o.integer("--min-length", args.min_length, kFromZero, "no end before there are as many ids")
-      ->group(length);
+      .group(length);
   o.integer("--min-tokens", args.min_tokens, kFromZero, "no end before as many ids are written")
-      ->group(length);
+      .group(length);
   o.flag("--slide", args.slide,
          "beyond the model's context go on from the later half of it (.weft: always)")
-      ->group(length);
+      .group(length);
 
   const std::string draw = "Drawing (the default of .weft files)";
-  o.flag("--sample", args.sample, "draw")->group(draw);
-  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder")->group(draw);
+  o.flag("--sample", args.sample, "draw").group(draw);
+  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder").group(draw);
   o.integer("--top-k", args.top_k, kFromZero, "draw from the k likeliest only; 0 = all")
-      ->group(draw);
+      .group(draw);
   o.real("--top-p", args.top_p, {}, "draw from the likeliest that hold this much probability")
-      ->group(draw);
+      .group(draw);
   o.real("--min-p", args.min_p, {},
          "draw from those at least this share as likely as the likeliest")
-      ->group(draw);
-  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)")->group(draw);
+      .group(draw);
+  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)").group(draw);
 
   const std::string search = "Searching";
-  o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)")->group(search);
-  o.integer("--beams", args.beams, {1, GenerationOptions::kMostRows}, "1 = greedy")->group(search);
+  o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)").group(search);
+  o.integer("--beams", args.beams, {1, GenerationOptions::kMostRows}, "1 = greedy").group(search);
   o.real("--length-penalty", args.length_penalty, {-1000, 1000}, "scores are divided by length^F")
-      ->group(search);
+      .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
            "true: as soon as there are as many sequences as beams; false; never: only when "
            "nothing can get better")
-      ->group(search);
+      .group(search);
   o.integer("--results", args.results, {1, GenerationOptions::kMostRows},
             "texts per prompt: the best beams, or as many draws");
 
   const std::string rules = "Rules";
   o.real("--repetition-penalty", args.repetition_penalty, {},
          "above 1: ids that occurred are less likely")
-      ->group(rules);
+      .group(rules);
   o.integer("--no-repeat-ngram", args.no_repeat_ngram, kFromZero,
             "no N adjacent ids twice; 0 = may")
-      ->group(rules);
+      .group(rules);
   o.texts("--stop", args.stop, Times::repeated, ".weft: a text ends behind this; may be repeated")
-      ->group(rules);
-  o.ids("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"")->group(rules);
+      .group(rules);
+  o.ids("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"").group(rules);
   o.ids("--stop-sequence", args.stop_sequences,
         "a text ends behind these ids, \"1 2\"; may be repeated")
-      ->group(rules);
-  o.ids("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"")->group(rules);
+      .group(rules);
+  o.ids("--forbid-ids", args.forbid_ids, "ids that are never taken, \"1 2\"").group(rules);
   o.add("--force", kPlaceType, Times::repeated,
         "the id in that position, counted from 0 with the prompt; may be repeated",
         [&args](const std::string& text) {
@@ -150,10 +148,10 @@ void add_generate_options(CLI::App& command, GenerateArguments& args) {
           if (!args.force.emplace(place, id).second)
             throw UsageError(fmt::format("--force says twice what is in position {}", place));
         })
-      ->group(rules);
+      .group(rules);
   o.ids("--start-ids", args.start_ids,
         "encoder-decoder folders: what the output begins with, \"2 5\"")
-      ->group(rules);
+      .group(rules);
 }
 
 TokenIds parse_ids(const std::string& option, const std::string& text) {

@@ -8,10 +8,7 @@
 #include <vector>
 
 #include "weft/models/generate/options.h"
-
-namespace CLI {
-class App;
-}
+#include "weft/models/program/options.h"
 
 namespace weft::program {
 
@@ -39,7 +36,7 @@ struct GenerateArguments {
 };
 
 /// Declares the options.
-void add_generate_options(CLI::App& command, GenerateArguments& args);
+void add_generate_options(OptionList& options, GenerateArguments& args);
 
 /// "1 2 3" as ids; UsageError that names `option` where it is something else.
 TokenIds parse_ids(const std::string& option, const std::string& text);

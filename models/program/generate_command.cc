@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -193,14 +192,12 @@ int generate_text(const GenerateArguments& args) {
 }  // namespace
 
 void add_generate_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("generate", "Let a trained model write");
+  OptionList options(app, "generate", "Let a trained model write");
   const auto args = std::make_shared<GenerateArguments>();
-  add_generate_options(*command, *args);
-  command->callback([args, &action] {
-    action = [args] {
-      return std::filesystem::is_directory(args->file) ? generate_from_folder(*args)
-                                                       : generate_text(*args);
-    };
+  add_generate_options(options, *args);
+  options.run(action, [args] {
+    return std::filesystem::is_directory(args->file) ? generate_from_folder(*args)
+                                                     : generate_text(*args);
   });
 }
 

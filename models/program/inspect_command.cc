@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -115,34 +114,33 @@ int inspect(const InspectArguments& args) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "inspect", "Show what is in a .weft file, or what a published model would cost");
+  OptionList options(app, "inspect",
+                     "Show what is in a .weft file, or what a published model would cost");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
-  OptionList options(*command);
-  CLI::Option* file = options.input("file", args->file, "the file");
+  const AddedOption file = options.input("file", args->file, "the file");
   // What is said of a file, and of a published model: each is an error beside the other.
-  const std::vector<CLI::Option*> of_file = {
+  const std::vector<AddedOption> of_file = {
       options.flag("--graph", args->graph, "the graph as text, with source lines"),
       options.flag("--programs", args->programs, "programs: inputs, outputs, updates"),
       options.flag("--variables", args->variables, "variables: kind, type, name")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");
-  const std::vector<CLI::Option*> of_model = {
+  const std::vector<AddedOption> of_model = {
       options.integer("--batch", planned->batch, kFromOne, "rows (default: 1)"),
       options.integer("--seq", planned->seq, {1, std::int64_t{1} << 40},
                       "tokens per row, of models that read text (default: 128)"),
       options.choice("--precision", {"highest", "high", "medium"}, planned->precision,
                      "of the matrix products")};
-  command->callback([args, planned, file, of_file, of_model, &action] {
+  options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");
     }
-    for (const CLI::Option* option : file->count() > 0 ? of_model : of_file) {
-      if (option->count() > 0) {
+    for (const AddedOption& option : file.given() ? of_model : of_file) {
+      if (option.given()) {
         throw UsageError(
-            fmt::format("{} is for {}", option->get_name(),
-                        file->count() > 0 ? "--model, not for a file" : "a file, not for --model"));
+            fmt::format("{} is for {}", option.name(),
+                        file.given() ? "--model, not for a file" : "a file, not for --model"));
       }
     }
     if (planned->model.empty()) {

@@ -1,7 +1,6 @@
 // weft merge: low-rank adapters become part of the weights.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -125,22 +124,20 @@ int run(const MergeArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_merge_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("merge", "Add trained low-rank adapters to the weights of a model");
+  OptionList options(app, "merge", "Add trained low-rank adapters to the weights of a model");
   const auto args = std::make_shared<MergeArguments>();
-  OptionList options(*command);
   options
       .input("file", args->file,
              "the .weft file that the adapters were trained on; of a quantised one also the file "
              "that it was made from")
-      ->required();
+      .required();
   options
       .input("--adapters", args->adapters, "what weft train --lora-rank wrote (.lora.safetensors)")
-      ->required();
-  options.output("--out", args->out, "file to write (.weft)")->required();
+      .required();
+  options.output("--out", args->out, "file to write (.weft)").required();
   options.flag("--force", args->force, "replace a file of another kind that has this name");
-  command->callback([args, command, &action] {
-    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  options.run(action, [args, &parsed = options.command()] {
+    return run(*args, CommandPaths(parsed, args->force));
   });
 }
 

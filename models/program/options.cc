@@ -9,7 +9,6 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/models/program/commands.h"
 #include "weft/models/program/generate_arguments.h"
 
 namespace weft::program {
@@ -18,6 +17,36 @@ namespace {
 constexpr int kManyValues = 1'000'000;
 
 }  // namespace
+
+AddedOption AddedOption::required() const { return AddedOption(option_->required()); }
+AddedOption AddedOption::needs(const AddedOption& other) const {
+  return AddedOption(option_->needs(other.option_));
+}
+AddedOption AddedOption::group(const std::string& title) const {
+  return AddedOption(option_->group(title));
+}
+bool AddedOption::given() const { return option_->count() > 0; }
+std::string AddedOption::name() const { return option_->get_name(); }
+
+std::vector<GivenOption> given_options(const CLI::App& command) {
+  std::vector<GivenOption> given;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() > 0)
+      given.push_back({option->get_name(), option->get_type_name(), option->results()});
+  }
+  return given;
+}
+
+OptionList::OptionList(CLI::App& parent, const std::string& name, const std::string& about)
+    : command_(*parent.add_subcommand(name, about)) {}
+
+void OptionList::needs_command() { command_.require_subcommand(1); }
+
+void OptionList::then(std::function<void()> use) { command_.callback(std::move(use)); }
+
+void OptionList::run(Action& action, Action what) {
+  then([&action, what = std::move(what)] { action = what; });
+}
 
 std::string OptionList::label(const std::string& name) { return name.substr(0, name.find(',')); }
 
@@ -33,8 +62,8 @@ std::string OptionList::number_type(const RealRange& range) {
                      range.open_high || range.high == any.high ? ')' : ']');
 }
 
-CLI::Option* OptionList::add(const std::string& name, const std::string& type, Times times,
-                             const std::string& help, std::function<void(const std::string&)> use) {
+AddedOption OptionList::add(const std::string& name, const std::string& type, Times times,
+                            const std::string& help, std::function<void(const std::string&)> use) {
   const std::string what = label(name);
   CLI::Option* option = command_.add_option(
       name,
@@ -61,19 +90,19 @@ CLI::Option* OptionList::add(const std::string& name, const std::string& type, T
     case Times::repeated: option->expected(1)->take_all(); break;
     case Times::list: option->expected(1, kManyValues)->take_all()->allow_extra_args(); break;
   }
-  return option;
+  return AddedOption(option);
 }
 
-CLI::Option* OptionList::input(const std::string& name, std::string& to, const std::string& help) {
+AddedOption OptionList::input(const std::string& name, std::string& to, const std::string& help) {
   return add(name, kInputType, Times::once, help, [&to](const std::string& path) { to = path; });
 }
 
-CLI::Option* OptionList::inputs(const std::string& name, std::vector<std::string>& to,
-                                const std::string& help) {
+AddedOption OptionList::inputs(const std::string& name, std::vector<std::string>& to,
+                               const std::string& help) {
   return texts(name, to, Times::list, help, kInputType);
 }
 
-CLI::Option* OptionList::output(const std::string& name, std::string& to, const std::string& help) {
+AddedOption OptionList::output(const std::string& name, std::string& to, const std::string& help) {
   return add(name, kOutputType, Times::once, help, [&to, name](const std::string& path) {
     if (path.starts_with("--")) {
       throw ArgumentError(fmt::format(
@@ -84,38 +113,38 @@ CLI::Option* OptionList::output(const std::string& name, std::string& to, const 
   });
 }
 
-CLI::Option* OptionList::text(const std::string& name, std::string& to, const std::string& help) {
+AddedOption OptionList::text(const std::string& name, std::string& to, const std::string& help) {
   return add(name, kTextType, Times::once, help, [&to](const std::string& value) { to = value; });
 }
 
-CLI::Option* OptionList::texts(const std::string& name, std::vector<std::string>& to, Times times,
-                               const std::string& help, const char* type) {
+AddedOption OptionList::texts(const std::string& name, std::vector<std::string>& to, Times times,
+                              const std::string& help, const char* type) {
   return add(name, type, times, help, [&to](const std::string& value) { to.push_back(value); });
 }
 
-CLI::Option* OptionList::ids(const std::string& name, std::string& to, const std::string& help) {
+AddedOption OptionList::ids(const std::string& name, std::string& to, const std::string& help) {
   return add(name, kIdsType, Times::once, help, [&to, name](const std::string& value) {
     parse_ids(label(name), value);
     to = value;
   });
 }
 
-CLI::Option* OptionList::ids(const std::string& name, std::vector<std::string>& to,
-                             const std::string& help) {
+AddedOption OptionList::ids(const std::string& name, std::vector<std::string>& to,
+                            const std::string& help) {
   return add(name, kIdsType, Times::repeated, help, [&to, name](const std::string& value) {
     parse_ids(label(name), value);
     to.push_back(value);
   });
 }
 
-CLI::Option* OptionList::bytes(const std::string& name, std::size_t& to, const std::string& help) {
+AddedOption OptionList::bytes(const std::string& name, std::size_t& to, const std::string& help) {
   return add(name, kBytesType, Times::once, help,
              [&to, name](const std::string& value) { to = parse_bytes(label(name), value); });
 }
 
-CLI::Option* OptionList::choice(const std::string& name, const std::vector<std::string>& legal,
-                                std::function<void(const std::string&)> use,
-                                const std::string& help) {
+AddedOption OptionList::choice(const std::string& name, const std::vector<std::string>& legal,
+                               std::function<void(const std::string&)> use,
+                               const std::string& help) {
   return add(name, fmt::format("{}{{{}}}", kChoiceType, fmt::join(legal, "|")), Times::once, help,
              [name, legal, use = std::move(use)](const std::string& value) {
                if (std::find(legal.begin(), legal.end(), value) == legal.end()) {
@@ -126,24 +155,24 @@ CLI::Option* OptionList::choice(const std::string& name, const std::vector<std::
              });
 }
 
-CLI::Option* OptionList::choice(const std::string& name, const std::vector<std::string>& legal,
-                                std::string& to, const std::string& help) {
+AddedOption OptionList::choice(const std::string& name, const std::vector<std::string>& legal,
+                               std::string& to, const std::string& help) {
   return choice(
       name, legal, [&to](const std::string& value) { to = value; }, help);
 }
 
-CLI::Option* OptionList::flag(const std::string& name, bool& to, const std::string& help) {
-  return command_.add_flag(name, to, help);
+AddedOption OptionList::flag(const std::string& name, bool& to, const std::string& help) {
+  return AddedOption(command_.add_flag(name, to, help));
 }
 
-CLI::Option* OptionList::switches(const std::string& name, std::function<void(bool)> use,
-                                  const std::string& help) {
-  return command_.add_flag_function(
+AddedOption OptionList::switches(const std::string& name, std::function<void(bool)> use,
+                                 const std::string& help) {
+  return AddedOption(command_.add_flag_function(
       name + ",!--no-" + name.substr(2),
-      [use = std::move(use)](std::int64_t count) { use(count > 0); }, help);
+      [use = std::move(use)](std::int64_t count) { use(count > 0); }, help));
 }
 
-CLI::Option* OptionList::threads(int& to) {
+AddedOption OptionList::threads(int& to) {
   return integer("--threads", to, {0, 1024}, "0 = all; results do not depend on it");
 }
 

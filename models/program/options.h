@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/models/fields/numbers.h"
+#include "weft/models/program/commands.h"
 
 namespace CLI {
 class App;
@@ -35,6 +36,31 @@ inline constexpr IntegerRange<std::int64_t> kFromZero{0, 1'000'000'000};
 inline constexpr IntegerRange<std::int64_t> kFromOne{1, 1'000'000'000};
 inline constexpr RealRange kAboveZeroToOne{0, 1, true};
 
+/// An option that was added: what else there is to say of it.
+class AddedOption {
+ public:
+  explicit AddedOption(CLI::Option* option) : option_(option) {}
+
+  AddedOption required() const;
+  AddedOption needs(const AddedOption& other) const;
+  /// Under this title in the help.
+  AddedOption group(const std::string& title) const;
+
+  bool given() const;
+  std::string name() const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// What a command line gave for an option.
+struct GivenOption {
+  std::string name, type;
+  std::vector<std::string> values;
+};
+std::vector<GivenOption> given_options(const CLI::App& command);
+
+/// A command and its options: the library that parses them is behind this.
 class OptionList {
  public:
   using Range = IntegerRange<std::int64_t>;
@@ -43,23 +69,32 @@ class OptionList {
   enum class Times { once, repeated, list };
 
   explicit OptionList(CLI::App& command) : command_(command) {}
+  /// A new command below `parent`.
+  OptionList(CLI::App& parent, const std::string& name, const std::string& about);
 
-  CLI::Option* input(const std::string& name, std::string& to, const std::string& help);
-  CLI::Option* inputs(const std::string& name, std::vector<std::string>& to,
-                      const std::string& help);
-  CLI::Option* output(const std::string& name, std::string& to, const std::string& help);
-  CLI::Option* text(const std::string& name, std::string& to, const std::string& help);
-  CLI::Option* texts(const std::string& name, std::vector<std::string>& to, Times times,
-                     const std::string& help, const char* type = kTextType);
+  CLI::App& command() const { return command_; }
+  /// One of the commands below it must be given.
+  void needs_command();
+  /// Calls `use` once the command line was read that gives this command.
+  void then(std::function<void()> use);
+  /// Sets `action` to what the command does.
+  void run(Action& action, Action what);
+
+  AddedOption input(const std::string& name, std::string& to, const std::string& help);
+  AddedOption inputs(const std::string& name, std::vector<std::string>& to,
+                     const std::string& help);
+  AddedOption output(const std::string& name, std::string& to, const std::string& help);
+  AddedOption text(const std::string& name, std::string& to, const std::string& help);
+  AddedOption texts(const std::string& name, std::vector<std::string>& to, Times times,
+                    const std::string& help, const char* type = kTextType);
   /// Ids as parse_ids reads them, kept as text.
-  CLI::Option* ids(const std::string& name, std::string& to, const std::string& help);
+  AddedOption ids(const std::string& name, std::string& to, const std::string& help);
   /// The same, repeated.
-  CLI::Option* ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
+  AddedOption ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
 
   /// T: an integer, or an optional one.
   template <class T>
-  CLI::Option* integer(const std::string& name, T& to, const Range& range,
-                       const std::string& help) {
+  AddedOption integer(const std::string& name, T& to, const Range& range, const std::string& help) {
     return add(name, integer_type(range), Times::once, help,
                [&to, name, range](const std::string& text) {
                  to = static_cast<Plain<T>>(parse_integer(label(name), text, range));
@@ -67,34 +102,34 @@ class OptionList {
   }
   /// Any number of 64 bits without a sign.
   template <class T>
-  CLI::Option* seed(const std::string& name, T& to, const std::string& help) {
+  AddedOption seed(const std::string& name, T& to, const std::string& help) {
     return add(name, std::string(kIntegerType) + "[0, 2^64)", Times::once, help,
                [&to, name](const std::string& text) { to = parse_unsigned(label(name), text); });
   }
   /// T: a double, or an optional one.
   template <class T>
-  CLI::Option* real(const std::string& name, T& to, const RealRange& range,
-                    const std::string& help) {
+  AddedOption real(const std::string& name, T& to, const RealRange& range,
+                   const std::string& help) {
     return add(
         name, number_type(range), Times::once, help,
         [&to, name, range](const std::string& text) { to = parse_real(label(name), text, range); });
   }
-  CLI::Option* bytes(const std::string& name, std::size_t& to, const std::string& help);
+  AddedOption bytes(const std::string& name, std::size_t& to, const std::string& help);
   /// One of `legal`, which `use` takes.
-  CLI::Option* choice(const std::string& name, const std::vector<std::string>& legal,
-                      std::function<void(const std::string&)> use, const std::string& help);
-  CLI::Option* choice(const std::string& name, const std::vector<std::string>& legal,
-                      std::string& to, const std::string& help);
-  CLI::Option* flag(const std::string& name, bool& to, const std::string& help);
+  AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
+                     std::function<void(const std::string&)> use, const std::string& help);
+  AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
+                     std::string& to, const std::string& help);
+  AddedOption flag(const std::string& name, bool& to, const std::string& help);
   /// "--name" and "--no-name".
-  CLI::Option* switches(const std::string& name, std::function<void(bool)> use,
-                        const std::string& help);
+  AddedOption switches(const std::string& name, std::function<void(bool)> use,
+                       const std::string& help);
   /// --threads.
-  CLI::Option* threads(int& to);
+  AddedOption threads(int& to);
 
   /// An option whose every value goes to `use`, which throws ArgumentError for what is wrong.
-  CLI::Option* add(const std::string& name, const std::string& type, Times times,
-                   const std::string& help, std::function<void(const std::string&)> use);
+  AddedOption add(const std::string& name, const std::string& type, Times times,
+                  const std::string& help, std::function<void(const std::string&)> use);
 
   /// What the help says of these: "INTEGER[1, 64]".
   static std::string integer_type(const Range& range);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -134,9 +133,9 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
 }  // namespace
 
 CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_type_name() != kInputType) continue;
-    for (const std::string& path : option->results()) inputs_.push_back({option->get_name(), path});
+  for (const GivenOption& option : given_options(command)) {
+    if (option.type != kInputType) continue;
+    for (const std::string& path : option.values) inputs_.push_back({option.name, path});
   }
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -136,15 +135,13 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_quantize_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("quantize", "Keep the weights of a trained model in fewer bits");
+  OptionList options(app, "quantize", "Keep the weights of a trained model in fewer bits");
   const auto args = std::make_shared<QuantizeArguments>();
-  OptionList options(*command);
-  options.input("file", args->file, "a .weft file that weft train wrote")->required();
+  options.input("file", args->file, "a .weft file that weft train wrote").required();
   options
       .output("--out", args->out,
               "file to write (.weft): it runs, and adapters can be trained beside its weights")
-      ->required();
+      .required();
   options.flag("--force", args->force,
                "replace a file of another kind, or a model that can be trained, of this name");
   options.choice(
@@ -157,10 +154,10 @@ void add_quantize_command(CLI::App& app, Action& action) {
       "how generating keeps keys and values (default: f32)");
   options.texts("--only", args->only, OptionList::Times::list,
                 "convert only matrices of these names (*, ?)");
-  add_data_options(*command, args->values);
+  add_data_options(options, args->values);
   options.threads(args->threads);
-  command->callback([args, command, &action] {
-    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  options.run(action, [args, &parsed = options.command()] {
+    return run(*args, CommandPaths(parsed, args->force));
   });
 }
 

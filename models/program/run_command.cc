@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -110,12 +109,11 @@ int run(const RunArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_run_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("run", "Run a model on tensors from a file");
+  OptionList options(app, "run", "Run a model on tensors from a file");
   const auto args = std::make_shared<RunArguments>();
-  OptionList options(*command);
-  options.input("model", args->model, "a Hugging Face folder, or a .weft file")->required();
-  options.input("--inputs", args->inputs, "safetensors file with the inputs, by name")->required();
-  options.output("--outputs", args->outputs, "safetensors file to write")->required();
+  options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
+  options.input("--inputs", args->inputs, "safetensors file with the inputs, by name").required();
+  options.output("--outputs", args->outputs, "safetensors file to write").required();
   options.flag("--force", args->force, "replace a file of another kind that has this name");
   options.flag("--gradients", args->gradients,
                "also write grad.<parameter> of the loss for every trainable parameter");
@@ -126,8 +124,8 @@ void add_run_command(CLI::App& app, Action& action) {
   options.text("--program", args->program,
                "program of a file to run (default: one that reads these inputs)");
   options.threads(args->threads);
-  command->callback([args, command, &action] {
-    action = [args, command] { return run(*args, CommandPaths(*command, args->force)); };
+  options.run(action, [args, &parsed = options.command()] {
+    return run(*args, CommandPaths(parsed, args->force));
   });
 }
 

@@ -1,7 +1,6 @@
 // weft score: how likely a model finds a text.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -137,11 +136,10 @@ int score_text(const ScoreArguments& args) {
 }  // namespace
 
 void add_score_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("score", "How likely a model finds a text");
+  OptionList options(app, "score", "How likely a model finds a text");
   const auto args = std::make_shared<ScoreArguments>();
-  OptionList options(*command);
   options.input("file", args->file, "a .weft file that weft train wrote, or a Hugging Face folder")
-      ->required();
+      .required();
   const auto once_more = OptionList::Times::repeated;
   options.texts("--prompt", args->prompts, once_more, "text in front, which is not scored");
   options.texts("--continuation", args->continuations, once_more,
@@ -151,10 +149,8 @@ void add_score_command(CLI::App& app, Action& action) {
   options.ids("--start-ids", args->start_ids,
               "encoder-decoder folders: what the output begins with");
   options.threads(args->threads);
-  command->callback([args, &action] {
-    action = [args] {
-      return std::filesystem::is_directory(args->file) ? score_folder(*args) : score_text(*args);
-    };
+  options.run(action, [args] {
+    return std::filesystem::is_directory(args->file) ? score_folder(*args) : score_text(*args);
   });
 }
 

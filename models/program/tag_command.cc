@@ -1,7 +1,6 @@
 // weft tag: which words of a text are a name, or whatever else its model was trained to find.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "weft/models/program/commands.h"
@@ -34,20 +33,19 @@ int run(const TagArguments& args) {
 }  // namespace
 
 void add_tag_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "tag",
+  OptionList options(
+      app, "tag",
       "The tag of every word of texts, as lines 'word <tab> tag' with a blank line after "
       "every text");
   const auto args = std::make_shared<TagArguments>();
-  OptionList options(*command);
   options.input("file", args->file, "a .weft file that weft train encoder --task tag wrote")
-      ->required();
+      .required();
   options
       .texts("texts", args->texts, OptionList::Times::list,
              "sentences, with blanks between words and marks: \"she lives in York .\"")
-      ->required();
+      .required();
   options.threads(args->threads);
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  options.run(action, [args] { return run(*args); });
 }
 
 }  // namespace weft::program

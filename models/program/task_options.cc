@@ -118,11 +118,10 @@ std::string joined_help(const std::vector<TaskText>& texts, std::size_t tasks) {
   return all;
 }
 
-void add_task_options(CLI::App& command, const std::vector<const Task*>& tasks,
+void add_task_options(OptionList& options, const std::vector<const Task*>& tasks,
                       OptionValues& values) {
-  OptionList list(command);
   for (const SharedOption& shared : shared_options(tasks, false))
-    add_option(list, shared.option, joined_help(shared.help, tasks.size()), values);
+    add_option(options, shared.option, joined_help(shared.help, tasks.size()), values);
   // Groups of fields: those that any task has.
   struct Group {
     const FieldListBase* list;
@@ -152,16 +151,15 @@ void add_task_options(CLI::App& command, const std::vector<const Task*>& tasks,
         help[field.name] = joined_help(found->second, tasks.size());
       }
     }
-    add_field_options(command, name, *group.list, skip, values.fields(name), help);
+    add_field_options(options, name, *group.list, skip, values.fields(name), help);
   }
 }
 
-void add_data_options(CLI::App& command, OptionValues& values) {
-  OptionList list(command);
+void add_data_options(OptionList& options, OptionValues& values) {
   for (const SharedOption& shared : shared_options(all_tasks(), true)) {
     const bool path = shared.option.type == TaskOption::Type::file ||
                       shared.option.type == TaskOption::Type::files;
-    add_option(list, shared.option,
+    add_option(options, shared.option,
                path ? "the data of the training, as weft train takes them: the model is measured "
                       "on the part that was held out"
                     : "as in weft train",

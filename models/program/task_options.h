@@ -4,21 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
 #include "weft/models/tasks/common/task.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace weft::program {
 
 /// Adds the options of all these tasks, each once; help says which of them it is for where it is
-/// not for all. Values go to `values`, which must outlive `command`.
-void add_task_options(CLI::App& command, const std::vector<const Task*>& tasks,
+/// not for all. Values go to `values`, which must outlive `options`.
+void add_task_options(OptionList& options, const std::vector<const Task*>& tasks,
                       OptionValues& values);
 /// Adds those that say what models are measured on, of all tasks there are.
-void add_data_options(CLI::App& command, OptionValues& values);
+void add_data_options(OptionList& options, OptionValues& values);
 
 /// UsageError where an option was given that is not for `task` but for another one of `tasks`.
 void check_task_options(const Task& task, const std::vector<const Task*>& tasks,

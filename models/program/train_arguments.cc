@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "weft/models/program/data_digest.h"
@@ -48,20 +47,20 @@ void add_start_options(OptionList& options, TrainArguments& args) {
                 "patterns of parameters that stay as they are: \"layers.0.*\"");
   options.real("--layer-lr-decay", args.layer_lr_decay, kAboveZeroToOne,
                "every layer learns at this share of the rate of the one above (default 1)");
-  CLI::Option* rank = options.integer(
+  const AddedOption rank = options.integer(
       "--lora-rank", args.lora.rank, {1, 65536},
       "with --from: train low-rank adapters of this rank, not the weights themselves, which may "
       "be quantised");
   options
       .real("--lora-alpha", args.lora.alpha, {0, 1e6, true},
             "what adapters give is scaled by alpha / rank")
-      ->needs(rank);
+      .needs(rank);
   options.real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout of the adapters' inputs")
-      ->needs(rank);
+      .needs(rank);
   options
       .texts("--lora-only", args.lora.patterns, OptionList::Times::list,
              "adapters for matrices of these names only (*, ?)")
-      ->needs(rank);
+      .needs(rank);
 }
 
 /// Help for the fields of TrainSettings whose meaning the tasks know better.
@@ -83,9 +82,7 @@ FieldHelp training_help(const std::vector<const Task*>& tasks) {
 
 void TrainArguments::remember(const CLI::App& parsed) {
   command = &parsed;
-  for (const CLI::Option* option : parsed.get_options()) {
-    if (option->count() > 0) given.insert(option->get_name());
-  }
+  for (const GivenOption& option : given_options(parsed)) given.insert(option.name);
   paths = CommandPaths(parsed, force);
   if (lora.patterns.empty()) lora.patterns = {"*"};
 }
@@ -153,9 +150,8 @@ std::string TrainArguments::command_line() const {
   return "weft train " + family + values.command_line();
 }
 
-void add_train_options(CLI::App& command, const std::vector<const Task*>& tasks,
+void add_train_options(OptionList& options, const std::vector<const Task*>& tasks,
                        TrainArguments& args) {
-  OptionList options(command);
   if (tasks.size() > 1) {
     std::vector<std::string> names;
     std::string help;
@@ -166,7 +162,7 @@ void add_train_options(CLI::App& command, const std::vector<const Task*>& tasks,
     }
     options.choice("--task", names, args.task, help);
   }
-  add_task_options(command, tasks, args.values);
+  add_task_options(options, tasks, args.values);
   options.output("--out", args.out, "file to write (.weft); the loss curve goes beside it (.svg)");
   options.output("--best", args.best,
                  "also write the model to this file whenever its validation loss is the lowest "
@@ -193,8 +189,8 @@ void add_train_options(CLI::App& command, const std::vector<const Task*>& tasks,
   options.integer("--stop-after", args.stop_after, kFromZero,
                   "save and end after this step, as Ctrl-C does; --resume goes on");
   const TaskFields config = tasks.front()->config_fields();
-  add_field_options(command, config.group, *config.list, config.skip, args.model);
-  add_field_options(command, "Training", TrainSettings::fields(), {}, args.training,
+  add_field_options(options, config.group, *config.list, config.skip, args.model);
+  add_field_options(options, "Training", TrainSettings::fields(), {}, args.training,
                     training_help(tasks));
 }
 

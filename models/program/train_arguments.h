@@ -7,13 +7,9 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
-#include "weft/models/program/commands.h"
+#include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/tasks/common/task.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace weft::program {
 
@@ -68,7 +64,7 @@ inline constexpr const char* kAverages = ".ema.weft";
 std::string earlier_ending(std::int64_t saves);
 
 /// Adds all options of `weft train FAMILY`, whose tasks are `tasks`.
-void add_train_options(CLI::App& command, const std::vector<const Task*>& tasks,
+void add_train_options(OptionList& options, const std::vector<const Task*>& tasks,
                        TrainArguments& args);
 
 /// Runs `make`, whose errors of arguments are errors of usage: it depends on what was asked for

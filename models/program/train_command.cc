@@ -1,7 +1,6 @@
 // weft train FAMILY: one command for all tasks.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -412,15 +411,15 @@ int run(TrainArguments& args) {
 }  // namespace
 
 void add_train_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("train", "Train a model");
-  command->require_subcommand(1);
+  OptionList command(app, "train", "Train a model");
+  command.needs_command();
   for (const FamilyAbout& family : families()) {
-    CLI::App* train = command->add_subcommand(family.name, family.about);
+    OptionList train(command.command(), family.name, family.about);
     const auto args = std::make_shared<TrainArguments>();
     args->family = family.name;
-    add_train_options(*train, tasks_of(family.name), *args);
-    train->callback([args, train, &action] {
-      args->remember(*train);
+    add_train_options(train, tasks_of(family.name), *args);
+    train.then([args, &parsed = train.command(), &action] {
+      args->remember(parsed);
       action = [args] { return run(*args); };
     });
   }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -52,11 +51,9 @@ int run(const TranslateArguments& args) {
 }  // namespace
 
 void add_translate_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("translate", "Texts from a model that weft train seq2seq made");
+  OptionList options(app, "translate", "Texts from a model that weft train seq2seq made");
   const auto args = std::make_shared<TranslateArguments>();
-  OptionList options(*command);
-  options.input("file", args->file, "a .weft file that weft train seq2seq wrote")->required();
+  options.input("file", args->file, "a .weft file that weft train seq2seq wrote").required();
   options.texts("texts", args->texts, OptionList::Times::list, "texts to translate");
   options.input("--input", args->input, "file with a text on each line; - is stdin");
   options.integer("--beams", args->options.beams, {1, 64}, "1 = greedy (default)");
@@ -65,7 +62,7 @@ void add_translate_command(CLI::App& app, Action& action) {
   options.integer("--batch", args->options.batch, {1, 4096},
                   "texts that are decoded together (default: 64)");
   options.threads(args->threads);
-  command->callback([args, &action] { action = [args] { return run(*args); }; });
+  options.run(action, [args] { return run(*args); });
 }
 
 }  // namespace weft::program

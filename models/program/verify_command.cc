@@ -1,7 +1,6 @@
 // weft verify: whether files are whole.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -64,18 +63,17 @@ int run(const std::vector<std::string>& paths) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "verify",
+  OptionList options(
+      app, "verify",
       "Check that files are whole: their structure, every checksum, that they load, and that their "
       "parameters are finite");
   const auto paths = std::make_shared<std::vector<std::string>>();
-  OptionList options(*command);
   options
       .inputs("files", *paths,
               ".weft files, .safetensors files, Hugging Face folders; exit code 1 where one is "
               "damaged")
-      ->required();
-  command->callback([paths, &action] { action = [paths] { return run(*paths); }; });
+      .required();
+  options.run(action, [paths] { return run(*paths); });
 }
 
 }  // namespace weft::program
