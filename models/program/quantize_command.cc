@@ -13,6 +13,7 @@
 #include "weft/models/program/task_options.h"
 #include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/trained/adapters.h"
 
 namespace weft::program {
 namespace {
@@ -71,21 +72,14 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
                                         QuantizedModel& made) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
-  std::vector<std::string> names;
-  std::vector<Program> programs;
-  for (const auto& [name, program] : before.programs) {
-    if (name == "train" || name == "accumulate") continue;
-    names.push_back(name);
-    programs.push_back(program);
-  }
-  made = quantize(programs, *before.store, options);
+  auto after = before.clone();
+  after->programs.erase("train");
+  after->programs.erase("accumulate");
+  options.patterns = quantized_patterns(*after, options.patterns);
+  made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
     throw UsageError(fmt::format("--caches bf16: {} keeps no keys and values", args.file));
-  auto after = before.clone();
-  after->programs.clear();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    after->programs.emplace(names[i], made.programs[i]);
-  after->graph = made.graph;
+  after->replace_programs(made.graph, made.programs);
   after->store = made.store;
   return after;
 }

@@ -36,6 +36,21 @@ void add_adapters(TrainedModel& model, const LoraOptions& options,
   }
 }
 
+std::vector<std::string> quantized_patterns(const TrainedModel& model,
+                                            const std::vector<std::string>& patterns) {
+  if (!model.lora) return patterns;
+  std::vector<WeightMatrix> matrices =
+      weight_matrices(*model.graph, model.all_programs(), {.embeddings = true});
+  std::erase_if(matrices, [](const WeightMatrix& matrix) {
+    return matrix.name.ends_with(".lora_a") || matrix.name.ends_with(".lora_b");
+  });
+  std::vector<std::string> names;
+  for (const WeightMatrix& matrix :
+       select_matrices(matrices, patterns, "matrix that can be converted"))
+    names.push_back(matrix.name);
+  return names;
+}
+
 void keep_quantized(TrainedModel& model, const Pretrained& from,
                     const std::vector<std::string>& reinit) {
   QuantizedWeights kept;

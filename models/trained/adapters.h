@@ -22,6 +22,12 @@ const FieldList<LoraOptions>& lora_fields();
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});
 
+/// What quantize() converts of a model's matrices that these patterns name: adapters are not among
+/// them, they stay floats as beside weights that were in fewer bits before. Throws ArgumentError
+/// for a pattern that names no other matrix.
+std::vector<std::string> quantized_patterns(const TrainedModel& model,
+                                            const std::vector<std::string>& patterns);
+
 /// Keeps the matrices of a new model, whose variables are not made yet, in as few bits as they have
 /// in `from`, whose weights it can then take over: adapters are trained beside them. Matrices that
 /// match a pattern of `reinit` stay floats. Throws ArgumentError where shapes do not fit.

@@ -94,6 +94,26 @@ BOOST_AUTO_TEST_CASE(adapters_learn_beside_weights_in_any_format_which_stay_as_t
   }
 }
 
+BOOST_AUTO_TEST_CASE(of_a_model_with_adapters_the_weights_beside_them_are_quantised) {
+  const QuantizedShell weft;
+  weft.run(weft.training("base.weft", "tuned.weft") + " --lora-rank 4");
+  const std::string quantize =
+      "quantize " + weft.path("tuned.weft") + " --out " + weft.path("small.weft");
+  weft.run(quantize + " --weights int8");
+  const LoraAdapters adapters = load_lora(weft.path("tuned.lora.safetensors"));
+  const Checkpoint small = load_checkpoint(weft.path("small.weft"));
+  const QuantizedWeights weights = quantized_weights(small.graph());
+  BOOST_TEST(weights.size() >= adapters.adapters.size());
+  for (const auto& [name, adapter] : adapters.adapters) {
+    BOOST_TEST(weights.contains(name), name);
+    BOOST_TEST(bitwise_equal(small.tensors().at(name + ".lora_a"), adapter.a), name);
+    BOOST_TEST(bitwise_equal(small.tensors().at(name + ".lora_b"), adapter.b), name);
+  }
+  BOOST_TEST(std::abs(weft.loss("small.weft") - weft.loss("tuned.weft")) < 0.01);
+  check_error(weft(quantize + " --force --only '*.lora_a'"), 1,
+              "'*.lora_a' names no matrix that can be converted");
+}
+
 BOOST_AUTO_TEST_CASE(a_training_beside_quantised_weights_that_goes_on_ends_with_the_same_bits) {
   const QuantizedShell weft;
   weft.quantize("--weights int4 --caches bf16");
