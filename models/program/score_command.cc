@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "weft/core/error.h"
@@ -13,7 +14,8 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/options.h"
 #include "weft/models/tasks/common/task.h"
-#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/tokenizers/text_stream.h"
 
 namespace weft::program {
 namespace {
@@ -59,9 +61,18 @@ Pairs make_pairs(Pairs given, bool decoder) {
   return given;
 }
 
-/// `show` is how an id is printed.
+/// Bytes of the text that `ids` are behind `before`.
+std::int64_t text_bytes(const Tokenizer& tokenizer, const TokenIds& before, const TokenIds& ids) {
+  TextStream stream(tokenizer, before);
+  std::size_t bytes = 0;
+  for (const std::int64_t id : ids) bytes += stream.add(id).size();
+  return static_cast<std::int64_t>(bytes + stream.finish().size());
+}
+
+/// `show` is how an id is printed. Without a tokenizer nobody knows of how many bytes a text is.
 template <class Show>
-void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Show&& show) {
+void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Show&& show,
+           const Tokenizer* tokenizer = nullptr) {
   for (const ContinuationScore& score : scores)
     finite_figure(score.perplexity(), "the perplexity of a continuation");
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -71,6 +82,12 @@ void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Sho
       say("{:<10} {:12.6f}\n", show(pairs.continuations[i][j]), score.log_probabilities[j]);
     say("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
         score.log_probabilities.size(), score.perplexity());
+    if (tokenizer == nullptr) continue;
+    const TokenIds& ids = pairs.continuations[i];
+    if (const std::int64_t bytes = text_bytes(*tokenizer, pairs.prompts[i], ids); bytes > 0) {
+      say("{} {:.5f}\n", kBitsPerByte,
+          bits_per_byte(-score.total() / static_cast<double>(ids.size()), std::ssize(ids), bytes));
+    }
   }
 }
 
@@ -104,7 +121,7 @@ int score_text(const ScoreArguments& args) {
   if (!args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
   const LanguageModel model = load_model<LanguageModel>(args.file);
-  if (model.program("score").graph() == nullptr)
+  if (!model.has_program("score"))
     throw FormatError(fmt::format(
         "{} was written before there was scoring: weft train --resume writes it anew", args.file));
   const auto encode = [&](std::vector<TokenIds>& ids, const std::vector<std::string>& texts,
@@ -122,14 +139,16 @@ int score_text(const ScoreArguments& args) {
          given.prompts.empty() ? TextPlace::beginning : TextPlace::middle);
   const Pairs pairs = make_pairs(std::move(given), true);
   Session session(*model.graph, model.store, {.threads = args.threads});
-  print(pairs,
-        score(session, model.program("score"), model.config, pairs.prompts, pairs.continuations),
-        [&](std::int64_t id) {
-          std::string text = model.tokenizer.piece(id);
-          for (std::size_t at; (at = text.find('\n')) != std::string::npos;)
-            text.replace(at, 1, "\\n");
-          return text;
-        });
+  print(
+      pairs,
+      score(session, model.program("score"), model.config, pairs.prompts, pairs.continuations),
+      [&](std::int64_t id) {
+        std::string text = model.tokenizer.piece(id);
+        for (std::size_t at; (at = text.find('\n')) != std::string::npos;)
+          text.replace(at, 1, "\\n");
+        return text;
+      },
+      &model.tokenizer);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <string>
 
 #include "program_shell.h"
@@ -121,6 +122,12 @@ BOOST_AUTO_TEST_CASE(train_resume_generate_inspect) {
   const Outcome scored = weft("score " + model + " --prompt 'all wo' --continuation rk");
   BOOST_TEST(scored.code == 0);
   BOOST_TEST(contains(scored.out, "of 2 ids, perplexity "));
+  // Characters of one byte each: the bits of both, halved.
+  const auto number_after = [&](const std::string& words) {
+    return std::strtod(scored.out.c_str() + scored.out.find(words) + words.size(), nullptr);
+  };
+  BOOST_TEST(number_after("bits_per_byte ") == -number_after("total ") / (2 * std::numbers::ln2),
+             boost::test_tools::tolerance(1e-4));
   check_error(weft("generate " + model + " --prompt 'all Work'"), 1,
               "character 'W' (U+0057) at position 4 is not in the vocabulary");
   // More steps than were planned.

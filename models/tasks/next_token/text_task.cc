@@ -22,9 +22,12 @@ TextParts split_text(std::string_view text, double validation_fraction) {
   return {text.substr(0, end), text.substr(end)};
 }
 
+double bits_per_byte(double loss, std::int64_t ids, std::int64_t bytes) {
+  return loss / std::log(2) * static_cast<double>(ids) / static_cast<double>(bytes);
+}
+
 double LanguageData::bits_per_byte(double loss) const {
-  return loss / std::log(2) * static_cast<double>(ids.validation_size()) /
-         static_cast<double>(validation_bytes);
+  return weft::bits_per_byte(loss, ids.validation_size(), validation_bytes);
 }
 
 LanguageData read_text(const LanguageModel& model, std::string_view text) {

@@ -10,7 +10,10 @@
 
 namespace weft {
 
-/// The metric that LanguageData::bits_per_byte computes.
+/// A mean loss per id of a text in bits per byte of it: what different tokenizers can be compared
+/// by.
+double bits_per_byte(double loss, std::int64_t ids, std::int64_t bytes);
+/// The metric that is.
 inline constexpr const char* kBitsPerByte = "bits_per_byte";
 
 /// A text in the parts that a training sees: its last characters validate, whatever the tokenizer,
@@ -27,8 +30,7 @@ struct LanguageData {
   TextData ids;
   std::int64_t validation_bytes = 0;
 
-  /// A mean loss per token of the validation part in bits per byte of its text: what different
-  /// tokenizers can be compared by. NaN where there is no such part.
+  /// Of the validation part; NaN where there is none.
   double bits_per_byte(double loss) const;
 };
 LanguageData read_text(const LanguageModel& model, std::string_view text);
