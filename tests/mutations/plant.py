@@ -4,10 +4,12 @@
 usage: ./run check mutations [NAME...]        (or tests/mutations/plant.py [OPTIONS] [NAME...])
 
 Every *.toml file beside this one lists faults. NAME is that of a fault, or of such a file without
-its ending. Without names all are planted.
+its ending; faults are planted in the order of the names. Without names all are planted.
 """
 import argparse
 import dataclasses
+import fnmatch
+import functools
 import os
 import pathlib
 import re
@@ -23,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # A fault may ask for any amount of memory; that must not end the machine.
 MOST_MEMORY = 64 << 30
+TESTS = re.compile(r"BOOST_(?:AUTO|FIXTURE)_TEST_(CASE|SUITE|SUITE_END)\(\s*(\w*)")
 
 
 @dataclasses.dataclass
@@ -44,8 +47,11 @@ class Broken(Exception):
 def read_mutations() -> list[Mutation]:
     mutations = []
     for path in sorted(HERE.glob("*.toml")):
-        for entry in tomllib.loads(path.read_text())["mutation"]:
-            mutations.append(Mutation(**entry, group=path.stem))
+        try:
+            for entry in tomllib.loads(path.read_text())["mutation"]:
+                mutations.append(Mutation(**entry, group=path.stem))
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as e:
+            raise Broken(f"{path.name} is no list of faults: {e}") from e
     names = [m.name for m in mutations]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
@@ -58,17 +64,79 @@ def choose(mutations: list[Mutation], names: list[str]) -> list[Mutation]:
     unknown = [n for n in names if n not in known]
     if unknown:
         raise Broken(f"unknown: {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-    return [m for m in mutations if not names or m.name in names or m.group in names]
+    if not names:
+        return mutations
+    return list({m.name: m for n in names for m in mutations if n in (m.name, m.group)}.values())
 
 
-def mutated(text: str, m: Mutation) -> str:
+def mutated(root: pathlib.Path, m: Mutation) -> str:
+    """The text of the file with the fault in it."""
+    advice = f"look at what became of it and mend {m.group}.toml"
+    if not (root / m.file).is_file():
+        raise Broken(f"{m.name}: there is no file {m.file}; {advice}")
+    text = (root / m.file).read_text()
     count = text.count(m.old)
     if count != 1:
-        raise Broken(
-            f"{m.name}: the text to replace stands {count} times in {m.file}, not once; "
-            f"look at what became of it and mend {m.group}.toml"
-        )
+        raise Broken(f"{m.name}: the text to replace stands {count} times in {m.file}, not once; "
+                     f"{advice}")
     return text.replace(m.old, m.new)
+
+
+@functools.cache
+def test_paths(folder: str) -> frozenset[tuple[str, ...]]:
+    """The test cases of a program, as ("suite", "case") or ("case",); none where there is no
+    such program."""
+    paths = set()
+    if not list((ROOT / "tests" / folder).glob("*_test.cc")):
+        return frozenset()
+    for path in (ROOT / "tests" / folder).glob("*.cc"):
+        suites: list[str] = []
+        for kind, name in TESTS.findall(path.read_text()):
+            if kind == "CASE":
+                paths.add((*suites, name))
+            elif kind == "SUITE":
+                suites.append(name)
+            else:
+                suites.pop()
+    return frozenset(paths)
+
+
+def check_suite(suite: str) -> None:
+    """Throws where a suite names a program or tests that are not there. Boost.Test itself passes
+    over a pattern without tests beside one that has some."""
+    folder, *arguments = suite.split()
+    paths = test_paths(folder)
+    if not paths:
+        raise Broken(f"'{suite}': there is no test program of tests/{folder}")
+    if not arguments:
+        return
+    if len(arguments) != 2 or arguments[0] != "-t":
+        raise Broken(f"'{suite}' is neither 'FOLDER' nor 'FOLDER -t TESTS'")
+    chosen = {()}
+    for depth, patterns in enumerate(arguments[1].split("/")):
+        inside = [p[:depth + 1] for p in paths if p[:depth] in chosen and len(p) > depth]
+        chosen = set()
+        for pattern in patterns.split(","):
+            matching = {p for p in inside if fnmatch.fnmatchcase(p[depth], pattern)}
+            if not matching:
+                raise Broken(f"'{suite}': nothing in tests/{folder} is named {pattern} there")
+            chosen |= matching
+
+
+def findings(mutations: list[Mutation]) -> list[str]:
+    """Why faults can no longer be planted, or looked for."""
+    found = []
+    for m in mutations:
+        try:
+            mutated(ROOT, m)
+        except Broken as e:
+            found.append(str(e))
+        for suite in m.suites:
+            try:
+                check_suite(suite)
+            except Broken as e:
+                found.append(f"{m.name}: {e}")
+    return found
 
 
 def synchronise(source: pathlib.Path, target: pathlib.Path) -> None:
@@ -158,7 +226,7 @@ def try_suite(tree: Tree, m: Mutation, suite: str) -> list[str]:
     file = tree.path / m.file
     original = file.read_text()
     try:
-        file.write_text(mutated(original, m))
+        file.write_text(mutated(tree.path, m))
         tree.build(suite)
         return tree.run(suite)
     finally:
@@ -194,8 +262,8 @@ def main() -> int:
     args = parser.parse_args()
 
     chosen = choose(read_mutations(), args.names)
-    for m in chosen:
-        mutated((ROOT / m.file).read_text(), m)
+    if stale := findings(chosen):
+        raise Broken("\n".join(["the lists no longer fit the tree:", *stale]))
     if args.list:
         for m in chosen:
             print(f"{m.group:14} {m.name:34} {m.about}{' (after)' if m.after else ''}")
