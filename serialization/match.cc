@@ -68,7 +68,7 @@ Match find_matches(const std::vector<Variable>& variables, const TensorMap& tens
     }
     if (!found.defined()) {
       match.report.missing.push_back(info.name);
-      if (!options.allow_missing)
+      if (!options.allow_missing && !reinit)
         match.problems.push_back(fmt::format("missing: '{}' {}", names.front(), info.type.str()));
     } else if (reinit) {
       match.report.reinitialised.push_back(info.name);

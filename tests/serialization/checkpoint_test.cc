@@ -413,6 +413,8 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST(pairs.size() == 1u);
   BOOST_TEST((pairs[0].first == a));
   BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.allow_missing = true}).empty());
+  // What starts anew needs no tensor.
+  BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.reinit = {"d"}}).empty());
   // Names of another library, shorter floats, what is to start anew.
   const TensorMap theirs = {{"x.a", Tensor::full(DType::bf16, {2, 3}, 0.5)},
                             {"x.c", Tensor::zeros(DType::f64, {3})},
@@ -435,6 +437,9 @@ BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
   BOOST_TEST((match.report.reinitialised == Names{"c"}));
   BOOST_TEST((match.report.unexpected == Names{"x.more"}));
   BOOST_TEST(match.report.str() == "1 parameters taken over; 3 new: d, e, c; 1 not used: x.more");
+  // A variable may come under all of its names, with one value.
+  const Tensor whole = Tensor::full(DType::f32, {2, 3}, 1);
+  BOOST_TEST(match_variables({a}, {{"a", whole}, {"b", whole.clone()}}, "x").size() == 1u);
   BOOST_CHECK_EXCEPTION(match_variables({a},
                                         {{"a", Tensor::zeros(DType::f32, {2, 3})},
                                          {"b", Tensor::full(DType::f32, {2, 3}, 1)}},
