@@ -71,8 +71,8 @@ class MemoryAssigner {
     }
   }
 
-  // Nobody reads the old value in the wave in which the new one is begun, or later; and all data
-  // are checked by then.
+  // True if no other step reads the old value in the wave that starts the new one, or in a later
+  // wave, and if all checks of data run before that wave.
   bool update_fits(const PlanUpdate& update, const PlanBuffer& buffer, StepId head) const {
     if (buffer.begin < last_check_) return false;
     const ValueId read = reads_[update.variable];

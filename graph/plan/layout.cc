@@ -12,7 +12,7 @@ IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
                                         const UpdateOrder& updates) {
   ScheduleProblem problem;
   problem.bytes.resize(plan.values.size());
-  problem.kept = liveness.at_end;
+  problem.live_out = liveness.at_end;
   for (const ValueId v : plan.values.ids()) {
     if (liveness.producer[v].defined()) problem.bytes[v] = plan.values[v].bytes;
   }
@@ -77,7 +77,7 @@ bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, 
 
 void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<UpdateChain>& chains,
                     const IdVector<VariableId, ValueId>& reads, StepId break_at, BufferGroups& o) {
-  // What chains of updates want comes first; a head keeps its outputs for the variables' memory.
+  // Chains of updates take precedence: a head keeps its outputs for the memory of the variables.
   IdVector<StepId, std::vector<std::pair<int, int>>> wanted(plan.steps.size());
   IdVector<StepId, std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
@@ -97,7 +97,7 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
                          [&](const auto& pair) { return pair.first == output; });
     };
     for (const auto& [output, input] : wanted[s]) {
-      // Two variables may take one value: it is made over one operand only.
+      // Two updates may share one value, which can overwrite one operand only.
       if (!in_place(output) && dies_at(plan, liveness, o, s, input))
         join(plan, o, s, output, input);
     }
@@ -112,7 +112,7 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     const PlanUpdate& update = plan.updates[chain->update];
     const ValueId root = root_of(plan, update.value);
     BufferGroups::Group& group = o.groups[o.group_of[root]];
-    // The group may have begun before the head, where it went on from another operand.
+    // The group may begin before the head, if the head overwrites another operand in place.
     if (group.begin != chain->head || group.update.defined()) continue;
     group.update = chain->update;
     const ValueId read = reads[update.variable];

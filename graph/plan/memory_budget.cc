@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-constexpr int kTries = 6;            // until offsets fit what the sum of live bytes promises
+constexpr int kTries = 6;            // attempts until the offsets fit the sum of live bytes
 constexpr int kSearchSteps = 10;     // halvings in the search for the smallest budget
-constexpr std::size_t kNearby = 12;  // targets above the least
-constexpr std::size_t kTiny = 4096;  // a variable of so few bytes may as well be copied at the end
+constexpr std::size_t kNearby = 12;  // targets tried above the smallest
+constexpr std::size_t kTiny = 4096;  // smaller variables may be copied at the end as well
 
 std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
@@ -31,7 +31,7 @@ struct Ordered {
 RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& chains) {
   const Liveness liveness = find_liveness(whole);
   RecomputeProblem problem;
-  problem.kept = liveness.at_end;
+  problem.live_out = liveness.at_end;
   problem.bytes.resize(whole.values.size());
   IdVector<ValueId, char> elsewhere(whole.values.size());  // made outside the arena
   for (const ValueId v : whole.values.ids()) {
@@ -63,7 +63,7 @@ RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& cha
     for (const ValueId id : from.outputs) {
       if (!id.defined()) continue;
       step.writes.push_back(id);
-      if (elsewhere[id] || problem.kept[id]) step.can_rematerialise = false;
+      if (elsewhere[id] || problem.live_out[id]) step.can_rematerialise = false;
     }
     for (const ValueId id : from.inputs) {
       const ValueId root = root_of(whole, id);
@@ -153,9 +153,9 @@ class Rematerialiser {
   IdVector<ValueId, ValueId> rematerialised_;  // the value that stands for it afterwards
 };
 
-// The smallest plan of a search that does not know the budget, so that the error and the planning
-// after it say the same: halvings down to the least that can live at the same time, and targets a
-// little above it, some of which fit the arena better.
+// Searches for the smallest plan: bisects the target down to the fewest bytes that can live at the
+// same time, then tries targets a little above, some of which fit the arena better. The search does
+// not depend on the budget, so that the budget named in an error is one that planning then meets.
 std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProblem& problem,
                                     std::shared_ptr<Plan> whole) {
   std::shared_ptr<Plan> best = std::move(whole);
@@ -187,7 +187,7 @@ std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   lay_out_in_order(*whole, ordered.chains);
   if (whole->arena_bytes <= budget) return whole;
   const RecomputeProblem problem = describe(*whole, ordered.chains);
-  // Guards and offsets take more than the sum of what lives: aim lower by as much as was missed.
+  // Guards and offsets need more than the sum of live bytes: lower the target by the excess.
   std::size_t target = budget;
   for (int i = 0; i < kTries; ++i) {
     const auto recomputed = choose_recomputed(problem, target);

@@ -63,7 +63,7 @@ class Simulator {
     return runs_;
   }
 
-  // Live bytes at every step, runs for its sake included; returns the peak.
+  // Live bytes at every step, including the runs made for it; returns the peak.
   std::size_t live(const Recomputed& recomputed, IdVector<StepId, std::size_t>& at) {
     order(recomputed);
     // Rematerialised results are values of their own, numbered after all others.
@@ -83,7 +83,7 @@ class Simulator {
       const RecomputeProblem::Step& step = p_.steps[run.step];
       if (run.rematerialised && run.before > step.rematerialise_before) live += kForbidden;
       const auto dies = [&](ValueId b) {
-        return producer_[b].defined() && !p_.kept[b] && last_use_[id(b, run)] == r;
+        return producer_[b].defined() && !p_.live_out[b] && last_use_[id(b, run)] == r;
       };
       std::size_t shared = 0;
       taken_.clear();
@@ -106,7 +106,7 @@ class Simulator {
       }
       for (const ValueId b : step.writes) {
         const ValueId own = run.rematerialised ? b + values : b;
-        if (last_use_[own] == kNever && !p_.kept[b]) live -= aligned_size(p_.bytes[b]);
+        if (last_use_[own] == kNever && !p_.live_out[b]) live -= aligned_size(p_.bytes[b]);
       }
     }
     return peak;
@@ -179,9 +179,9 @@ class Chooser {
   }
 
  private:
-  // A step that may run a second time, with all those that must do so for its sake.
+  // A step to rematerialise, with all steps that must be rematerialised for it.
   struct Move {
-    double gain = 0;  // bytes times positions, of what is too much
+    double gain = 0;  // the bytes above the target that it saves, summed over positions
     double cost_ns = 0;
     std::vector<std::pair<StepId, StepId>> steps;  // and their cuts
     double score() const { return gain / std::max(cost_ns, 1.0); }
@@ -212,7 +212,7 @@ class Chooser {
   }
   Index bin(StepId s) const { return s.index() * kBins / live_.size(); }
 
-  // What taking `bytes` away strictly between two steps is worth.
+  // The gain of freeing `bytes` strictly between two steps.
   double gain(StepId after, StepId until, double bytes) const {
     const StepId first = after + 1;
     if (first >= until) return 0;
@@ -280,8 +280,8 @@ class Chooser {
       move.cost_ns += step.cost_ns;
       for (const ValueId b : step.reads) {
         const StepId from = producer_[b];
-        if (!from.defined() || p_.kept[b] || last_read_[b] >= until || chosen_[from].defined() ||
-            met_[from] == stamp_) {
+        if (!from.defined() || p_.live_out[b] || last_read_[b] >= until ||
+            chosen_[from].defined() || met_[from] == stamp_) {
           continue;
         }
         met_[from] = stamp_;
@@ -355,7 +355,7 @@ class Chooser {
       cut = {};
       if (simulator_.live(chosen_, live_) > target_) cut = was;
     }
-    // What no run reads need not be chosen.
+    // A step whose second run nobody needs any more is not rematerialised.
     IdVector<StepId, char> runs(chosen_.size());
     for (const StepRun& run : simulator_.order(chosen_)) {
       if (run.rematerialised) runs[run.step] = 1;

@@ -28,7 +28,7 @@ struct RecomputeProblem {
   };
   IdVector<StepId, Step> steps;
   IdVector<ValueId, std::size_t> bytes;  // 0 for what is not in the arena
-  IdVector<ValueId, char> kept;          // lives to the end
+  IdVector<ValueId, char> live_out;      // lives to the end
 };
 
 /// Per step: none, or the step after which all readers of its results take those of a second run. A

@@ -83,7 +83,7 @@ class ListScheduler {
   }
 
   Score freed(ValueId b) const {
-    return p_.kept[b] || !by_bytes_ ? 0 : static_cast<Score>(p_.bytes[b]);
+    return p_.live_out[b] || !by_bytes_ ? 0 : static_cast<Score>(p_.bytes[b]);
   }
 
   Score initial_score(StepId s) const {
@@ -140,7 +140,7 @@ std::size_t peak_bytes(const ScheduleProblem& p, const std::vector<StepId>& orde
     for (const ValueId b : step.writes) live += p.bytes[b];
     peak = std::max(peak, live);
     const auto free = [&](ValueId b) {
-      if (!p.kept[b]) live -= p.bytes[b];
+      if (!p.live_out[b]) live -= p.bytes[b];
     };
     for (const ValueId b : step.reads) {
       if (--readers[b] == 0) free(b);

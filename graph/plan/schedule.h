@@ -18,7 +18,7 @@ struct ScheduleProblem {
   };
   IdVector<StepId, Step> steps;  // in a legal order
   IdVector<ValueId, std::size_t> bytes;
-  IdVector<ValueId, char> kept;                  // lives to the end
+  IdVector<ValueId, char> live_out;              // lives to the end
   std::vector<std::pair<StepId, StepId>> edges;  // further (before, after) pairs
 };
 

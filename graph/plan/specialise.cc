@@ -41,8 +41,8 @@ void bound_total(const Plan& plan) {
       plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));
 }
 
-// Asks the op's shape rule again, with numbers: it says in its own words which sizes it does not
-// take, where the dims of its result only become negative.
+// Runs the op's shape rule again with concrete sizes. Its error names the sizes that the op does
+// not take; the symbolic result only shows that a dim became negative.
 void ask_rule(const Node& node, const Bindings& bindings) {
   const OpRecord& op = node.op();
   if (op.infer == nullptr || op.has(Trait::leaf) || op.has(Trait::call)) return;
@@ -59,7 +59,7 @@ void ask_rule(const Node& node, const Bindings& bindings) {
     }
     attributes = node.attributes().evaluate(bindings);
   } catch (const Error&) {
-    return;  // a symbol has no number: nothing to ask with
+    return;  // a symbol is not bound: there are no concrete sizes
   }
   const DimFacts facts;
   op.infer(InferContext(op.name, pointers, attributes, facts));
@@ -123,7 +123,7 @@ Precision precision_of(const Plan& plan, const Attributes& attributes, Precision
 }
 
 // The variable whose memory a value is, if it is a parameter that the program does not update.
-VariableId kept(const CompiledProgram& c, ValueId value) {
+VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   const ValueId root = c.values[value].root;
   const VariableId variable = c.leaves[c.values[root].node].variable();
   if (!variable.defined()) return {};
@@ -155,7 +155,8 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
       request.inputs.push_back({DType::f32, {}, false});
     } else {
       const PlanValue& v = plan.values[id];
-      request.inputs.push_back({v.dtype, v.sizes, true, options.prepack && kept(c, id).defined()});
+      request.inputs.push_back(
+          {v.dtype, v.sizes, true, options.prepack && frozen_parameter(c, id).defined()});
     }
   }
   for (int o = 0; o < node.output_count(); ++o) {
@@ -173,7 +174,8 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
     request.precision = precision_of(plan, request.attributes, options.precision);
     step.kernel = make_kernel(op, request);
     check_scratch(step.kernel);
-    if (step.kernel.packed) step.packed_variable = kept(c, step.inputs[step.kernel.packed->input]);
+    if (step.kernel.packed)
+      step.packed_variable = frozen_parameter(c, step.inputs[step.kernel.packed->input]);
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;
     step.bytes = cost.bytes;

@@ -111,7 +111,7 @@ class Orderer {
   const IdVector<VariableId, ValueId> reads_;
   const std::vector<StepId> check_producers_;
   IdVector<StepId, std::vector<StepId>> further_;
-  IdVector<StepId, int> seen_, target_;  // the last search that came by, or looked for it
+  IdVector<StepId, int> seen_, target_;  // the last search that reached the step, or aimed at it
   int stamp_ = 0;
 };
 

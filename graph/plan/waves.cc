@@ -7,8 +7,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxSteps = 16;
-constexpr std::int64_t kManyChunks = 32;  // fills any machine, as far as waves go
-constexpr double kLongNs = 500e3;         // so long that starting it alone costs nothing
+constexpr std::int64_t kManyChunks = 32;  // a step of so many fills any machine alone
+constexpr double kLongNs = 500e3;         // the cost of starting so long a step alone is negligible
 
 bool is_small(const PlanStep& step) {
   std::int64_t chunks = 0;

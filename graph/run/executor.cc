@@ -83,7 +83,7 @@ const std::byte* Executor::readable(const Plan& plan, const RunMemory& memory,
 void Executor::allocate(const Plan& plan) {
   try {
     if (!arena_ || arena_->bytes() < plan.arena_bytes) {
-      arena_.reset();  // first give back, then take: both need not fit at once
+      arena_.reset();  // free before allocating, so that both need not fit at once
       arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
     }
     if (!slots_ || slot_stride_ < plan.slot_scratch) {

@@ -109,7 +109,7 @@ void FiniteCheck::before(const Plan& plan, StepId s, const KernelRun& run) {
     if (leaf.kind == CompiledProgram::LeafKind::none) continue;
     const PlanValue& value = plan.values[root];
     const Range& range = ranges_[root] = scan(value, run.inputs[i]);
-    // A constant with NaN is what somebody wrote down; what stems from it is not looked at.
+    // A NaN in a constant is intended; values computed from it are not checked.
     if (range.nan == 0 || leaf.kind == CompiledProgram::LeafKind::constant) continue;
     const bool fed = leaf.kind == CompiledProgram::LeafKind::input;
     const CompiledProgram& c = *plan.program;
@@ -136,7 +136,7 @@ void FiniteCheck::after(const Plan& plan, StepId s, const KernelRun& run) {
     if (!id.defined()) continue;
     const PlanValue& value = plan.values[id];
     const Range& range = ranges_[id] = scan(value, run.outputs[o]);
-    // A node without operands, `full` say, makes what somebody wrote down.
+    // The value of a node without operands, such as `full`, is intended.
     if (step.node == nullptr || !operands_any || range.finite()) continue;
     const OpRecord& op = step.node->op();
     const bool allowed = range.nan == 0 && range.positive == 0 && may_be_negative_infinity(op, o);

@@ -35,7 +35,7 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     add(value);
   }
   for (const std::string& name : fetch) add_name(name);
-  // Requirements that came later must be checked too.
+  // A requirement added since then must be checked, too: such a program is compiled anew.
   if (program.graph() != nullptr) key.words.push_back(program.graph()->requirements().size());
   return key;
 }
@@ -49,11 +49,11 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
       return it->program;
     }
   }
-  // Within a budget, activations are dropped and computed again: cheap for steps of their own, dear
-  // where they belong to a product.
+  // Within a budget, activations may be rematerialised: cheap as elementwise steps of their own,
+  // expensive as the epilogue of a product.
   CompileOptions options{.passes = options_.passes, .precision = options_.precision};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
-  // A step is then one node of the user's.
+  // Every step is then one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;

@@ -16,9 +16,9 @@
 namespace weft {
 namespace {
 
-// Marks the Session as in use for as long as it lives. All that it computes meanwhile, constants
-// that passes fold included, it computes in the default floating-point environment, whatever its
-// caller's is.
+// Marks the Session as in use for as long as it lives. Everything that the Session computes then,
+// including constants that passes fold, is computed in the default floating-point environment,
+// whatever the caller's is.
 class Busy {
  public:
   explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
@@ -250,7 +250,7 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
   try {
     execute(plan, feeds, outputs, o);
   } catch (...) {
-    // Sizes of a run that failed bind nobody.
+    // A failed run leaves no caches behind: their sizes would bind the next run.
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
     throw;
   }
@@ -297,7 +297,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   };
   IdVector<VariableId, char> updated(c.variables.size());
   bool writes_own = false;
-  const VariableInfo* written = nullptr;  // in the shared store; rather no key
+  const VariableInfo* written = nullptr;  // in the shared store, preferably not a key
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     updated[u.variable] = 1;

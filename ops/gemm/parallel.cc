@@ -18,9 +18,9 @@ namespace {
 
 // Rough speed of one core, for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
-// Work that a chunk of tiles has at least, about 10 us.
+// The least work of a chunk of tiles, about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
-// One product with so many multiply-adds feeds all workers.
+// A product with so many multiply-adds feeds all workers alone.
 constexpr double kLargeGemm = 1.3e8;
 // The phases are a list. A job with more stages than so many (operands of some 100 GiB) has one
 // phase, in which tiles pack their own operands.
@@ -318,7 +318,7 @@ void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
         const Stage stage{piece({0, t.m}, t.range_rows, i), piece({0, t.n}, t.range_columns, j),
                           piece({0, t.k}, t.range_depth, q)};
         if (share_a || share_b) {
-          // What the stage before has packed and this one needs as well stays.
+          // An operand that the previous stage packed and this one needs too is not packed again.
           const bool same_depth = t.depth_ranges() == 1;
           const bool pack_a = share_a && !(same_depth && j > 0);
           const bool pack_b = share_b && !(same_depth && t.column_ranges() == 1 && i > 0);

@@ -88,8 +88,8 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   const std::int64_t tiles = divide_up(m, tiling.tile_rows) * divide_up(n, tiling.tile_columns);
   if (many || work < 4 * kSmallTile) return tiling;
   if (tiles < kWantedTiles / 2 && blocks >= kMinBlocks) {
-    // Little of C, much to sum (gradients of narrow weights): the depth feeds the workers, and
-    // tiles are large, so that little is packed twice.
+    // C is small and the depth large (gradients of narrow weights): the depth is split among the
+    // workers, and tiles are large, so that little is packed twice.
     tiling.tile_rows = even_pieces(m, kTileRows, engine.row_panel);
     tiling.tile_columns = even_pieces(n, kTileColumns, engine.column_panel);
     tiling.split_k = std::min(
@@ -122,7 +122,7 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
     tiling.range_depth = depth_within(small_range * small_bytes);
     return tiling;
   }
-  // What only one tile needs is packed by that tile.
+  // An operand part that only one tile needs is packed by that tile.
   if (tiling.tile_columns < n) tiling.a = Packing::shared;
   if (tiling.tile_rows < m) tiling.b = Packing::shared;
   tiling.range_depth = depth_within(small * small_bytes + large * large_bytes);

@@ -44,8 +44,8 @@ RecomputeProblem there_and_back(int n, Cost cost) {
     p.steps.push_back(step);
   }
   p.bytes.assign(static_cast<Index>(2 * n), 1024);
-  p.kept.assign(p.bytes.size(), 0);
-  p.kept.back() = 1;
+  p.live_out.assign(p.bytes.size(), 0);
+  p.live_out.back() = 1;
   return p;
 }
 

@@ -22,8 +22,8 @@ ScheduleProblem wide(int n) {
   p.steps.push_back(join);
   p.bytes.assign(static_cast<std::size_t>(n), 1000);
   p.bytes.resize(static_cast<std::size_t>(2 * n + 1), 10);
-  p.kept.assign(p.bytes.size(), 0);
-  p.kept.back() = 1;
+  p.live_out.assign(p.bytes.size(), 0);
+  p.live_out.back() = 1;
   return p;
 }
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(keeps_the_given_order_where_nothing_is_gained) {
     p.steps.push_back(step);
   }
   p.bytes.assign(50, 8);
-  p.kept.assign(50, 0);
+  p.live_out.assign(50, 0);
   BOOST_TEST(schedule(p) == given_order(p), boost::test_tools::per_element());
 }
 
