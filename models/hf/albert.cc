@@ -1,7 +1,6 @@
 // ALBERT: factorised embeddings, layers that share weights, sentence order.
 #include <fmt/format.h>
 
-#include "weft/core/error.h"
 #include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
 #include "weft/models/hf/encoder_task.h"
@@ -19,35 +18,14 @@ Model build_albert(Request& request) {
   c.layer_groups = 1;
   c.activation = Activation::gelu_tanh;
   EncoderStyle style{.class_prefix = "Albert", .base = "albert"};
-  std::string positions = "absolute";
-  request.config.field("vocab_size", c.vocab)
-      .field("embedding_size", c.embedding_width)
-      .field("hidden_size", c.width)
-      .field("num_hidden_layers", c.layers)
+  read_encoder(request.config, c);
+  read_positions(request.config, c);
+  request.config.field("embedding_size", c.embedding_width)
       .field("num_hidden_groups", c.layer_groups)
       .field("inner_group_num", c.group_layers)
-      .field("num_attention_heads", c.heads)
-      .field("intermediate_size", c.inner)
-      .field("hidden_act", c.activation)
-      .field("hidden_dropout_prob", c.hidden_dropout)
-      .field("attention_probs_dropout_prob", c.attention_dropout)
-      .field("max_position_embeddings", c.context)
-      .field("type_vocab_size", c.token_types)
-      .field("initializer_range", c.initializer_range)
-      .field("layer_norm_eps", c.layer_norm_eps)
-      .field("position_embedding_type", positions)
       .field("tie_word_embeddings", style.masked_lm.tied)
-      .optional_id("pad_token_id", c.padding_id)
       .ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type",
                "num_memory_blocks"});
-  if (positions == "relative_key") {
-    c.positions = EncoderPositions::relative_key;
-  } else if (positions == "relative_key_query") {
-    c.positions = EncoderPositions::relative_key_query;
-  } else if (positions != "absolute") {
-    throw ArgumentError(
-        fmt::format("config.json: position_embedding_type \"{}\" is not supported", positions));
-  }
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},
                    {"embeddings.token_types", "embeddings.token_type_embeddings"},

@@ -1,7 +1,4 @@
 // BERT and the families that keep its encoder: RoBERTa (also XLM-RoBERTa and CamemBERT), ELECTRA.
-#include <fmt/format.h>
-
-#include "weft/core/error.h"
 #include "weft/models/hf/encoder_task.h"
 
 namespace weft::hf {
@@ -9,32 +6,9 @@ namespace {
 
 /// The keys that these families share.
 void read_bert(ConfigReader& config, EncoderConfig& c) {
-  config.field("vocab_size", c.vocab)
-      .field("hidden_size", c.width)
-      .field("num_hidden_layers", c.layers)
-      .field("num_attention_heads", c.heads)
-      .field("intermediate_size", c.inner)
-      .field("hidden_act", c.activation)
-      .field("hidden_dropout_prob", c.hidden_dropout)
-      .field("attention_probs_dropout_prob", c.attention_dropout)
-      .field("max_position_embeddings", c.context)
-      .field("type_vocab_size", c.token_types)
-      .field("initializer_range", c.initializer_range)
-      .field("layer_norm_eps", c.layer_norm_eps)
-      .optional_id("pad_token_id", c.padding_id)
-      .ignore({"classifier_dropout"});
-  std::string positions = "absolute";
-  config.field("position_embedding_type", positions);
-  if (positions == "relative_key") {
-    c.positions = EncoderPositions::relative_key;
-  } else if (positions == "relative_key_query") {
-    c.positions = EncoderPositions::relative_key_query;
-  } else if (positions != "absolute") {
-    throw ArgumentError(
-        fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
-                    "relative_key and relative_key_query are",
-                    positions));
-  }
+  read_encoder(config, c);
+  read_positions(config, c);
+  config.ignore({"classifier_dropout"});
 }
 
 ModuleNames bert_names(const EncoderConfig& c) {

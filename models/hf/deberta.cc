@@ -18,24 +18,12 @@ void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
   c.relative_attention = false;
   c.absolute_positions = true;
   c.max_relative = -1;
-  config.field("vocab_size", c.vocab)
-      .field("hidden_size", c.width)
-      .field("num_hidden_layers", c.layers)
-      .field("num_attention_heads", c.heads)
-      .field("intermediate_size", c.inner)
-      .field("hidden_act", c.activation)
-      .field("hidden_dropout_prob", c.hidden_dropout)
-      .field("attention_probs_dropout_prob", c.attention_dropout)
-      .field("max_position_embeddings", c.context)
-      .field("type_vocab_size", c.token_types)
-      .field("initializer_range", c.initializer_range)
-      .field("layer_norm_eps", c.layer_norm_eps)
-      .field("relative_attention", c.relative_attention)
+  read_encoder(config, c);
+  config.field("relative_attention", c.relative_attention)
       .field("max_relative_positions", c.max_relative)
       .field("position_biased_input", c.absolute_positions)
       .field("embedding_size", c.embedding_width)
       .field("tie_word_embeddings", style.masked_lm.tied)
-      .optional_id("pad_token_id", c.padding_id)
       .fixed("talking_head", false, "talking heads are not supported")
       .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
   if (c.max_relative < 1) c.max_relative = c.context;

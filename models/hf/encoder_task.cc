@@ -182,6 +182,37 @@ class Task {
 
 }  // namespace
 
+void read_encoder(ConfigReader& config, EncoderConfig& c) {
+  config.field("vocab_size", c.vocab)
+      .field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.hidden_dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("max_position_embeddings", c.context)
+      .field("type_vocab_size", c.token_types)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .optional_id("pad_token_id", c.padding_id);
+}
+
+void read_positions(ConfigReader& config, EncoderConfig& c) {
+  std::string positions = "absolute";
+  config.field("position_embedding_type", positions);
+  if (positions == "relative_key") {
+    c.positions = EncoderPositions::relative_key;
+  } else if (positions == "relative_key_query") {
+    c.positions = EncoderPositions::relative_key_query;
+  } else if (positions != "absolute") {
+    throw ArgumentError(
+        fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
+                    "relative_key and relative_key_query are",
+                    positions));
+  }
+}
+
 void add_layers(ModuleNames& names, std::int64_t layers,
                 const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts) {
   check::at_most({{"layers", layers, size_limits::kLayers}});

@@ -43,6 +43,11 @@ struct EncoderStyle {
   bool soft_sequence_labels = false;
 };
 
+/// Reads the keys that most encoders share.
+void read_encoder(ConfigReader& config, EncoderConfig& c);
+/// Reads position_embedding_type. Throws ArgumentError where it is none that there is.
+void read_positions(ConfigReader& config, EncoderConfig& c);
+
 /// Adds the names of all layers' modules: "layers.<index>.<ours>" and "<prefix(index)>.<theirs>".
 /// Throws ArgumentError for more layers than any model has: names are made before the rest of a
 /// configuration is checked, and for a number that is a mistake they would fill the memory.

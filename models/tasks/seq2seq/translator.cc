@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/graph/functions.h"
+#include "weft/models/data/by_length.h"
 #include "weft/models/layers/attention_maps.h"
 
 namespace weft {
@@ -122,20 +123,16 @@ std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
   const std::int64_t longest = model.config.positions == Seq2SeqPositions::learned
                                    ? model.config.context
                                    : std::numeric_limits<std::int64_t>::max();
-  const auto size = [&](std::size_t i) {
-    return (static_cast<std::int64_t>(sources[i].size()) + kStep - 1) / kStep * kStep;
-  };
-  std::vector<std::size_t> order(sources.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
-
+  std::vector<std::size_t> sizes;
+  for (const auto& source : sources)
+    sizes.push_back(round_up(source.size(), static_cast<std::size_t>(kStep)));
+  const std::vector<std::size_t> order = by_length(sizes);
   std::vector<TokenIds> outputs(sources.size());
   for (std::size_t first = 0; first < order.size();) {
-    const std::int64_t length = size(order[first]);
+    const auto length = static_cast<std::int64_t>(sizes[order[first]]);
     std::vector<std::vector<std::int32_t>> rows;
     std::size_t end = first;
-    while (end < order.size() && size(order[end]) == length &&
+    while (end < order.size() && sizes[order[end]] == sizes[order[first]] &&
            static_cast<std::int64_t>(rows.size()) < options.batch) {
       rows.push_back(sources[order[end++]]);
     }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <numeric>
 
+#include "weft/models/data/by_length.h"
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/kept_rows.h"
 #include "weft/models/data/tfidf.h"
@@ -18,23 +18,16 @@ namespace {
 /// Row i of some lines.
 using RowOf = std::function<PairTokens(std::size_t i)>;
 
-/// Calls visit(places, rows) for batches of all lines. Lines of like length share a batch: little
-/// padding.
+/// Calls visit(places, rows) for batches of all lines.
 template <class Visit>
 void for_batches(std::span<const ScoredPair> lines, const RowOf& row, Visit&& visit) {
-  constexpr std::size_t kBatch = 64;
-  std::vector<std::size_t> order(lines.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto length = [&](std::size_t i) { return lines[i].first.size() + lines[i].second.size(); };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
-    const std::size_t count = std::min(kBatch, order.size() - begin);
-    const auto places = std::span(order).subspan(begin, count);
+  std::vector<std::size_t> lengths;
+  for (const ScoredPair& line : lines) lengths.push_back(line.first.size() + line.second.size());
+  for_batches_by_length(lengths, [&](std::span<const std::size_t> places) {
     std::vector<PairTokens> batch;
     for (const std::size_t place : places) batch.push_back(row(place));
     visit(places, batch);
-  }
+  });
 }
 
 void put_scores(const Results& results, std::span<const std::size_t> places,

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/data/by_length.h"
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
@@ -55,24 +55,17 @@ Tensor labels_of(std::span<const WordRow* const> rows, std::int64_t length) {
   return labels;
 }
 
-/// Runs `use` over batches of rows, those of like length together: little padding. It gets the
-/// rows' numbers and what they are.
+/// Runs `use` over batches of rows. It gets the rows' numbers and what they are.
 void over_batches(
     const std::vector<const WordRow*>& rows,
     const std::function<void(std::span<const std::size_t>, std::span<const WordRow* const>)>& use) {
-  constexpr std::size_t kBatch = 64;
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return rows[a]->ids.size() < rows[b]->ids.size();
-  });
-  for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
-    const std::span<const std::size_t> numbers =
-        std::span(order).subspan(begin, std::min(kBatch, order.size() - begin));
+  std::vector<std::size_t> lengths;
+  for (const WordRow* row : rows) lengths.push_back(row->ids.size());
+  for_batches_by_length(lengths, [&](std::span<const std::size_t> numbers) {
     std::vector<const WordRow*> batch;
     for (const std::size_t i : numbers) batch.push_back(rows[i]);
     use(numbers, batch);
-  }
+  });
 }
 
 /// The tags of a row's words, of what was predicted for its tokens.
