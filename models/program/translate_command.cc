@@ -10,7 +10,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
-#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
 namespace weft::program {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 int run(const TranslateArguments& args) {
   if (args.texts.empty() == args.input.empty())
     throw UsageError("give texts to translate, or --input FILE with one a line (- is stdin)");
-  const Translator model = load_model<Translator>(args.file);
+  const Seq2SeqModel model = load_model<Seq2SeqModel>(args.file);
   std::vector<std::string> texts = args.texts;
   if (args.input == "-") {
     texts = lines_of(std::string(std::istreambuf_iterator<char>(std::cin), {}));

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "reversal");
   if (argc > 1) preset.training.steps = std::atoll(argv[1]);
   const Tokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
-  Translator model = make_translator(preset.model, letters, preset.training);
+  Seq2SeqModel model = make_translator(preset.model, letters, preset.training);
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   // 5. One file holds the model; who loads it needs none of the code above.
   model.history = trainer.history();
   save_model("reverse.weft", model);
-  const Translator loaded = load_model<Translator>("reverse.weft");
+  const Seq2SeqModel loaded = load_model<Seq2SeqModel>("reverse.weft");
   Session fresh(*loaded.graph, loaded.store);
   const std::vector<std::string> words = {"transformer", "weft", "abcdefghijklmnopqrst"};
   const std::vector<std::string> answers = translate(fresh, loaded, words);

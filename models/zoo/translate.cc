@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       read_text_pairs(argv[1]), preset.training.validation_fraction, preset.training.seed);
 
   // 2. The model: Vaswani et al. (2017) in small.
-  Translator model =
+  Seq2SeqModel model =
       make_translator(preset.model, learn_pieces(data.train, preset.model.vocab), preset.training);
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   // 5. One file holds everything; who loads it needs none of the code above.
   model.history = trainer.history();
   save_model("translate.weft", model);
-  const Translator loaded = load_model<Translator>("translate.weft");
+  const Seq2SeqModel loaded = load_model<Seq2SeqModel>("translate.weft");
   Session fresh(*loaded.graph, loaded.store);
   const std::vector<std::string> texts = {"I am hungry.", "Where is the train station?",
                                           "Tom bought a new car yesterday."};

@@ -59,12 +59,12 @@ Tokenizer tokenizer_for(const DenoisingOptions& options) {
                                        {.vocab = vocab, .symbols = denoising_symbols(options)});
 }
 
-Translator new_model(DenoisingObjective objective) {
+Seq2SeqModel new_model(DenoisingObjective objective) {
   const DenoisingOptions options = options_for(objective);
   return make_denoising_model(small(objective), tokenizer_for(options), settings(), options);
 }
 
-TrainOutcome run(Translator& model, const std::string& path, std::int64_t stop_after = 0,
+TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop_after = 0,
                  int threads = 1) {
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
   const Passages passages = make_passages(model, documents());
@@ -174,13 +174,13 @@ BOOST_AUTO_TEST_CASE(a_resumed_pre_training_has_the_bits_of_one_that_never_stopp
   const TextFiles files("denoising");
   for (const DenoisingObjective objective : kAll) {
     BOOST_TEST_CONTEXT(choice_name(objective)) {
-      Translator straight = new_model(objective);
+      Seq2SeqModel straight = new_model(objective);
       const TrainOutcome whole = run(straight, files.path("a.weft"));
       BOOST_TEST(std::isfinite(whole.evaluation.loss));
       BOOST_TEST(whole.evaluation.metrics.at(0).name == "perplexity");
-      Translator first = new_model(objective);
+      Seq2SeqModel first = new_model(objective);
       BOOST_TEST(run(first, files.path("b.weft"), 2, 2).stopped);
-      Translator second = load_model<Translator>(files.path("b.weft"));
+      Seq2SeqModel second = load_model<Seq2SeqModel>(files.path("b.weft"));
       BOOST_TEST((second.denoising == first.denoising));
       const TrainOutcome resumed = run(second, files.path("b.weft"), 0, 3);
       BOOST_TEST(resumed.evaluation.loss == whole.evaluation.loss);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
   TrainSettings longer = settings();
   longer.steps = 80;
   longer.warmup = 40;
-  Translator model =
+  Seq2SeqModel model =
       make_denoising_model(small(options.objective), tokenizer_for(options), longer, options);
   Session session(*model.graph, model.store, {.seed = 1, .threads = 2});
   const Passages passages = make_passages(model, documents());
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
                              settings(), noise);
       },
       "the tokenizer has no id for the end of a text");
-  Translator pairs = make_translator(small(noise.objective), with_mask, settings());
+  Seq2SeqModel pairs = make_translator(small(noise.objective), with_mask, settings());
   check_says<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
                             "learns from pairs of texts");
 }

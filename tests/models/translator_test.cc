@@ -62,7 +62,7 @@ TrainSettings settings() {
   return s;
 }
 
-TrainOutcome run(Translator& model, const std::string& path, std::int64_t stop_after = 0,
+TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop_after = 0,
                  int threads = 1) {
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
   TranslatorData pairs(data(), model, exact_match_metric);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(pieces_as_sequences) {
 
 BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped) {
   const Files files;
-  Translator straight = make_translator(small(), letters(), settings());
+  Seq2SeqModel straight = make_translator(small(), letters(), settings());
   const TrainOutcome whole = run(straight, files.path("a.weft"));
   BOOST_TEST(whole.step == 10);
   BOOST_TEST(std::isfinite(whole.evaluation.loss));
@@ -121,9 +121,9 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
   BOOST_TEST(whole.evaluation.metrics[1].name == "exact match");
   BOOST_TEST(straight.history.metrics.at("perplexity").size() == 3U);  // steps 4, 8, 10
 
-  Translator first = make_translator(small(), letters(), settings());
+  Seq2SeqModel first = make_translator(small(), letters(), settings());
   BOOST_TEST(run(first, files.path("b.weft"), 5, 2).stopped);
-  Translator second = load_model<Translator>(files.path("b.weft"));
+  Seq2SeqModel second = load_model<Seq2SeqModel>(files.path("b.weft"));
   BOOST_TEST((second.config == first.config));
   BOOST_TEST((second.settings == first.settings));
   const TrainOutcome resumed = run(second, files.path("b.weft"), 0, 3);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
 }
 
 BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
-  Translator model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = make_translator(small(), letters(), settings());
   Session session(*model.graph, model.store, {.seed = 4, .threads = 1});
   const auto loss = [&](std::int64_t length) {
     Tensor source = Tensor::full(DType::i32, {1, length}, 0);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
 
 BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
   const Files files;
-  Translator model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = make_translator(small(), letters(), settings());
   run(model, files.path("m.weft"));
   Session session(*model.graph, model.store, session_options(model));
   const std::vector<std::string> texts = {"abcd", "d", "", "bbbbbbbbbbbb", "cab", "dcba"};
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
     BOOST_TEST(translate(session, model, {texts[i]}).front() == all[i]);
   BOOST_TEST(translate(session, model, texts, {.beams = 3}).size() == texts.size());
   BOOST_TEST(translate(session, model, {}).empty());
-  const Translator loaded = load_model<Translator>(files.path("m.weft"));
+  const Seq2SeqModel loaded = load_model<Seq2SeqModel>(files.path("m.weft"));
   Session other(*loaded.graph, loaded.store);
   BOOST_TEST(translate(other, loaded, texts) == all, boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(translate(session, model, texts, {.batch = 0}), ArgumentError,
@@ -179,10 +179,10 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
 
 BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
   const Files files;
-  Translator model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = make_translator(small(), letters(), settings());
   run(model, files.path("m.weft"));
-  const Translator loaded = load_model<Translator>(files.path("m.weft"));
-  for (const Translator* one : {&std::as_const(model), &loaded}) {
+  const Seq2SeqModel loaded = load_model<Seq2SeqModel>(files.path("m.weft"));
+  for (const Seq2SeqModel* one : {&std::as_const(model), &loaded}) {
     Session session(*one->graph, one->store);
     const CrossAttention found = cross_attention(session, *one, "abc", "cb");
     BOOST_TEST((found.source == std::vector<std::string>{"a", "b", "c", "</s>"}));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
 
 BOOST_AUTO_TEST_CASE(other_files_are_refused) {
   const Files files;
-  BOOST_CHECK_EXCEPTION(load_model<Translator>(files.path("none.weft")), IoError,
+  BOOST_CHECK_EXCEPTION(load_model<Seq2SeqModel>(files.path("none.weft")), IoError,
                         says("none.weft"));
 }
 
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   few.batch = 512;
   few.steps = 20;
   few.eval_every = few.save_every = 0;
-  Translator model = make_translator(small(), tokenizer, few);
+  Seq2SeqModel model = make_translator(small(), tokenizer, few);
   Session session(*model.graph, model.store, session_options(model, {.seed = 1}));
   PairBatches batches = make_pair_batches(split.train, tokenizer, few);
   double first = 0, last = 0;

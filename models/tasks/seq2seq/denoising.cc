@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 4> kAbouts = {
     "write a text again without noise (BART)",
     "write the sentences that say most of the others (PEGASUS)"};
 
-Passages passages_of(const Translator& model, const std::vector<TextDocument>& documents,
+Passages passages_of(const Seq2SeqModel& model, const std::vector<TextDocument>& documents,
                      const char* part) {
   try {
     return make_passages(model, documents);
@@ -40,9 +40,9 @@ Passages passages_of(const Translator& model, const std::vector<TextDocument>& d
   }
 }
 
-class DenoisingRun final : public RunOf<Translator> {
+class DenoisingRun final : public RunOf<Seq2SeqModel> {
  public:
-  DenoisingRun(std::unique_ptr<Translator> model, std::vector<TextDocument> documents)
+  DenoisingRun(std::unique_ptr<Seq2SeqModel> model, std::vector<TextDocument> documents)
       : RunOf(std::move(model)),
         split_(split_documents(std::move(documents), model_->settings.validation_fraction)),
         train_(passages_of(*model_, split_.train, "training")) {
@@ -86,7 +86,7 @@ class DenoisingRun final : public RunOf<Translator> {
   std::optional<Passages> held_out_;
 };
 
-class DenoisingTask final : public TaskOf<Translator> {
+class DenoisingTask final : public TaskOf<Seq2SeqModel> {
  public:
   explicit DenoisingTask(DenoisingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
@@ -131,7 +131,7 @@ class DenoisingTask final : public TaskOf<Translator> {
                   : learn_pieces(sentences(documents),
                                  {.vocab = args.options.integer(kVocab, kUsualVocab),
                                   .symbols = denoising_symbols(options)});
-    auto model = std::make_unique<Translator>(
+    auto model = std::make_unique<Seq2SeqModel>(
         build_denoising_model(config, tokenizer, preset.training, options));
     auto loaded = start_weights(*model, args);
     return new_run<DenoisingRun>(preset.name, std::move(loaded), notes, std::move(model),
@@ -140,7 +140,7 @@ class DenoisingTask final : public TaskOf<Translator> {
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
-    return std::make_unique<DenoisingRun>(model_as<Translator>(std::move(model)), read(options));
+    return std::make_unique<DenoisingRun>(model_as<Seq2SeqModel>(std::move(model)), read(options));
   }
 
  private:

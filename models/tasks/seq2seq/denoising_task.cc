@@ -18,7 +18,7 @@ namespace {
 // Rows of a batch are as long as a multiple of this: few plans.
 constexpr std::int64_t kMultiple = 16;
 
-const DenoisingOptions& options_of(const Translator& model) {
+const DenoisingOptions& options_of(const Seq2SeqModel& model) {
   if (!model.denoising)
     throw ArgumentError("the model learns from pairs of texts, it has no objective for passages");
   return *model.denoising;
@@ -30,7 +30,7 @@ std::int64_t longest_row(const EncoderDecoderConfig& config) {
                                                        : std::numeric_limits<std::int64_t>::max();
 }
 
-std::int64_t rows_per_batch(const Translator& model) {
+std::int64_t rows_per_batch(const Seq2SeqModel& model) {
   return std::max<std::int64_t>(1, model.settings.batch / options_of(model).passage);
 }
 
@@ -46,7 +46,7 @@ struct Batch {
 
 class BatchMaker {
  public:
-  BatchMaker(const Translator& model, const Passages& passages)
+  BatchMaker(const Seq2SeqModel& model, const Passages& passages)
       : denoiser_(options_of(model), model.tokenizer),
         passages_(&passages),
         padding_(model.tokenizer.pad_id()),
@@ -113,29 +113,29 @@ class BatchMaker {
 
 }  // namespace
 
-Translator build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                 const TrainSettings& settings, const DenoisingOptions& options,
-                                 SourceLocation loc) {
+Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                   const TrainSettings& settings, const DenoisingOptions& options,
+                                   SourceLocation loc) {
   const Denoiser known(options, tokenizer);  // or it throws
   if (longest_row(config) <= options.passage) {
     throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
                                     options.passage, config.context));
   }
-  Translator model = build_translator(config, tokenizer, settings, loc);
+  Seq2SeqModel model = build_translator(config, tokenizer, settings, loc);
   model.task = choice_name(options.objective);
   model.denoising = options;
   return model;
 }
 
-Translator make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                const TrainSettings& settings, const DenoisingOptions& options,
-                                SourceLocation loc) {
-  Translator model = build_denoising_model(config, tokenizer, settings, options, loc);
+Seq2SeqModel make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                  const TrainSettings& settings, const DenoisingOptions& options,
+                                  SourceLocation loc) {
+  Seq2SeqModel model = build_denoising_model(config, tokenizer, settings, options, loc);
   make_trainable(model, {}, loc);
   return model;
 }
 
-Passages make_passages(const Translator& model, std::span<const TextDocument> documents) {
+Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> documents) {
   const DenoisingOptions& options = options_of(model);
   std::vector<std::vector<TokenIds>> ids;
   for (const TextDocument& document : documents) {
@@ -148,7 +148,7 @@ Passages make_passages(const Translator& model, std::span<const TextDocument> do
   return {std::move(ids), options.passage, least_sentences(options.objective)};
 }
 
-TrainTask denoising_task(Session& session, const Translator& model, const Passages& train,
+TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Passages& train,
                          const Passages* held_out) {
   TrainTask task =
       train_task(model, "tokens", [maker = BatchMaker(model, train)](const BatchPart& part) {
@@ -175,7 +175,7 @@ TrainTask denoising_task(Session& session, const Translator& model, const Passag
   return task;
 }
 
-std::vector<Denoised> denoise(Session& session, const Translator& model, const Passages& passages,
+std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model, const Passages& passages,
                               std::int64_t count) {
   const BatchMaker maker(model, passages);
   const std::int64_t used = std::min(count, passages.count());

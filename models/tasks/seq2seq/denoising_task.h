@@ -7,7 +7,7 @@
 
 #include "weft/models/data/documents.h"
 #include "weft/models/data/passages.h"
-#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
@@ -15,24 +15,24 @@ namespace weft {
 /// A new model as build_translator makes it, that learns as `options` say. Throws ArgumentError
 /// also where the tokenizer lacks what the objective needs, and for learned positions that are
 /// fewer than what a passage takes.
-Translator build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                 const TrainSettings& settings, const DenoisingOptions& options,
-                                 SourceLocation loc = SourceLocation::current());
+Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                   const TrainSettings& settings, const DenoisingOptions& options,
+                                   SourceLocation loc = SourceLocation::current());
 /// The same, made trainable.
-Translator make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                const TrainSettings& settings, const DenoisingOptions& options,
-                                SourceLocation loc = SourceLocation::current());
+Seq2SeqModel make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                                  const TrainSettings& settings, const DenoisingOptions& options,
+                                  SourceLocation loc = SourceLocation::current());
 
 /// The documents in passages for `model`. Throws ArgumentError as Passages, and for a model that
 /// learns from pairs.
-Passages make_passages(const Translator& model, std::span<const TextDocument> documents);
+Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> documents);
 
 /// Training on random passages, settings.batch / passage of them in a step (one at least).
 /// Evaluation on all of `held_out` (may be null), whose noise is always the same: mean loss per
 /// label of the program "evaluate", the decoder fed with the targets, and "perplexity". A batch is
 /// a function of (settings.seed, step). Everything must outlive the task. Throws ArgumentError for
 /// a model that learns from pairs.
-TrainTask denoising_task(Session& session, const Translator& model, const Passages& train,
+TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Passages& train,
                          const Passages* held_out);
 
 /// A passage with noise, and what became of it.
@@ -40,7 +40,7 @@ struct Denoised {
   std::string input, target, output;  // the output is greedy
 };
 /// `count` passages (all, where there are fewer), spread evenly, with the noise of evaluations.
-std::vector<Denoised> denoise(Session& session, const Translator& model, const Passages& passages,
+std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model, const Passages& passages,
                               std::int64_t count);
 
 }  // namespace weft

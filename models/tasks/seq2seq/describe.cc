@@ -8,7 +8,7 @@
 
 namespace weft {
 
-std::string describe_seq2seq(const Translator& model) {
+std::string describe_seq2seq(const Seq2SeqModel& model) {
   const EncoderDecoderConfig& c = model.config;
   return fmt::format(
       "model     encoder-decoder: {} + {} layers, {} heads, width {}, {} {}: {} parameters\n",

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
 namespace weft {
 
@@ -13,6 +13,6 @@ inline const std::set<std::string> kOwnFields = {"vocab", "decoder_vocab", "star
                                                  "decoder_start"};
 
 /// The line "model".
-std::string describe_seq2seq(const Translator& model);
+std::string describe_seq2seq(const Seq2SeqModel& model);
 
 }  // namespace weft

@@ -56,9 +56,9 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-class TranslationRun final : public RunOf<Translator> {
+class TranslationRun final : public RunOf<Seq2SeqModel> {
  public:
-  TranslationRun(std::unique_ptr<Translator> model, PairData data)
+  TranslationRun(std::unique_ptr<Seq2SeqModel> model, PairData data)
       : RunOf(std::move(model)),
         data_(std::move(data)),
         batches_(data_.split, *model_,
@@ -165,7 +165,7 @@ class TranslationRun final : public RunOf<Translator> {
   TranslatorData batches_;
 };
 
-class TranslationTask final : public TaskOf<Translator> {
+class TranslationTask final : public TaskOf<Seq2SeqModel> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{
@@ -218,7 +218,8 @@ class TranslationTask final : public TaskOf<Translator> {
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     PairData data = read_pairs(args.options, preset.training);
     const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
-    auto model = std::make_unique<Translator>(build_translator(config, tokenizer, preset.training));
+    auto model =
+        std::make_unique<Seq2SeqModel>(build_translator(config, tokenizer, preset.training));
     auto loaded = start_weights(*model, args);
     return new_run<TranslationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                    std::move(data));
@@ -226,7 +227,7 @@ class TranslationTask final : public TaskOf<Translator> {
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
-    auto known = model_as<Translator>(std::move(model));
+    auto known = model_as<Seq2SeqModel>(std::move(model));
     if (known->tokenizer.reads_characters() == options.has(kPairs)) {
       throw ArgumentError(options.has(kPairs)
                               ? "the model learns to reverse strings: it takes no --pairs"

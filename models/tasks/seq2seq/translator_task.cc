@@ -38,14 +38,14 @@ Metric exact_match_metric(const std::vector<std::string>& outputs,
   return {"exact match", exact_match(outputs, references)};
 }
 
-TranslatorData::TranslatorData(const TextPairSplit& split, const Translator& model,
+TranslatorData::TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model,
                                OutputMeasure measured_by)
     : train(make_pair_batches(split.train, model.tokenizer, model.settings)),
       validation(make_pair_batches(split.validation, model.tokenizer, model.settings)),
       cases(group_by_source(split.validation)),
       measure(measured_by) {}
 
-Translations translate_cases(Session& session, const Translator& model,
+Translations translate_cases(Session& session, const Seq2SeqModel& model,
                              const std::vector<TranslationCase>& cases,
                              const TranslateOptions& options) {
   std::vector<std::string> sources;
@@ -58,7 +58,7 @@ Translations translate_cases(Session& session, const Translator& model,
   return result;
 }
 
-TrainTask translator_task(Session& session, const Translator& model, TranslatorData& data) {
+TrainTask translator_task(Session& session, const Seq2SeqModel& model, TranslatorData& data) {
   const TrainSettings settings = model.settings;
   TrainTask task = train_task(model, "tokens", [&data, settings](const BatchPart& part) {
     const PairBatch batch = data.train.batch(settings.seed, part);

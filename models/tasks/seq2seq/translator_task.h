@@ -8,7 +8,7 @@
 #include "weft/models/data/pair_batches.h"
 #include "weft/models/data/parallel_text.h"
 #include "weft/models/metrics/bleu.h"
-#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
@@ -39,7 +39,7 @@ struct TranslatorData {
   std::vector<TranslationCase> cases;  // of the validation pairs
   OutputMeasure measure;
 
-  TranslatorData(const TextPairSplit& split, const Translator& model, OutputMeasure measured_by);
+  TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model, OutputMeasure measured_by);
 };
 
 /// The outputs for `cases` and what `measure` finds.
@@ -47,7 +47,7 @@ struct Translations {
   std::vector<std::string> outputs;
   std::vector<References> references;
 };
-Translations translate_cases(Session& session, const Translator& model,
+Translations translate_cases(Session& session, const Seq2SeqModel& model,
                              const std::vector<TranslationCase>& cases,
                              const TranslateOptions& options = {});
 
@@ -55,6 +55,6 @@ Translations translate_cases(Session& session, const Translator& model,
 /// measure of greedy outputs, now and then on a part of them (settings.eval_batches batches and
 /// kQuickCases cases), at the end on all. Session, model and data must outlive the task.
 inline constexpr std::int64_t kQuickCases = 256;
-TrainTask translator_task(Session& session, const Translator& model, TranslatorData& data);
+TrainTask translator_task(Session& session, const Seq2SeqModel& model, TranslatorData& data);
 
 }  // namespace weft

@@ -15,14 +15,15 @@
 
 namespace weft {
 
-/// What a translator's file holds. Programs:
+/// What the file of an encoder-decoder holds, whether it learns from pairs or is pre-trained.
+/// Programs:
 ///   train     over "source" and "labels", i32 [batch, source_length] and [batch, target_length],
 ///             filled up with the padding id and with -100: one whole training step. The loss is
 ///             one with label smoothing.
 ///   evaluate  without dropout over the same inputs, the decoder fed with the labels before. Output
 ///             "loss": mean over all labels that count, not smoothed.
 ///   prompt, step, reorder_caches: decoding over caches (Seq2SeqPrograms)
-struct Translator : ModelKind<Translator> {
+struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   EncoderDecoderConfig config;
   Tokenizer tokenizer;
   /// What it is pre-trained to do (denoising_task.h); none: it learns from pairs.
@@ -36,13 +37,13 @@ struct Translator : ModelKind<Translator> {
 /// made (a Session does that): its vocabulary, padding and the id that the decoder starts from
 /// (padding, too) replace those of `config`. Throws ArgumentError as EncoderDecoder and
 /// with_ends().
-Translator build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
-                            const TrainSettings& settings,
-                            SourceLocation loc = SourceLocation::current());
+Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
+                              const TrainSettings& settings,
+                              SourceLocation loc = SourceLocation::current());
 /// The same, made trainable. Throws as make_trainable, too.
-Translator make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                           const TrainSettings& settings, const FineTuneOptions& options = {},
-                           SourceLocation loc = SourceLocation::current());
+Seq2SeqModel make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                             const TrainSettings& settings, const FineTuneOptions& options = {},
+                             SourceLocation loc = SourceLocation::current());
 
 struct TranslateOptions {
   std::int64_t beams = 1;     // 1 = greedy
@@ -53,12 +54,12 @@ struct TranslateOptions {
 /// Translates every text, in the order given. An output ends after twice its text's tokens and some
 /// at the latest. The session must be one over the model's graph and store. Throws ArgumentError
 /// for options out of range, DataError for a text that the tokenizer cannot read.
-std::vector<std::string> translate(Session& session, const Translator& model,
+std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
 
 /// The same for ids, each with the end, as the tokenizer encodes texts: the ids of the outputs.
-std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
+std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});
 
@@ -70,7 +71,7 @@ struct CrossAttention {
   std::vector<std::string> source, target;
   std::vector<Tensor> layers;
 };
-CrossAttention cross_attention(Session& session, const Translator& model, std::string_view source,
+CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std::string_view source,
                                std::string_view target);
 
 }  // namespace weft

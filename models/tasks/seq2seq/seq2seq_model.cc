@@ -1,4 +1,4 @@
-#include "weft/models/tasks/seq2seq/translator.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
 #include <fmt/format.h>
 
@@ -58,29 +58,29 @@ Prompts padded(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t 
 
 }  // namespace
 
-const ModelLayout& Translator::file_layout() {
+const ModelLayout& Seq2SeqModel::file_layout() {
   static const ModelLayout layout = [] {
     ModelLayout all = ModelLayout{.kind = "translator",
                                   .programs = {"evaluate", "prompt", "step", "reorder_caches"}}
-                          .config(&Translator::config)
-                          .tokenizer(&Translator::tokenizer);
+                          .config(&Seq2SeqModel::config)
+                          .tokenizer(&Seq2SeqModel::tokenizer);
     all.plan_cache = 96;
     // Files of the first versions do not say that characters have padding and end in front.
     all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
-      static_cast<Translator&>(model).tokenizer = PartValue<Tokenizer>::read(part).with_ends();
+      static_cast<Seq2SeqModel&>(model).tokenizer = PartValue<Tokenizer>::read(part).with_ends();
     };
-    return all.part("train.denoising", "weft.train.denoising", &Translator::denoising);
+    return all.part("train.denoising", "weft.train.denoising", &Seq2SeqModel::denoising);
   }();
   return layout;
 }
 
-Seq2SeqPrograms Translator::decoding() const {
+Seq2SeqPrograms Seq2SeqModel::decoding() const {
   return {program("prompt"), program("step"), program("reorder_caches")};
 }
 
-Translator build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
-                            const TrainSettings& settings, SourceLocation loc) {
-  Translator model;
+Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
+                              const TrainSettings& settings, SourceLocation loc) {
+  Seq2SeqModel model;
   model.tokenizer = tokenizer.with_ends();
   config.vocab = model.tokenizer.vocab_size();
   config.decoder_vocab = 0;
@@ -92,15 +92,15 @@ Translator build_translator(EncoderDecoderConfig config, const Tokenizer& tokeni
   return model;
 }
 
-Translator make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                           const TrainSettings& settings, const FineTuneOptions& options,
-                           SourceLocation loc) {
-  Translator model = build_translator(config, tokenizer, settings, loc);
+Seq2SeqModel make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
+                             const TrainSettings& settings, const FineTuneOptions& options,
+                             SourceLocation loc) {
+  Seq2SeqModel model = build_translator(config, tokenizer, settings, loc);
   make_trainable(model, options, loc);
   return model;
 }
 
-std::vector<std::string> translate(Session& session, const Translator& model,
+std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {
   std::vector<std::vector<std::int32_t>> sources;
@@ -111,7 +111,7 @@ std::vector<std::string> translate(Session& session, const Translator& model,
   return outputs;
 }
 
-std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
+std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options) {
   if (options.batch < 1)
@@ -154,7 +154,7 @@ std::vector<TokenIds> translate_ids(Session& session, const Translator& model,
   return outputs;
 }
 
-CrossAttention cross_attention(Session& session, const Translator& model, std::string_view source,
+CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std::string_view source,
                                std::string_view target) {
   const auto row = [](const std::vector<std::int32_t>& ids) {
     return Tensor::of<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
