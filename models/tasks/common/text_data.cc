@@ -67,25 +67,16 @@ LearnedTokenizer learn_pieces(std::span<const std::string> texts,
   return learned;
 }
 
-LearnedTokenizer encoder_tokenizer(const TaskArguments& args,
-                                   const std::function<std::vector<std::string>()>& texts) {
-  if (args.from) return {encoder_tokenizer(*args.from)};
-  return learn_pieces(texts(), {.vocab = args.options.integer(kVocab, kUsualVocab)});
-}
-
-EncoderConfig encoder_config_for(const EncoderConfig& base, const Tokenizer& tokenizer,
-                                 const TaskArguments& args) {
-  EncoderConfig config = chosen_config(base, args);
-  config.vocab = tokenizer.vocab_size();
-  config.padding_id = tokenizer.pad_id();
-  return config;
-}
-
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts) {
-  chosen_config(base, args);  // before the tokenizer is made, which takes its time
-  auto [tokenizer, notes] = encoder_tokenizer(args, texts);
-  return {encoder_config_for(base, tokenizer, args), std::move(tokenizer), std::move(notes)};
+  chosen_config(base, args);  // before a tokenizer is made, which takes its time
+  auto [tokenizer, notes] =
+      args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)}
+                : learn_pieces(texts(), {.vocab = args.options.integer(kVocab, kUsualVocab)});
+  EncoderConfig config = base;
+  config.vocab = tokenizer.vocab_size();
+  config.padding_id = tokenizer.pad_id();
+  return {chosen_config(config, args), std::move(tokenizer), std::move(notes)};
 }
 
 Tokenizer encoder_tokenizer(const Pretrained& base) {

@@ -51,16 +51,11 @@ struct NewEncoder {
   Tokenizer tokenizer;
   std::string notes;
 };
-/// The encoder asked for, of `base`, with encoder_tokenizer. Throws as that and chosen_config.
+/// The encoder asked for, of `base`, with the tokenizer of the weights that it starts from, or a
+/// new one of --vocab pieces of `texts`. Throws as encoder_tokenizer, learn_pieces and
+/// chosen_config.
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts);
-/// The tokenizer of an encoder: of the weights that it starts from, or a new one of --vocab pieces.
-/// Throws FormatError where the former lacks [CLS], [SEP] or padding, else as learn_pieces.
-LearnedTokenizer encoder_tokenizer(const TaskArguments& args,
-                                   const std::function<std::vector<std::string>()>& texts);
-/// The config asked for, of `base`, for this tokenizer.
-EncoderConfig encoder_config_for(const EncoderConfig& base, const Tokenizer& tokenizer,
-                                 const TaskArguments& args);
 /// The tokenizer of an encoder to start from. Throws FormatError where it lacks [CLS], [SEP] or
 /// padding.
 Tokenizer encoder_tokenizer(const Pretrained& base);

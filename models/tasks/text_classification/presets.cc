@@ -42,17 +42,7 @@ TrainSettings text_mini_training(std::int64_t texts, std::int64_t batch) {
   const auto steps_of = [&](std::int64_t passes) { return divide_up(passes * texts, batch); };
   const std::int64_t steps =
       std::max({std::min(steps_of(kPasses), kMostSteps), steps_of(kLeastPasses), kLeastSteps});
-  return {.steps = steps,
-          .batch = batch,
-          .lr = 2e-3,
-          .min_lr = 0,
-          .schedule = LearningRate::linear,
-          .warmup = steps / 10,
-          .beta2 = 0.98,
-          .weight_decay = 0.01,
-          .eval_every = steps / 10,
-          .eval_batches = 0,
-          .save_every = 0};
+  return short_training(steps, batch, 2e-3, steps / 10);
 }
 
 }  // namespace
@@ -63,34 +53,9 @@ const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
        "a convolution of width 64 that learns from these texts alone, as many steps as they need: "
        "less than a minute for a few thousand sentences on two cores",
        text_mini(), text_mini_training(2400, 32)},
-      {"bert-mini",
-       "3 layers of width 128: a minute or two on two cores",
-       bert_mini(),
-       {.steps = 220,
-        .batch = 32,
-        .lr = 5e-4,
-        .min_lr = 0,
-        .schedule = LearningRate::linear,
-        .warmup = 22,
-        .beta2 = 0.98,
-        .weight_decay = 0.01,
-        .eval_every = 55,
-        .eval_batches = 0,
-        .save_every = 0}},
-      {"bert-base",
-       "BERT-base, as its paper fine-tunes it",
-       bert_base(),
-       {.steps = 1000,
-        .batch = 32,
-        .lr = 3e-5,
-        .min_lr = 0,
-        .schedule = LearningRate::linear,
-        .warmup = 100,
-        .beta2 = 0.999,
-        .weight_decay = 0.01,
-        .eval_every = 200,
-        .eval_batches = 0,
-        .save_every = 200}},
+      {"bert-mini", "3 layers of width 128: a minute or two on two cores", bert_mini(),
+       short_training(220, 32, 5e-4, 55)},
+      bert_base_fine_tuning(3e-5),
   };
   return presets;
 }

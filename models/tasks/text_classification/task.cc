@@ -72,13 +72,11 @@ std::string baseline_line(const LabelledParts& parts) {
   }
 }
 
-class TextClassificationRun final : public TaskRun {
+class TextClassificationRun final : public RunOf<TextClassifier> {
  public:
   TextClassificationRun(std::unique_ptr<TextClassifier> model, LabelledParts parts,
                         std::string held_out)
-      : model_(std::move(model)), parts_(std::move(parts)), held_out_(std::move(held_out)) {}
-
-  TrainedModel& model() override { return *model_; }
+      : RunOf(std::move(model)), parts_(std::move(parts)), held_out_(std::move(held_out)) {}
 
   std::string describe() override {
     return describe_encoder(model_->config, *model_->graph) +
@@ -106,20 +104,15 @@ class TextClassificationRun final : public TaskRun {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return evaluate(session, as_classifier(model), parts_.held_out);
+    return evaluate(session, known(model), parts_.held_out);
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    const ConfusionMatrix matrix = confusion(session, as_classifier(model), parts_.held_out);
+    const ConfusionMatrix matrix = confusion(session, known(model), parts_.held_out);
     return fmt::format("{}{:9} accuracy {:.4f} of {} texts\n", matrix.table(), held_out_,
                        matrix.accuracy(), matrix.total());
   }
 
  private:
-  static const TextClassifier& as_classifier(const TrainedModel& model) {
-    return dynamic_cast<const TextClassifier&>(model);
-  }
-
-  std::unique_ptr<TextClassifier> model_;
   LabelledParts parts_;
   std::string held_out_;
 };
@@ -147,7 +140,7 @@ std::vector<std::string> read(const LabelledText& train, const ClassifierHead& h
   return texts;
 }
 
-class TextClassificationTask final : public Task {
+class TextClassificationTask final : public TaskOf<TextClassifier> {
  public:
   const TaskInfo& info() const override {
     static const TaskInfo info{.id = "text-classification",
@@ -173,9 +166,6 @@ class TextClassificationTask final : public Task {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
   }
   std::vector<PresetAbout> presets() const override { return abouts(text_classifier_presets()); }
-  std::unique_ptr<TrainedModel> empty_model() const override {
-    return std::make_unique<TextClassifier>();
-  }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (args.training.contains("validation_fraction")) {
@@ -191,26 +181,13 @@ class TextClassificationTask final : public Task {
     const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
     const ClassifierHead head = ClassifierHead::fields().with(
         args.from ? head_of(*args.from) : preset_head(preset), args.options.fields(kGroup));
-    const EncoderConfig base = args.from ? args.from->config_of<EncoderConfig>() : preset.model;
-    chosen_config(base, args);  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] =
-        encoder_tokenizer(args, [&] { return read(parts.train, head); });
-    auto model = std::make_unique<TextClassifier>(build_text_classifier(
-        encoder_config_for(base, tokenizer, args), tokenizer, parts.train.names, settings, head));
-    std::optional<LoadReport> loaded;
-    if (args.from) {
-      // A head for other classes says nothing of these.
-      const bool other = args.from->classes != parts.train.names;
-      loaded = start_weights(
-          *model, args, args.from->weights,
-          other ? std::vector<std::string>{"classifier.*"} : std::vector<std::string>{});
-    }
-    auto run = std::make_unique<TextClassificationRun>(std::move(model), std::move(parts),
-                                                       held_out_part(args.options));
-    run->notes = notes;
-    run->preset = preset.name;
-    run->loaded = std::move(loaded);
-    return run;
+    const auto [config, tokenizer, notes] =
+        new_encoder(base_config(preset.model, args), args, [&] { return read(parts.train, head); });
+    auto model = std::make_unique<TextClassifier>(
+        build_text_classifier(config, tokenizer, parts.train.names, settings, head));
+    auto loaded = start_weights(*model, args, head_of_other_classes(args, parts.train.names));
+    return new_run<TextClassificationRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                          std::move(parts), held_out_part(args.options));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
