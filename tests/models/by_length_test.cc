@@ -1,0 +1,31 @@
+// Batches of examples of like length.
+#include "weft/models/data/by_length.h"
+
+#include <boost/test/unit_test.hpp>
+
+namespace weft {
+namespace {
+
+using Numbers = std::vector<std::size_t>;
+
+BOOST_AUTO_TEST_CASE(the_shortest_example_is_first_and_equals_stay_in_order) {
+  BOOST_TEST(by_length(Numbers{3, 1, 2, 1, 3}) == (Numbers{1, 3, 2, 0, 4}),
+             boost::test_tools::per_element());
+  BOOST_TEST(by_length(Numbers{}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(batches_of_like_length_hold_every_example_once) {
+  Numbers lengths;
+  for (std::size_t i = 0; i < 150; ++i) lengths.push_back(i * 37 % 50);
+  Numbers all, sizes;
+  for_batches_by_length(lengths, [&](std::span<const std::size_t> examples) {
+    sizes.push_back(examples.size());
+    all.insert(all.end(), examples.begin(), examples.end());
+  });
+  BOOST_TEST(sizes == (Numbers{64, 64, 22}), boost::test_tools::per_element());
+  BOOST_TEST(all == by_length(lengths), boost::test_tools::per_element());
+  for_batches_by_length({}, [](auto) { BOOST_ERROR("there is no example"); });
+}
+
+}  // namespace
+}  // namespace weft
