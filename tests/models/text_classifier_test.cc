@@ -125,6 +125,100 @@ BOOST_AUTO_TEST_CASE(words_are_hidden_in_training_alone_others_in_every_step) {
   BOOST_TEST(std::abs(share - 0.5) < 0.1);
 }
 
+/// The part of `tensor` that has these sizes, smaller along one axis: that of the member.
+Tensor part_of_member(const Tensor& tensor, const Sizes& sizes, std::int64_t member) {
+  if (tensor.sizes() == sizes) return tensor;
+  std::vector<float> values;
+  const std::int64_t columns = sizes.back(), all_columns = tensor.size(-1);
+  const bool rows = columns == all_columns;
+  const std::int64_t count = num_elements(sizes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = i / columns, column = i % columns;
+    values.push_back(static_cast<float>(
+        tensor.at(rows ? member * count + i : row * all_columns + member * columns + column)));
+  }
+  return Tensor::of(sizes, values);
+}
+
+BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
+  EncoderConfig config = small();
+  config.layers = 0;
+  config.norm_first = true;
+  config.positions = EncoderPositions::disentangled;
+  config.relative_attention = false;
+  config.conv_kernel = 3;
+  config.hidden_dropout = 0;
+  EncoderConfig all_config = config;
+  all_config.width = 3 * config.width;
+  all_config.conv_groups = 3;
+  TrainSettings one_settings = settings(12);
+  one_settings.optimizer = Optimizer::sgd;
+  one_settings.beta1 = 0;
+  one_settings.weight_decay = 0;
+  one_settings.clip = 0;
+  one_settings.lr = 0.5;
+  TrainSettings all_settings = one_settings;
+  all_settings.lr *= 3;  // the loss is the mean of the members'
+  // The bias is everybody's, so it must not learn here.
+  const FineTuneOptions options{.freeze = {"classifier.bias"}};
+  const std::vector<std::string> classes = {"ham", "spam"};
+  TextClassifier all = make_text_classifier(all_config, tokenizer(), classes, all_settings, options,
+                                            {.summary = Summary::max, .members = 3});
+  Session(*all.graph, all.store, {.seed = 5}).initialise();
+  std::vector<TextClassifier> alone;
+  for (std::int64_t member = 0; member < 3; ++member) {
+    alone.push_back(make_text_classifier(config, tokenizer(), classes, one_settings, options,
+                                         {.summary = Summary::max}));
+    Session session(*alone.back().graph, alone.back().store);
+    session.initialise();
+    for (const Variable& parameter : alone.back().graph->parameters()) {
+      const std::string name(parameter.name());
+      session.set_value(
+          name, part_of_member(all.store->tensor(name), session.value(name).sizes(), member));
+    }
+  }
+  run(all);
+  for (TextClassifier& model : alone) run(model);
+
+  const auto loss = [](const TextClassifier& model, std::size_t step) {
+    return model.history.train.at(step).second;
+  };
+  for (const std::size_t step : {0u, 11u}) {
+    BOOST_TEST(
+        loss(all, step) == (loss(alone[0], step) + loss(alone[1], step) + loss(alone[2], step)) / 3,
+        boost::test_tools::tolerance(1e-4));
+  }
+  BOOST_TEST(loss(all, 11) < loss(all, 0) - 0.1);
+  const Texts text = {"free prize, call now"};
+  double logit = 0;
+  for (std::int64_t member = 0; member < 3; ++member) {
+    const TextClassifier& model = alone[static_cast<std::size_t>(member)];
+    for (const Variable& parameter : model.graph->parameters()) {
+      const std::string name(parameter.name());
+      const Tensor own = model.store->tensor(name);
+      const Tensor part = part_of_member(all.store->tensor(name), own.sizes(), member);
+      BOOST_TEST_CONTEXT(name << " of member " << member) {
+        for (std::int64_t i = 0; i < own.numel(); ++i)
+          BOOST_TEST(std::abs(own.at(i) - part.at(i)) < 1e-4);
+      }
+    }
+    const auto logs = classify(model, text, 1)[0].log_probabilities;
+    logit += (logs[1] - logs[0]) / 3;
+  }
+  const auto logs = classify(all, text, 1)[0].log_probabilities;
+  BOOST_TEST(logs[1] - logs[0] == logit, boost::test_tools::tolerance(1e-3));
+
+  BOOST_TEST(ClassifierHead::from_json(
+                 R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
+                 .members == 1);  // files of earlier versions
+  check_says<ArgumentError>(
+      [&] { make_text_classifier(config, tokenizer(), classes, settings(), {}, {.members = 3}); },
+      "members must divide the width of 16, which 3 does not");
+  check_says<ArgumentError>(
+      [&] { make_text_classifier(config, tokenizer(), classes, settings(), {}, {.members = 0}); },
+      "members must be at least 1");
+}
+
 BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
   LabelledText texts{{}, {}, {"ham", "spam"}};
   for (int i = 0; i < 64; ++i) {  // an epoch of 16 batches

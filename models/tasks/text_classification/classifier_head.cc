@@ -11,7 +11,10 @@ constexpr std::string_view kSummaries[] = {"cls", "mean", "max"};
 
 ChoiceNames choice_names(Summary) { return {"summary", kSummaries}; }
 
-void ClassifierHead::check() const { check::rate("word_dropout", word_dropout); }
+void ClassifierHead::check() const {
+  check::rate("word_dropout", word_dropout);
+  check::at_least("members", members, 1);
+}
 
 const FieldList<ClassifierHead>& ClassifierHead::fields() {
   static const auto list =
@@ -23,7 +26,10 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
           .add("word_dropout", &ClassifierHead::word_dropout,
                "share of the tokens of a training text that are hidden, others in every step")
           .add("by_length", &ClassifierHead::by_length,
-               "training texts of like length share a batch, which saves padding");
+               "training texts of like length share a batch, which saves padding")
+          .added("members", &ClassifierHead::members,
+                 "equal parts of the features that learn the classes each for itself; the mean of "
+                 "what they say counts");
   return list;
 }
 

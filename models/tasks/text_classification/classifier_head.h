@@ -28,8 +28,13 @@ struct ClassifierHead {
   /// Training texts of like length share a batch: little padding. (Without, a batch is drawn from
   /// all texts.)
   bool by_length = false;
+  /// What stands for a text is parted into so many equal parts. Each learns the classes by a loss
+  /// of its own, as if it were alone; what is said is the mean of their logits. Where the encoder's
+  /// features do not meet either (a convolution in as many groups, no layers), these are so many
+  /// models in one, which together err less than one does (Hansen and Salamon 1990).
+  std::int64_t members = 1;
 
-  /// Throws ArgumentError unless word_dropout is in [0, 1).
+  /// Throws ArgumentError unless word_dropout is in [0, 1) and members at least 1.
   void check() const;
   /// Every field, with its help.
   static const FieldList<ClassifierHead>& fields();

@@ -147,6 +147,31 @@ Evaluation evaluation_of(const TextClassifier& model, const std::vector<Classifi
            {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
 }
 
+/// Features whose logits are the mean of what the members say: a linear layer of all of them is the
+/// sum of its parts.
+Value mean_of_members(Value features, std::int64_t members) {
+  return members == 1 ? features : features * (1.0 / static_cast<double>(members));
+}
+
+/// [members, 1, width]: 1 where a feature is the member's.
+Tensor features_of_members(std::int64_t width, std::int64_t members) {
+  std::vector<float> own(static_cast<std::size_t>(members * width));
+  const std::int64_t size = width / members;
+  for (std::int64_t i = 0; i < width; ++i) own[static_cast<std::size_t>(i / size * width + i)] = 1;
+  return Tensor::of({members, 1, width}, own);
+}
+
+/// The mean of the members' losses of features [batch, width]. A member sees its own features
+/// alone; the bias is everybody's.
+Value members_loss(const Linear& classifier, Value features, Value labels,
+                   const ClassifierHead& head) {
+  if (head.members == 1) return label_loss(classifier(features), labels);
+  const Value own =
+      features.graph().constant(features_of_members(features.size(1).constant(), head.members));
+  const Value logits = classifier(unsqueeze(features, 0) * own);  // [members, batch, classes]
+  return label_loss(logits, broadcast_to(unsqueeze(labels, 0), {head.members, labels.size(0)}));
+}
+
 }  // namespace
 
 const ModelLayout& TextClassifier::file_layout() {
@@ -166,6 +191,10 @@ void TextClassifier::check() const {
   head.check();
   if (head.word_dropout > 0 && tokenizer.unk_id() < 0)
     throw ArgumentError("word_dropout hides tokens behind the unknown one: the tokenizer has none");
+  if (config.width % head.members != 0) {
+    throw ArgumentError(fmt::format("members must divide the width of {}, which {} does not",
+                                    config.width, head.members));
+  }
 }
 
 TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
@@ -191,19 +220,19 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
       make_linear(Scope(graph, "classifier"), DType::f32, config.width,
                   static_cast<std::int64_t>(classes.size()),
                   {.initializer = Initializer::normal(config.initializer_range)});
-  const auto logits = [&](bool training) {
+  const auto pooled = [&](bool training) {
     const Value h = encoder(inputs, training).last_hidden_state;
-    Value pooled = pooler                          ? (*pooler)(h)
-                   : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
-                                                   : max_of_tokens(h, inputs.attention_mask);
-    if (training && config.hidden_dropout > 0)
-      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
-    return classifier(pooled);
+    const Value text = pooler                          ? (*pooler)(h)
+                       : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
+                                                       : max_of_tokens(h, inputs.attention_mask);
+    if (!training || config.hidden_dropout == 0) return text;
+    return dropout(text, config.hidden_dropout, graph.key("dropout"));
   };
   model.add_program("classify")
       .precision(settings.precision)
-      .output("log_probabilities", log_softmax(logits(false), -1));
-  model.add_program("train").output("loss", label_loss(logits(true), labels));
+      .output("log_probabilities",
+              log_softmax(classifier(mean_of_members(pooled(false), head.members)), -1));
+  model.add_program("train").output("loss", members_loss(classifier, pooled(true), labels, head));
   return model;
 }
 
