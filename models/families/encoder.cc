@@ -14,6 +14,19 @@ EncoderConfig checked(EncoderConfig config) {
   return config;
 }
 
+/// [width, 1, kernel]: 1 where the group of a feature has a weight, which it has around the middle.
+Tensor taps_of_groups(const EncoderConfig& c) {
+  const std::int64_t widths = (c.conv_kernel - c.conv_least_kernel) / 2 + 1;
+  std::vector<float> taps;
+  for (std::int64_t feature = 0; feature < c.width; ++feature) {
+    const std::int64_t group = feature / (c.width / c.conv_groups);
+    const std::int64_t outside = widths - 1 - group % widths;  // on either side
+    for (std::int64_t k = 0; k < c.conv_kernel; ++k)
+      taps.push_back(k >= outside && k < c.conv_kernel - outside ? 1.0F : 0.0F);
+  }
+  return Tensor::of({c.width, 1, c.conv_kernel}, taps);
+}
+
 }  // namespace
 
 Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation loc)
@@ -234,7 +247,10 @@ Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) cons
   // masked already.)
   const bool first = config_.norm_first;
   if (first && mask.defined()) embedded = embedded * keep;
-  const Value x = conv1d(permute(embedded, {0, 2, 1}), conv_->weight, conv_->bias,
+  Value weight = conv_->weight;
+  if (config_.conv_least_kernel > 0)
+    weight = weight * scope_.graph().constant(taps_of_groups(config_));
+  const Value x = conv1d(permute(embedded, {0, 2, 1}), weight, conv_->bias,
                          {.padding = (config_.conv_kernel - 1) / 2, .groups = config_.conv_groups});
   Value y = permute(x, {0, 2, 1});
   if (first) return h + drop(activate(config_.conv_activation, y), training);

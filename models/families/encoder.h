@@ -82,7 +82,8 @@ class Encoder {
     Norm feed_forward_norm;
   };
   struct Convolution {
-    Variable weight, bias;  // [width, width / groups, kernel], [width]
+    /// [width, width / groups, kernel], [width]; narrower groups use the middle of it.
+    Variable weight, bias;
     Norm norm;
   };
   Encoder(const Scope& scope, const EncoderConfig& config, const Encoder* shared,

@@ -36,6 +36,7 @@ void EncoderConfig::check() const {
   check::at_least("group_layers", group_layers, 1);
   check::at_least("conv_kernel", conv_kernel, 0);
   check::at_least("conv_groups", conv_groups, 1);
+  check::at_least("conv_least_kernel", conv_least_kernel, 0);
   check::at_least("position_buckets", position_buckets, 0);
   check::at_most({{"vocab", vocab, size_limits::kVocab},
                   {"context", context, size_limits::kPositions},
@@ -83,6 +84,12 @@ void EncoderConfig::check() const {
   if (conv_kernel > 0 && conv_kernel % 2 == 0)
     throw ArgumentError(fmt::format(
         "conv_kernel must be odd, so that a sequence keeps its length, not {}", conv_kernel));
+  if (conv_least_kernel > 0 && (conv_least_kernel % 2 == 0 || conv_least_kernel > conv_kernel)) {
+    throw ArgumentError(
+        fmt::format("conv_least_kernel must be 0, or odd and not above the conv_kernel of {}, not "
+                    "{}",
+                    conv_kernel, conv_least_kernel));
+  }
   check::rate("hidden_dropout", hidden_dropout);
   check::rate("attention_dropout", attention_dropout);
   check::positive("layer_norm_eps", layer_norm_eps);
@@ -144,6 +151,9 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
                "width of the convolution beside the first layer (norm-first: in front of it); 0 = "
                "none")
           .add("conv_groups", &EncoderConfig::conv_groups, "groups of that convolution")
+          .added("conv_least_kernel", &EncoderConfig::conv_least_kernel,
+                 "these groups are in turn so wide, 2 wider, ... and conv-kernel wide; 0 = all are "
+                 "conv-kernel wide")
           .add("conv_activation", &EncoderConfig::conv_activation, "activation of that convolution")
           .add("hidden_dropout", &EncoderConfig::hidden_dropout,
                "dropout of embeddings and of what blocks add")

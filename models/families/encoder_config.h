@@ -71,6 +71,9 @@ struct EncoderConfig {
   bool relative_norm = false;    // a norm over the table of relative positions
   std::int64_t conv_kernel = 0;  // 0 = no convolution beside the first layer
   std::int64_t conv_groups = 1;
+  /// The groups of the convolution are in turn so wide, 2 wider, ... and conv_kernel wide: some see
+  /// words, others pairs and triples (Kim 2014). 0 = all are conv_kernel wide.
+  std::int64_t conv_least_kernel = 0;
   Activation conv_activation = Activation::tanh;
 
   double hidden_dropout = 0;  // on embeddings and on the outputs of attention and feed-forward

@@ -43,6 +43,13 @@ std::vector<Variant> variants() {
     c.conv_kernel = 3;
     c.layers = 0;
   });
+  add("convolutions", [](EncoderConfig& c) {
+    c.norm_first = true;
+    c.conv_kernel = 5;
+    c.conv_least_kernel = 1;
+    c.conv_groups = 3;
+    c.layers = 0;
+  });
   add("albert", [](EncoderConfig& c) {
     c.layers = 4;
     c.layer_groups = 2;
@@ -213,6 +220,9 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.layer_groups = 3; }, "layer_groups 3 are more than the 2");
   refuses([](EncoderConfig& c) { c.group_layers = 2; }, "group_layers is 2, but layer_groups is 0");
   refuses([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
+  refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
+          "conv_least_kernel must be 0, or odd and not above the conv_kernel of 3, not 5");
+  refuses([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
   refuses([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
   refuses([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");
@@ -220,6 +230,44 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_nonsense_is_refused) {
   refuses([](EncoderConfig& c) { c.layers = 0, c.conv_kernel = 3; }, "layers must be at least 1");
   BOOST_CHECK_THROW(parse_choice<EncoderPositions>("round"), ArgumentError);
   BOOST_CHECK_THROW(EncoderConfig::from_json(R"({"family": "gpt"})"), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(groups_of_a_convolution_see_as_far_as_they_are_wide) {
+  EncoderConfig config;
+  config.vocab = 10;
+  config.context = 8;
+  config.layers = 0;
+  config.norm_first = true;
+  config.positions = EncoderPositions::disentangled;
+  config.relative_attention = false;
+  config.width = 24;
+  config.conv_kernel = 5;
+  config.conv_least_kernel = 1;
+  config.conv_groups = 4;  // 1, 3, 5 and again 1 wide
+  config.initializer_range = 0.5;
+  Graph g;
+  const Value ids = g.input("ids", DType::i32, {"batch", "seq"});
+  const Value h = Encoder(Scope(g), config)({.ids = ids}).last_hidden_state;
+  Program program("p");
+  program.output("h", h);
+  Session session(g, {.seed = 3, .threads = 1});
+  session.initialise();
+  const auto run = [&](const std::vector<std::int32_t>& row) {
+    return session.run(program, {{"ids", Tensor::of({1, 7}, row)}})["h"];
+  };
+  const Tensor before = run({1, 2, 3, 4, 5, 6, 7});
+  for (std::int64_t at = 0; at < 7; ++at) {
+    std::vector<std::int32_t> row = {1, 2, 3, 4, 5, 6, 7};
+    row[static_cast<std::size_t>(at)] = 8;
+    const Tensor after = run(row);
+    const std::int64_t far = std::abs(at - 3);
+    for (std::int64_t group = 0; group < 4; ++group) {
+      bool changed = false;
+      for (std::int64_t f = group * 6; f < group * 6 + 6; ++f)
+        changed = changed || before.at(3 * 24 + f) != after.at(3 * 24 + f);
+      BOOST_TEST(changed == (far <= group % 3), at << ", group " << group);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_summed_up_over_their_tokens_only) {
