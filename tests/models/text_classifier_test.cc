@@ -270,6 +270,8 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
   BOOST_TEST(preset_training(find_preset(presets, "bert-mini"), 10, 32).steps == 220);
   BOOST_TEST(usual_text_classifier_preset(false) == presets.front().name);
   BOOST_TEST((preset_head(find_preset(presets, "bert-mini")) == ClassifierHead()));
+  // Members are models of their own: none sees the features of another.
+  BOOST_TEST(preset_head(presets.front()).members == presets.front().model.conv_groups);
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {

@@ -71,8 +71,10 @@ BOOST_AUTO_TEST_CASE(a_classifier_with_default_settings_stands_beside_its_baseli
   const Shell weft;
   write_texts(weft);
   const std::string sms = " --threads 2 --data " + weft.path("sms"), net = weft.path("net.weft");
-  const Outcome made =
-      weft("train encoder --task classify --layers 1 --width 16" + sms + " --out " + net);
+  const Outcome made = weft(
+      "train encoder --task classify --layers 1 --width 16 --members 1 --conv-groups 1 "
+      "--conv-kernel 3 --conv-least-kernel 0" +
+      sms + " --out " + net);
   BOOST_TEST_CONTEXT(made.out << made.err) {
     BOOST_TEST(made.code == 0);
     BOOST_TEST(contains(made.out, "400 steps of 32 texts"));

@@ -9,13 +9,16 @@ namespace weft {
 namespace {
 
 constexpr const char* kFromTexts = "text-mini";
+constexpr std::int64_t kMembers = 8;
 
 /// Few texts teach a large model their words by heart. What learns from them is nearly a linear
 /// model at first: the vector of a word goes on without a norm, so that a word that says nothing
 /// stays small; a convolution adds what a word means between its neighbours ("not good"); of every
 /// feature the largest value counts (Kim 2014). Half of all features are dropped, and a fifth of
 /// the words. Attention and positions have made it worse: they find ways to know few texts by
-/// heart.
+/// heart. Few texts leave open much of what a model becomes: eight that differ in how they start
+/// and in how many words they see at once (1, 3 or 5) learn beside each other, and their mean errs
+/// less than one does.
 EncoderConfig text_mini() {
   EncoderConfig config;
   config.vocab = 4000;
@@ -23,12 +26,14 @@ EncoderConfig text_mini() {
   config.token_types = 0;
   config.layers = 0;
   config.heads = 4;
-  config.width = 64;
+  config.width = 64 * kMembers;
   config.inner = 128;
   config.norm_first = true;
   config.positions = EncoderPositions::disentangled;  // and no distances: there are no positions
   config.relative_attention = false;
-  config.conv_kernel = 3;
+  config.conv_kernel = 5;
+  config.conv_least_kernel = 1;
+  config.conv_groups = kMembers;
   config.conv_activation = Activation::gelu_erf;
   config.hidden_dropout = 0.5;
   config.attention_dropout = 0.1;
@@ -50,8 +55,8 @@ TrainSettings text_mini_training(std::int64_t texts, std::int64_t batch) {
 const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
       {kFromTexts,
-       "a convolution of width 64 that learns from these texts alone, as many steps as they need: "
-       "less than a minute for a few thousand sentences on two cores",
+       "8 convolutions of width 64 that learn from these texts alone, as many steps as they need: "
+       "about a minute for a few thousand sentences on two cores",
        text_mini(), text_mini_training(2400, 32)},
       {"bert-mini", "3 layers of width 128: a minute or two on two cores", bert_mini(),
        short_training(220, 32, 5e-4, 55)},
@@ -66,7 +71,11 @@ std::string usual_text_classifier_preset(bool from_weights) {
 
 ClassifierHead preset_head(const Preset<EncoderConfig>& preset) {
   if (preset.name != kFromTexts) return {};
-  return {.summary = Summary::max, .lower_case = true, .word_dropout = 0.2, .by_length = true};
+  return {.summary = Summary::max,
+          .lower_case = true,
+          .word_dropout = 0.2,
+          .by_length = true,
+          .members = kMembers};
 }
 
 TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t texts,
