@@ -80,14 +80,15 @@ void print(const Pairs& pairs, const std::vector<ContinuationScore>& scores, Sho
     if (i > 0) say("---\n");
     for (std::size_t j = 0; j < score.log_probabilities.size(); ++j)
       say("{:<10} {:12.6f}\n", show(pairs.continuations[i][j]), score.log_probabilities[j]);
-    say("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
-        score.log_probabilities.size(), score.perplexity());
-    if (tokenizer == nullptr) continue;
     const TokenIds& ids = pairs.continuations[i];
-    if (const std::int64_t bytes = text_bytes(*tokenizer, pairs.prompts[i], ids); bytes > 0) {
+    const std::int64_t bytes =
+        tokenizer == nullptr ? 0 : text_bytes(*tokenizer, pairs.prompts[i], ids);
+    if (bytes > 0) {
       say("{} {:.5f}\n", kBitsPerByte,
           bits_per_byte(-score.total() / static_cast<double>(ids.size()), std::ssize(ids), bytes));
     }
+    say("total      {:12.6f} of {} ids, perplexity {:.4f}\n", score.total(),
+        score.log_probabilities.size(), score.perplexity());
   }
 }
 
