@@ -6,11 +6,17 @@
 
 namespace weft::testing {
 
-inline Value engine_add(Value a, Value b) { return a.graph().apply("t_add", {a, b}).output(0); }
-inline Value engine_scale(Value x, double f) {
-  return x.graph().apply("t_scale", {x}, {{"factor", f}}).output(0);
+// Nodes are the caller's: profiles and errors name his line.
+
+inline Value engine_add(Value a, Value b, SourceLocation loc = SourceLocation::current()) {
+  return a.graph().apply("t_add", {a, b}, {}, loc).output(0);
 }
-inline Value engine_sum(Value x) { return x.graph().apply("t_sum", {x}).output(0); }
+inline Value engine_scale(Value x, double f, SourceLocation loc = SourceLocation::current()) {
+  return x.graph().apply("t_scale", {x}, {{"factor", f}}, loc).output(0);
+}
+inline Value engine_sum(Value x, SourceLocation loc = SourceLocation::current()) {
+  return x.graph().apply("t_sum", {x}, {}, loc).output(0);
+}
 
 inline SessionOptions strict() { return {.threads = 2, .verify = true, .poison = true}; }
 
