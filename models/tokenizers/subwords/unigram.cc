@@ -1,0 +1,218 @@
+#include "weft/models/tokenizers/subwords/unigram.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr double kUnknownPenalty = 10;  // below the worst piece
+constexpr std::size_t kMostCandidates = std::size_t{1} << 28;
+
+/// The size of a character by its first byte, however it goes on.
+std::size_t character_size(std::string_view text, std::size_t begin) {
+  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
+  const std::size_t size = kSizes[static_cast<unsigned char>(text[begin]) >> 4];
+  return std::min(size, text.size() - begin);
+}
+
+std::vector<Unigram::Entry> entries_of(const std::vector<std::pair<std::string, double>>& pieces) {
+  std::vector<Unigram::Entry> entries;
+  entries.reserve(pieces.size());
+  for (const auto& [text, score] : pieces) entries.push_back({text, score});
+  return entries;
+}
+
+}  // namespace
+
+Unigram::Unigram(const std::vector<std::pair<std::string, double>>& pieces,
+                 std::optional<std::int32_t> unknown, bool byte_fallback)
+    : Unigram(entries_of(pieces), Options{.unknown = unknown}) {
+  if (!byte_fallback) return;
+  std::array<std::int32_t, 256> bytes;
+  for (std::size_t byte = 0; byte < bytes.size(); ++byte)
+    bytes[byte] = trie_.find(fmt::format("<0x{:02X}>", byte));
+  bytes_ = bytes;
+}
+
+Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : options_(options) {
+  if (options.unknown &&
+      (*options.unknown < 0 || static_cast<std::size_t>(*options.unknown) >= entries.size())) {
+    throw ArgumentError(fmt::format("the unknown piece of a unigram model is {}; it has {} pieces",
+                                    *options.unknown, entries.size()));
+  }
+  std::vector<std::pair<std::string_view, std::int32_t>> found;
+  found.reserve(entries.size());
+  double worst = std::numeric_limits<float>::max();
+  best_score_ = std::numeric_limits<float>::min();
+  for (std::size_t id = 0; id < entries.size(); ++id) {
+    const Entry& entry = entries[id];
+    if (!std::isfinite(entry.score)) {
+      throw ArgumentError(
+          fmt::format("piece {} of a unigram model has the score {}", id, entry.score));
+    }
+    scores_.push_back(entry.use == Use::forced ? std::numeric_limits<double>::quiet_NaN()
+                                               : entry.score);
+    if (entry.use == Use::normal) {
+      worst = std::min(worst, entry.score);
+      best_score_ = std::max(best_score_, entry.score);
+    }
+    if (entry.use != Use::none) found.emplace_back(entry.text, static_cast<std::int32_t>(id));
+  }
+  unknown_score_ = worst - kUnknownPenalty;
+  trie_ = PieceTrie(std::move(found));
+}
+
+void Unigram::check(std::string_view text) const {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    throw DataError(
+        fmt::format("a text of {} bytes: less than 4 GiB can be cut at once", text.size()));
+  }
+}
+
+std::int32_t Unigram::unknown_id(std::string_view text, std::size_t at) const {
+  if (options_.unknown) return *options_.unknown;
+  throw DataError(fmt::format(
+      "'{}' at byte {} is unknown to a unigram model that has no id for what is unknown",
+      text.substr(at, character_size(text, at)), at));
+}
+
+// What one piece, or one unknown character, that begins at `begin` may be: visit(end, id, score),
+// shorter ones first. An unknown one has id -1.
+template <class Visit>
+void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const {
+  const std::size_t one = character_size(text, begin);
+  bool has_one = false;
+  std::uint32_t node = PieceTrie::kRoot;
+  for (std::size_t end = begin; end < text.size();) {
+    if (!trie_.step(node, static_cast<unsigned char>(text[end]))) break;
+    ++end;
+    const std::int32_t id = trie_.id(node);
+    if (id == PieceTrie::kNone) continue;
+    double score = scores_[static_cast<std::size_t>(id)];
+    if (std::isnan(score)) score = static_cast<double>(end - begin) * best_score_ - 0.1;
+    visit(end, id, score);
+    has_one = has_one || end - begin == one;
+  }
+  if (!has_one) visit(begin + one, -1, unknown_score_);
+}
+
+template <class Sum>
+void Unigram::viterbi(std::string_view text, std::vector<Piece>& out) const {
+  constexpr std::uint32_t kUnreached = std::numeric_limits<std::uint32_t>::max();
+  struct Best {  // of the cuts that end here
+    Sum score = 0;
+    std::uint32_t begin = kUnreached;  // of the last piece
+    std::int32_t id = -1;
+  };
+  // Most texts are words, which need no memory from the heap.
+  std::array<Best, 128> few;
+  std::vector<Best> many;
+  if (text.size() >= few.size()) many.resize(text.size() + 1);
+  Best* const ends = many.empty() ? few.data() : many.data();
+  for (std::size_t begin = 0; begin < text.size(); begin += character_size(text, begin)) {
+    const Sum before = ends[begin].score;
+    visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
+      Best& best = ends[end];
+      double sum = score + static_cast<double>(before);
+      // SentencePiece adds in `float` here, and compares the sums of pieces before it rounds them.
+      if (id < 0) sum = static_cast<Sum>(static_cast<Sum>(score) + before);
+      if (best.begin == kUnreached || sum > static_cast<double>(best.score))
+        best = {static_cast<Sum>(sum), static_cast<std::uint32_t>(begin), id};
+    });
+  }
+  const std::size_t first = out.size();
+  for (std::size_t end = text.size(); end > 0; end = ends[end].begin)
+    out.push_back({ends[end].id, ends[end].begin, static_cast<std::uint32_t>(end)});
+  std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
+}
+
+void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out) const {
+  check(text);
+  const std::size_t first = out.size();
+  options_.single_precision ? viterbi<float>(text, out) : viterbi<double>(text, out);
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (out[i].id < 0) out[i].id = unknown_id(text, out[i].begin);
+  }
+}
+
+void Unigram::segment(std::string_view text, std::vector<Piece>& out) const {
+  check(text);
+  const std::size_t first = out.size();
+  options_.single_precision ? viterbi<float>(text, out) : viterbi<double>(text, out);
+  const auto unknown = [](const Piece& piece) { return piece.id < 0; };
+  const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::none_of(begin, out.end(), unknown)) return;
+  const std::vector<Piece> parts(begin, out.end());
+  out.resize(first);
+  for (std::size_t i = 0; i < parts.size();) {
+    if (!unknown(parts[i])) {
+      out.push_back(parts[i++]);
+      continue;
+    }
+    Piece run = parts[i];
+    for (; i < parts.size() && unknown(parts[i]); ++i) run.end = parts[i].end;
+    const std::string_view bytes = text.substr(run.begin, run.end - run.begin);
+    const auto id_of = [&](char c) { return (*bytes_)[static_cast<unsigned char>(c)]; };
+    if (bytes_ && std::all_of(bytes.begin(), bytes.end(), [&](char c) { return id_of(c) >= 0; })) {
+      for (const char c : bytes) out.push_back({id_of(c), run.begin, run.end});
+    } else {
+      out.push_back({unknown_id(text, run.begin), run.begin, run.end});
+    }
+  }
+}
+
+std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count) const {
+  check(text);
+  if (count == 0) return {};
+  if (text.empty()) return {Cut()};
+  if (count > kMostCandidates / (text.size() + 1)) {
+    throw DataError(fmt::format("the {} best cuts of a text of {} bytes: at most {} are kept",
+                                count, text.size(), kMostCandidates));
+  }
+  // The best cuts of the text up to every place: each is one of those of an earlier place, and a
+  // piece more.
+  struct Way {
+    double score;
+    std::uint32_t begin, rank;  // of the cut that goes on
+    std::int32_t id;
+  };
+  const auto better = [](const Way& a, const Way& b) { return a.score > b.score; };
+  std::vector<std::vector<Way>> ends(text.size() + 1);
+  ends[0] = {{0, 0, 0, 0}};
+  for (std::size_t begin = 0; begin < text.size(); begin += character_size(text, begin)) {
+    std::vector<Way>& here = ends[begin];
+    std::stable_sort(here.begin(), here.end(), better);
+    if (here.size() > count) here.resize(count);
+    visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
+      for (std::size_t rank = 0; rank < here.size(); ++rank) {
+        ends[end].push_back({here[rank].score + score, static_cast<std::uint32_t>(begin),
+                             static_cast<std::uint32_t>(rank), id});
+      }
+    });
+  }
+  std::vector<Way>& last = ends.back();
+  std::stable_sort(last.begin(), last.end(), better);
+  if (last.size() > count) last.resize(count);
+  std::vector<Cut> cuts;
+  for (const Way& whole : last) {
+    Cut cut{{}, whole.score};
+    const Way* way = &whole;
+    for (std::size_t end = text.size(); end > 0;) {
+      const std::int32_t id = way->id < 0 ? unknown_id(text, way->begin) : way->id;
+      cut.pieces.push_back({id, way->begin, static_cast<std::uint32_t>(end)});
+      end = way->begin;
+      way = &ends[end][way->rank];
+    }
+    std::reverse(cut.pieces.begin(), cut.pieces.end());
+    cuts.push_back(std::move(cut));
+  }
+  return cuts;
+}
+
+}  // namespace weft

@@ -1,0 +1,88 @@
+// The unigram model (Kudo 2018): a text is cut into the pieces whose log-probabilities have the
+// largest sum.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/models/tokenizers/subwords/piece_trie.h"
+
+namespace weft {
+
+/// An id for a part of a text.
+struct SubwordSpan {
+  std::int32_t id = 0;
+  std::uint32_t begin = 0, end = 0;  // bytes of the text
+
+  friend bool operator==(const SubwordSpan&, const SubwordSpan&) = default;
+};
+
+/// A unigram model. Immutable; one for several threads. Texts are taken as they are (normalisers
+/// come before): any bytes, but what is no UTF-8 is unknown.
+class Unigram {
+ public:
+  using Piece = SubwordSpan;
+
+  /// What a text may do with a piece.
+  enum class Use : std::uint8_t {
+    normal,
+    forced,  // a user's symbol: wins over all that covers the same text
+    none     // no text becomes it: control ids, bytes
+  };
+  struct Entry {
+    std::string_view text;
+    double score = 0;
+    Use use = Use::normal;
+  };
+  struct Options {
+    /// What stands for a character of which no piece is.
+    std::optional<std::int32_t> unknown = {};
+    /// Sums are rounded to `float` as SentencePiece does it: what is nearly equal goes the same way
+    /// as there. Otherwise they are `double`, as in tokenizer.json's library.
+    bool single_precision = false;
+  };
+  /// One way to cut a text.
+  struct Cut {
+    std::vector<Piece> pieces;
+    double score = 0;  // the sum of log-probabilities
+  };
+
+  /// The model of a tokenizer.json: ids are places in `pieces`. With `byte_fallback` an unknown run
+  /// of characters becomes the ids of its bytes, "<0x0A>", where there are all of these.
+  Unigram(const std::vector<std::pair<std::string, double>>& pieces,
+          std::optional<std::int32_t> unknown, bool byte_fallback);
+  /// Ids are places in `entries`; of equal texts the first counts, an empty one none. Throws
+  /// ArgumentError where scores are not finite or `unknown` is no place.
+  Unigram(const std::vector<Entry>& entries, const Options& options);
+
+  /// Appends the best cut of `text` to `out`; neighbours that are unknown are one, or bytes. Throws
+  /// DataError for a text that is longer than 4 GiB, or unknown where there is no id for that.
+  void segment(std::string_view text, std::vector<Piece>& out) const;
+  /// The same with an id of its own for each unknown character, and never bytes.
+  void segment_characters(std::string_view text, std::vector<Piece>& out) const;
+  /// Up to `count` cuts of `text`, the best first, as segment_characters() gives one. Throws as
+  /// segment(), and for more than 2^28 candidates (`text`'s bytes times `count`).
+  std::vector<Cut> best(std::string_view text, std::size_t count) const;
+
+ private:
+  template <class Sum>
+  void viterbi(std::string_view text, std::vector<Piece>& out) const;
+  template <class Visit>
+  void visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const;
+  void check(std::string_view text) const;
+  std::int32_t unknown_id(std::string_view text, std::size_t at) const;
+
+  PieceTrie trie_;
+  std::vector<double> scores_;  // by id; of forced pieces NaN
+  double best_score_ = 0;       // SentencePiece's: the best of the normal ones, or 0
+  double unknown_score_ = 0;
+  Options options_;
+  std::optional<std::array<std::int32_t, 256>> bytes_;
+};
+
+}  // namespace weft

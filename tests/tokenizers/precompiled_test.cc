@@ -1,0 +1,86 @@
+// Compiled character maps: rules are found, broken maps are refused and never read out of bounds.
+#include "weft/models/tokenizers/normalizers/precompiled.h"
+
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <string>
+
+#include "compiled_map.h"
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using testing::append_number;
+using testing::compiled_map;
+
+BOOST_AUTO_TEST_CASE(rules_of_a_compiled_map_are_found_longest_or_shortest) {
+  const PrecompiledMap map = PrecompiledMap::parse(
+      compiled_map({{"a", "A"}, {"ab", ""}, {"abc", "xyz"}, {"\u00e9", "e"}, {"q\u0301", "Q"}}));
+  BOOST_TEST(map.longest("abcd")->size == 3U);
+  BOOST_TEST(map.longest("abcd")->replacement == "xyz");
+  BOOST_TEST(map.longest("abd")->size == 2U);
+  BOOST_TEST(map.longest("abd")->replacement == "");
+  BOOST_TEST(*map.shortest("abcd") == "A");
+  BOOST_TEST(map.longest("\u00e9t")->size == 2U);
+  BOOST_TEST(!map.longest("b"));
+  BOOST_TEST(!map.longest("q"));
+  BOOST_TEST(!map.longest(""));
+  BOOST_TEST(!map.shortest("q"));
+  BOOST_TEST(map.longest("q\u0301")->replacement == "Q");
+  BOOST_TEST(!map.keeps_ascii('a'));
+  BOOST_TEST(map.keeps_ascii('b'));
+  BOOST_TEST(map.keeps_ascii('q'));
+  BOOST_TEST(!map.keeps_ascii(0xC3));
+}
+
+BOOST_AUTO_TEST_CASE(a_map_without_rules_keeps_every_text) {
+  const PrecompiledMap map;
+  BOOST_TEST(map.empty());
+  BOOST_TEST(!map.longest("a"));
+  BOOST_TEST(map.keeps_ascii('a'));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_compiled_map_is_refused) {
+  const auto refused = [](const std::string& blob, const std::string& part) {
+    BOOST_CHECK_EXCEPTION(PrecompiledMap::parse(blob), FormatError, [&](const FormatError& e) {
+      const bool found = std::string(e.what()).find(part) != std::string::npos;
+      if (!found) BOOST_TEST_MESSAGE(e.what());
+      return found;
+    });
+  };
+  refused("", "it has 0 bytes");
+  refused(std::string("\xFF\xFF\xFF\x7F abc", 8),
+          "its double array has 2147483647 bytes; 4 follow");
+  refused(std::string(4, '\0') + "abcd", "its double array has 0 bytes");
+  std::string far;  // a leaf beyond the array
+  append_number(far, 4);
+  append_number(far, 1U << 8 | 77U << 10);
+  refused(far + "abc", "unit 0 of its double array has no leaf");
+  std::string lost = compiled_map({{"a", "b"}});
+  lost.resize(lost.size() - 2);  // no replacement
+  refused(lost, "the rule of unit 353 names the replacement at byte 0");
+  refused(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_maps_are_refused_or_safe) {
+  const std::string whole = compiled_map({{"a", "A"}, {"ab", "\u00e9"}, {"b", "long one"}});
+  std::mt19937 random(3);
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = whole;
+    for (unsigned changes = 1 + random() % 3; changes > 0; --changes)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) damaged.resize(random() % damaged.size());
+    try {
+      const PrecompiledMap map = PrecompiledMap::parse(damaged);
+      for (const std::string text : {"ab", "ba", "b\xFF", "aaa", "\u00e9"}) {
+        if (const auto rule = map.longest(text)) BOOST_TEST(rule->size <= text.size());
+        map.shortest(text);
+      }
+    } catch (const FormatError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
