@@ -238,6 +238,8 @@ void check(const SentencePieceOptions& options) {
 SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string> texts,
                                                      const SentencePieceOptions& options) {
   check(options);
+  using Piece = SentencePieceModel::Piece;
+  using Kind = SentencePieceModel::Kind;
   std::vector<Piece> pieces = {{"<pad>", 0, Kind::control}, {"<unk>", 0, Kind::unknown},
                                {"<s>", 0, Kind::control},   {"</s>", 0, Kind::control},
                                {"[CLS]", 0, Kind::control}, {"[SEP]", 0, Kind::control},
@@ -268,7 +270,11 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string
   float score = 0;
   for (const std::u32string& text : merged) pieces.push_back({utf8(text), score--, Kind::normal});
   for (const char32_t c : characters) pieces.push_back({utf8({c}), score--, Kind::normal});
-  return {std::move(pieces), options.keep_whitespace};
+  SentencePieceModel model;
+  model.pieces = std::move(pieces);
+  model.normalizer = {.name = "identity", .remove_extra_whitespace = !options.keep_whitespace};
+  model.own = true;
+  return SentencePieceTokenizer(std::move(model));
 }
 
 }  // namespace weft

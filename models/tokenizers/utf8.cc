@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
 #include "weft/core/error.h"
 
 namespace weft {
@@ -32,6 +36,30 @@ char32_t next_code_point(std::string_view text, std::size_t& offset) {
   if (c > 0x10FFFF) fail("a character beyond U+10FFFF");
   offset += static_cast<std::size_t>(length);
   return c;
+}
+
+std::size_t valid_character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text.empty()) return 0;
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong ones, surrogates, and those beyond U+10FFFF.
+  const unsigned char second = byte(1);
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+    return 0;
+  return length;
+}
+
+std::size_t character_size(std::string_view text, std::size_t begin) {
+  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
+  const std::size_t size = kSizes[static_cast<unsigned char>(text[begin]) >> 4];
+  return std::min(size, text.size() - begin);
 }
 
 void append_utf8(std::string& out, char32_t c) {

@@ -7,19 +7,13 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
 
 constexpr double kUnknownPenalty = 10;  // below the worst piece
 constexpr std::size_t kMostCandidates = std::size_t{1} << 28;
-
-/// The size of a character by its first byte, however it goes on.
-std::size_t character_size(std::string_view text, std::size_t begin) {
-  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
-  const std::size_t size = kSizes[static_cast<unsigned char>(text[begin]) >> 4];
-  return std::min(size, text.size() - begin);
-}
 
 std::vector<Unigram::Entry> entries_of(const std::vector<std::pair<std::string, double>>& pieces) {
   std::vector<Unigram::Entry> entries;
@@ -103,7 +97,7 @@ void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit&
 }
 
 template <class Sum>
-void Unigram::viterbi(std::string_view text, std::vector<Piece>& out) const {
+void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const {
   constexpr std::uint32_t kUnreached = std::numeric_limits<std::uint32_t>::max();
   struct Best {  // of the cuts that end here
     Sum score = 0;
@@ -115,27 +109,30 @@ void Unigram::viterbi(std::string_view text, std::vector<Piece>& out) const {
   std::vector<Best> many;
   if (text.size() >= few.size()) many.resize(text.size() + 1);
   Best* const ends = many.empty() ? few.data() : many.data();
+  if (sum != nullptr) ends[0].score = static_cast<Sum>(*sum);
   for (std::size_t begin = 0; begin < text.size(); begin += character_size(text, begin)) {
     const Sum before = ends[begin].score;
     visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
       Best& best = ends[end];
-      double sum = score + static_cast<double>(before);
+      double whole = score + static_cast<double>(before);
       // SentencePiece adds in `float` here, and compares the sums of pieces before it rounds them.
-      if (id < 0) sum = static_cast<Sum>(static_cast<Sum>(score) + before);
-      if (best.begin == kUnreached || sum > static_cast<double>(best.score))
-        best = {static_cast<Sum>(sum), static_cast<std::uint32_t>(begin), id};
+      if (id < 0) whole = static_cast<Sum>(static_cast<Sum>(score) + before);
+      if (best.begin == kUnreached || whole > static_cast<double>(best.score))
+        best = {static_cast<Sum>(whole), static_cast<std::uint32_t>(begin), id};
     });
   }
+  if (sum != nullptr) *sum = static_cast<double>(ends[text.size()].score);
   const std::size_t first = out.size();
   for (std::size_t end = text.size(); end > 0; end = ends[end].begin)
     out.push_back({ends[end].id, ends[end].begin, static_cast<std::uint32_t>(end)});
   std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
 }
 
-void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out) const {
+void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out,
+                                 double* sum) const {
   check(text);
   const std::size_t first = out.size();
-  options_.single_precision ? viterbi<float>(text, out) : viterbi<double>(text, out);
+  options_.single_precision ? viterbi<float>(text, out, sum) : viterbi<double>(text, out, sum);
   for (std::size_t i = first; i < out.size(); ++i) {
     if (out[i].id < 0) out[i].id = unknown_id(text, out[i].begin);
   }
@@ -144,7 +141,8 @@ void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out)
 void Unigram::segment(std::string_view text, std::vector<Piece>& out) const {
   check(text);
   const std::size_t first = out.size();
-  options_.single_precision ? viterbi<float>(text, out) : viterbi<double>(text, out);
+  options_.single_precision ? viterbi<float>(text, out, nullptr)
+                            : viterbi<double>(text, out, nullptr);
   const auto unknown = [](const Piece& piece) { return piece.id < 0; };
   const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, out.end(), unknown)) return;

@@ -63,15 +63,18 @@ class Unigram {
   /// Appends the best cut of `text` to `out`; neighbours that are unknown are one, or bytes. Throws
   /// DataError for a text that is longer than 4 GiB, or unknown where there is no id for that.
   void segment(std::string_view text, std::vector<Piece>& out) const;
-  /// The same with an id of its own for each unknown character, and never bytes.
-  void segment_characters(std::string_view text, std::vector<Piece>& out) const;
+  /// The same with an id of its own for each unknown character, and never bytes. `sum`, where
+  /// given, is that of the pieces before, and becomes that of all: a text that no piece can cross
+  /// may be cut there, and sums are rounded as those of the whole.
+  void segment_characters(std::string_view text, std::vector<Piece>& out,
+                          double* sum = nullptr) const;
   /// Up to `count` cuts of `text`, the best first, as segment_characters() gives one. Throws as
   /// segment(), and for more than 2^28 candidates (`text`'s bytes times `count`).
   std::vector<Cut> best(std::string_view text, std::size_t count) const;
 
  private:
   template <class Sum>
-  void viterbi(std::string_view text, std::vector<Piece>& out) const;
+  void viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const;
   template <class Visit>
   void visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const;
   void check(std::string_view text) const;

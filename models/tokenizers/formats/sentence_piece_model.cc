@@ -1,0 +1,238 @@
+#include "weft/models/tokenizers/formats/sentence_piece_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cmath>
+#include <unordered_map>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/utf8.h"
+#include "weft_proto/sentence_piece.pb.h"
+
+namespace weft {
+namespace {
+
+using Kind = SentencePieceModel::Kind;
+using Algorithm = SentencePieceModel::Algorithm;
+using ProtoPiece = sentence_piece::Model::Piece;
+using sentence_piece::TrainerSpec;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw FormatError(fmt::format("not a SentencePiece model: {}", what));
+}
+
+void check_valid_utf8(std::string_view piece, int id) {
+  try {
+    for (std::size_t offset = 0; offset < piece.size();) next_code_point(piece, offset);
+  } catch (const FormatError& e) {
+    fail(fmt::format("piece {} is {}", id, e.what()));
+  }
+}
+
+Kind kind_of(ProtoPiece::Type type) {
+  switch (type) {
+    case ProtoPiece::NORMAL: return Kind::normal;
+    case ProtoPiece::UNKNOWN: return Kind::unknown;
+    case ProtoPiece::CONTROL: return Kind::control;
+    case ProtoPiece::USER_DEFINED: return Kind::symbol;
+    case ProtoPiece::UNUSED: return Kind::unused;
+    case ProtoPiece::BYTE: return Kind::byte;
+  }
+  return Kind::normal;  // proto2 keeps other values out
+}
+
+Algorithm algorithm_of(TrainerSpec::ModelType type) {
+  switch (type) {
+    case TrainerSpec::UNIGRAM: return Algorithm::unigram;
+    case TrainerSpec::BPE: return Algorithm::byte_pairs;
+    case TrainerSpec::WORD: return Algorithm::words;
+    case TrainerSpec::CHAR: return Algorithm::characters;
+  }
+  return Algorithm::unigram;
+}
+
+SentencePieceModel::Normalizer normalizer_of(const sentence_piece::NormalizerSpec& spec) {
+  return {.name = spec.name(),
+          .compiled_map = spec.precompiled_charsmap(),
+          .dummy_prefix = spec.add_dummy_prefix(),
+          .remove_extra_whitespace = spec.remove_extra_whitespaces(),
+          .escape_whitespace = spec.escape_whitespaces()};
+}
+
+/// Pieces that texts become may be called like ones that they do not become.
+bool stands_for_text(Kind kind) {
+  return kind == Kind::normal || kind == Kind::symbol || kind == Kind::unused;
+}
+
+void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result) {
+  std::unordered_map<std::string_view, int> texts, reserved;
+  int unknown = 0;
+  std::bitset<256> bytes;
+  for (int id = 0; id < model.pieces_size(); ++id) {
+    const ProtoPiece& piece = model.pieces(id);
+    if (piece.piece().empty()) fail(fmt::format("piece {} is empty", id));
+    check_valid_utf8(piece.piece(), id);
+    const Kind kind = kind_of(piece.type());
+    auto& seen = stands_for_text(kind) ? texts : reserved;
+    if (const auto [first, added] = seen.emplace(piece.piece(), id); !added)
+      fail(fmt::format("pieces {} and {} are both '{}'", first->second, id, piece.piece()));
+    if (!std::isfinite(piece.score()))
+      fail(fmt::format("piece {} has the score {}", id, piece.score()));
+    if (kind == Kind::byte) {
+      std::size_t byte = 0;
+      while (byte < 256 && piece.piece() != fmt::format("<0x{:02X}>", byte)) ++byte;
+      if (byte == 256)
+        fail(fmt::format("piece {} is a byte, and is called '{}'", id, piece.piece()));
+      bytes.set(byte);
+    }
+    unknown += kind == Kind::unknown ? 1 : 0;
+    result.pieces.push_back({piece.piece(), piece.score(), kind});
+  }
+  if (unknown != 1)
+    fail(fmt::format("it has {} pieces for what is unknown; one is needed", unknown));
+  if (result.byte_fallback && !bytes.all()) {
+    fail(fmt::format("unknown characters become bytes, of which it has {} instead of 256",
+                     bytes.count()));
+  }
+  if (!result.byte_fallback && bytes.any())
+    fail("it has pieces for bytes, and unknown characters do not become bytes");
+}
+
+void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model) {
+  SentencePieceModel::Layout& layout = model.layout;
+  for (const auto& added : proto.added()) {
+    for (std::size_t at = 0; at < added.text().size();) next_code_point(added.text(), at);
+    layout.added.push_back({added.text(), added.special()});
+  }
+  const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+  for (const std::int32_t piece : proto.ids()) {
+    if (piece >= count(model.pieces) || -1 - std::int64_t{piece} >= count(layout.added))
+      fail(fmt::format("id {} stands for piece {}, which is none", layout.ids.size(), piece));
+    layout.ids.push_back(piece);
+  }
+  if (layout.ids.empty()) fail("a layout without ids");
+  std::int32_t* const special[] = {&layout.special.pad, &layout.special.unk, &layout.special.bos,
+                                   &layout.special.eos, &layout.special.cls, &layout.special.sep,
+                                   &layout.special.mask};
+  for (std::size_t i = 0; i < std::size(special) && i < std::size_t(proto.special_size()); ++i) {
+    *special[i] = proto.special(static_cast<int>(i));
+    if (*special[i] < -1 || *special[i] >= count(layout.ids))
+      fail(fmt::format("{} is a special id of {} ids", *special[i], layout.ids.size()));
+  }
+  layout.restarts = proto.restarts();
+}
+
+void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layout& proto) {
+  for (const std::int32_t piece : layout.ids) proto.add_ids(piece);
+  for (const auto& added : layout.added) {
+    proto.add_added()->set_text(added.text);
+    proto.mutable_added()->rbegin()->set_special(added.special);
+  }
+  const SpecialIds& ids = layout.special;
+  for (const std::int32_t id : {ids.pad, ids.unk, ids.bos, ids.eos, ids.cls, ids.sep, ids.mask})
+    proto.add_special(id);
+  proto.set_restarts(layout.restarts);
+}
+
+/// The file that Weft's trainer makes of a model.
+std::string own_file(const SentencePieceModel& model) {
+  sentence_piece::Model proto;
+  std::int32_t unk = -1, bos = -1, eos = -1, pad = -1;
+  for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+    const SentencePieceModel::Piece& piece = model.pieces[i];
+    const auto id = static_cast<std::int32_t>(i);
+    ProtoPiece& p = *proto.add_pieces();
+    p.set_piece(piece.text);
+    p.set_score(piece.score);
+    switch (piece.kind) {
+      case Kind::normal:
+      case Kind::unused:
+      case Kind::byte: break;  // not made by it
+      case Kind::unknown:
+        p.set_type(ProtoPiece::UNKNOWN);
+        unk = id;
+        break;
+      case Kind::control:
+        p.set_type(ProtoPiece::CONTROL);
+        if (piece.text == model.names.pad) pad = id;
+        if (piece.text == model.names.bos) bos = id;
+        if (piece.text == model.names.eos) eos = id;
+        break;
+      case Kind::symbol: p.set_type(ProtoPiece::USER_DEFINED); break;
+    }
+  }
+  TrainerSpec& trainer = *proto.mutable_trainer_spec();
+  trainer.set_model_type(TrainerSpec::BPE);
+  trainer.set_vocab_size(static_cast<std::int32_t>(model.pieces.size()));
+  trainer.set_unk_id(unk);
+  trainer.set_bos_id(bos);
+  trainer.set_eos_id(eos);
+  trainer.set_pad_id(pad);
+  trainer.set_unk_piece(unk < 0 ? "" : model.pieces[static_cast<std::size_t>(unk)].text);
+  sentence_piece::NormalizerSpec& normalizer = *proto.mutable_normalizer_spec();
+  normalizer.set_name("identity");
+  normalizer.set_add_dummy_prefix(true);
+  normalizer.set_remove_extra_whitespaces(model.normalizer.remove_extra_whitespace);
+  normalizer.set_escape_whitespaces(true);
+  return proto.SerializeAsString();
+}
+
+}  // namespace
+
+SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
+  sentence_piece::Model proto;
+  if (bytes.size() > 0x7FFFFFFF ||
+      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    fail("the bytes are no such message");
+  if (proto.pieces_size() == 0) fail("it has no pieces");
+  SentencePieceModel model;
+  const TrainerSpec& trainer = proto.trainer_spec();
+  model.algorithm = algorithm_of(trainer.model_type());
+  model.byte_fallback = trainer.byte_fallback();
+  model.whitespace_as_suffix = trainer.treat_whitespace_as_suffix();
+  if (trainer.has_unk_surface()) model.unknown_surface = trainer.unk_surface();
+  model.names = {trainer.pad_piece(), trainer.bos_piece(), trainer.eos_piece()};
+  model.normalizer = normalizer_of(proto.normalizer_spec());
+  if (!proto.denormalizer_spec().precompiled_charsmap().empty())
+    model.denormalizer =
+        std::make_shared<const Normalizer>(normalizer_of(proto.denormalizer_spec()));
+  read_pieces(proto, model);
+  if (proto.has_layout()) {
+    read_layout(proto.layout(), model);
+    proto.clear_layout();
+    model.file = proto.SerializeAsString();
+  } else {
+    model.file = bytes;
+  }
+  // SentencePiece's trainer says much more than Weft's, its input for one.
+  model.own = proto.has_trainer_spec() && trainer.unknown_fields().empty() &&
+              proto.unknown_fields().empty() && trainer.model_type() == TrainerSpec::BPE &&
+              !model.byte_fallback && !model.whitespace_as_suffix && !model.denormalizer &&
+              model.normalizer.name == "identity" && model.normalizer.compiled_map.empty() &&
+              model.normalizer.dummy_prefix && model.normalizer.escape_whitespace &&
+              std::all_of(model.pieces.begin(), model.pieces.end(),
+                          [](const Piece& piece) { return piece.kind != Kind::unused; });
+  return model;
+}
+
+std::string SentencePieceModel::to_bytes() const {
+  std::string bytes = own ? own_file(*this) : file;
+  if (!layout.ids.empty()) {
+    // A message behind another one adds its fields to it.
+    sentence_piece::Model proto;
+    write_layout(layout, *proto.mutable_layout());
+    bytes += proto.SerializeAsString();
+  }
+  return bytes;
+}
+
+std::int32_t SentencePieceModel::unknown() const {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].kind == Kind::unknown) return static_cast<std::int32_t>(i);
+  }
+  return -1;
+}
+
+}  // namespace weft

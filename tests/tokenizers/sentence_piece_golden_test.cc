@@ -1,0 +1,163 @@
+// Models of SentencePiece give the ids, spans and texts that its library gives.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "goldens.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::golden_rows;
+using testing::golden_strings;
+using testing::GoldenCount;
+using Ids = std::vector<std::int32_t>;
+
+struct GoldenModel {
+  const char* name;
+  const char* file;
+};
+constexpr GoldenModel kModels[] = {
+    {"t5-base", "t5-base/spiece.model"},
+    {"sp-unigram-1k", "sp-unigram-1k/test_model.model"},
+    {"sp-bpe-1k", "sp-bpe-1k/test_sentencepiece_bpe.model"},
+    {"sp-unigram-2k-bytefallback",
+     "sp-unigram-2k-bytefallback/test_sentencepiece_with_bytefallback.model"},
+    {"mistral-v1", "mistral-v1/tokenizer.model"}};
+
+std::vector<std::pair<std::string, SentencePieceTokenizer>> models() {
+  std::vector<std::pair<std::string, SentencePieceTokenizer>> found;
+  if (!testing::have_token_goldens()) return found;
+  for (const GoldenModel& model : kModels) {
+    const auto file = testing::token_file(model.file);
+    if (file.empty()) {
+      std::cout << "tokenizer " << model.name << " has no file: skipped\n";
+      continue;
+    }
+    found.emplace_back(model.name, SentencePieceTokenizer::from_bytes(testing::golden_bytes(file)));
+  }
+  return found;
+}
+
+/// The text that pieces spell and the sum of their scores; unknown ones and bytes count nothing.
+std::pair<std::string, double> spelled(const SentencePieceTokenizer& tokenizer, const Ids& ids) {
+  std::pair<std::string, double> result;
+  for (const std::int32_t id : ids) {
+    const auto& piece = tokenizer.model().pieces[static_cast<std::size_t>(id)];
+    result.first += piece.text;
+    if (piece.kind == SentencePieceModel::Kind::normal) result.second += double{piece.score};
+  }
+  return result;
+}
+
+/// True for the golden ids, another answer that is listed, and an equally good one.
+bool same_ids(const SentencePieceTokenizer& tokenizer, const Ids& ids, const json& row,
+              const char* key = "ids") {
+  const Ids golden = row.at(key);
+  if (ids == golden) return true;
+  if (row.contains("alt_ids")) {
+    for (const json& other : row.at("alt_ids")) {
+      if (other.is_array() && ids == other.get<Ids>()) return true;
+    }
+  }
+  if (tokenizer.model().algorithm != SentencePieceModel::Algorithm::unigram) return false;
+  const auto [text, score] = spelled(tokenizer, ids);
+  const auto [golden_text, golden_score] = spelled(tokenizer, golden);
+  return text == golden_text && std::abs(score - golden_score) < 1e-3;
+}
+
+std::string differs(const SentencePieceTokenizer& tokenizer, const testing::GoldenString& string,
+                    const json& row) {
+  const Ids ids = tokenizer.encode(string.bytes);
+  if (!same_ids(tokenizer, ids, row))
+    return "ids " + json(ids).dump() + " instead of " + row.at("ids").dump();
+  if (tokenizer.decode(row.at("ids").get<Ids>()) != row.at("dec").get<std::string>()) {
+    return "decoded '" + tokenizer.decode(row.at("ids").get<Ids>()) + "' instead of " +
+           row.at("dec").dump();
+  }
+  Ids with_spans;
+  json offsets = json::array();
+  const auto before = testing::code_points_before(string.bytes);
+  for (const SubwordSpan& part : tokenizer.encode_spans(string.bytes)) {
+    with_spans.push_back(part.id);
+    offsets.push_back({before[part.begin], before[part.end]});
+  }
+  if (with_spans != ids) return "other ids where there are spans, too";
+  if (ids != row.at("ids").get<Ids>()) return {};  // spans and pieces are those of other ids
+  if (row.contains("offsets") && offsets != row.at("offsets"))
+    return "spans " + offsets.dump() + " instead of " + row.at("offsets").dump();
+  if (const json pieces = tokenizer.pieces(string.bytes); pieces != row.at("pieces"))
+    return "pieces " + pieces.dump() + " instead of " + row.at("pieces").dump();
+  return {};
+}
+
+BOOST_AUTO_TEST_CASE(sentence_piece_models_encode_and_decode_as_the_library_does) {
+  for (const auto& [name, tokenizer] : models()) {
+    GoldenCount count(name);
+    for (const json& row : golden_rows(name + ".jsonl")) {
+      const auto& string = golden_strings().at(row.at("id"));
+      count.add("string " + row.at("id").dump() + " (" + string.category + ")",
+                differs(tokenizer, string, row));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sentence_piece_models_encode_many_languages_as_the_library_does) {
+  for (const auto& [name, tokenizer] : models()) {
+    GoldenCount count("multilingual " + name);
+    for (const json& row : golden_rows("multilingual.jsonl")) {
+      if (!row.at("ids").contains(name)) continue;
+      const Ids ids = tokenizer.encode(row.at("text").get<std::string>());
+      count.add(row.at("lang"),
+                same_ids(tokenizer, ids, row.at("ids"), name.c_str())
+                    ? std::string()
+                    : "ids " + json(ids).dump() + " instead of " + row.at("ids").at(name).dump());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_best_cuts_of_unigram_models_are_those_of_the_library) {
+  for (const auto& [name, tokenizer] : models()) {
+    GoldenCount count("nbest " + name);
+    for (const json& row : golden_rows("nbest-" + name + ".jsonl")) {
+      const auto& string = golden_strings().at(row.at("id"));
+      const json& golden = row.at("nbest");
+      const auto cuts = tokenizer.best(string.bytes, golden.size());
+      std::string wrong;
+      if (cuts.size() != golden.size())
+        wrong = std::to_string(cuts.size()) + " cuts instead of " + golden.dump();
+      for (std::size_t i = 0; wrong.empty() && i < cuts.size(); ++i) {
+        const double score = golden[i].at("score");
+        if (std::abs(cuts[i].score - score) > 1e-3)
+          wrong = "score " + std::to_string(cuts[i].score) + " instead of " + golden[i].dump();
+        // Equally good ones may stand in any order.
+        bool found = false;
+        for (const json& other : golden) {
+          found = found || (other.at("ids").get<Ids>() == cuts[i].ids &&
+                            std::abs(other.at("score").get<double>() - cuts[i].score) < 1e-3);
+        }
+        const bool last_is_tied = std::abs(cuts.back().score - cuts[i].score) < 1e-3;
+        if (wrong.empty() && !found && !last_is_tied)
+          wrong = "ids " + json(cuts[i].ids).dump() + " are in none of " + golden.dump();
+      }
+      count.add("string " + row.at("id").dump(), wrong);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sentence_piece_models_come_back_from_their_bytes) {
+  for (const auto& [name, tokenizer] : models()) {
+    const auto again = SentencePieceTokenizer::from_bytes(tokenizer.to_bytes());
+    BOOST_TEST((again.to_bytes() == tokenizer.to_bytes()));
+    for (const auto& [id, string] : golden_strings())
+      BOOST_TEST((again.encode(string.bytes) == tokenizer.encode(string.bytes)));
+  }
+}
+
+}  // namespace
+}  // namespace weft
