@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
 #include <unordered_map>
 
@@ -73,9 +75,11 @@ struct SentencePieceTokenizer::State {
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids = {};
   std::vector<std::int32_t> outer = {};  // by piece: its id in the layout
   SpecialIds special = {};
+  PieceTrie named = {};  // special ids and added pieces: what a text may spell
 
   State() = default;
   explicit State(SentencePieceModel made);
+  void find_special();
 
   std::int64_t count() const {
     return static_cast<std::int64_t>(model.layout.ids.empty() ? model.pieces.size()
@@ -100,8 +104,10 @@ struct SentencePieceTokenizer::State {
   }
   std::string normalised(std::string_view text, TextPlace place,
                          std::vector<std::uint32_t>* origins = nullptr) const;
-  std::string decode_own(std::span<const std::int32_t> list) const;
-  std::string decode(std::span<const std::int32_t> list) const;
+  void append(std::string_view text, std::size_t begin, std::size_t end, TextPlace place,
+              std::vector<SubwordSpan>& out) const;
+  std::string decode_own(std::span<const std::int32_t> list, bool special) const;
+  std::string decode(std::span<const std::int32_t> list, bool special) const;
 };
 
 SentencePieceTokenizer::State::State(SentencePieceModel made)
@@ -125,6 +131,19 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
     // Where a reserved piece and one of texts have one name, it is that of the reserved one.
     if (const auto [it, fresh] = ids.emplace(text, id); !fresh && reserved) it->second = id;
   }
+  find_special();
+  std::vector<std::pair<std::string_view, std::int32_t>> spelled;
+  for (const std::int32_t id : {special.pad, special.unk, special.bos, special.eos, special.cls,
+                                special.sep, special.mask}) {
+    if (id >= 0) spelled.emplace_back(piece(id) == nullptr ? added(id).text : piece(id)->text, id);
+  }
+  for (std::int32_t id = 0; id < count(); ++id) {
+    if (piece(id) == nullptr) spelled.emplace_back(added(id).text, id);
+  }
+  named = PieceTrie(std::move(spelled));
+}
+
+void SentencePieceTokenizer::State::find_special() {
   if (!model.layout.ids.empty()) {
     special = model.layout.special;
     return;
@@ -150,13 +169,28 @@ std::string SentencePieceTokenizer::State::normalised(std::string_view text, Tex
              : sentence_piece::with_all_whitespace(text, place, origins);
 }
 
-std::string SentencePieceTokenizer::State::decode_own(std::span<const std::int32_t> list) const {
+void SentencePieceTokenizer::State::append(std::string_view text, std::size_t begin,
+                                           std::size_t end, TextPlace place,
+                                           std::vector<SubwordSpan>& out) const {
+  if (begin == end) return;
+  std::vector<std::uint32_t> origins;
+  for (SubwordSpan part :
+       cutter.cut(normalised(text.substr(begin, end - begin), place, &origins))) {
+    if (!outer.empty()) part.id = outer[static_cast<std::size_t>(part.id)];
+    part.begin = static_cast<std::uint32_t>(begin) + origins[part.begin];
+    part.end = static_cast<std::uint32_t>(begin) + origins[part.end];
+    out.push_back(part);
+  }
+}
+
+std::string SentencePieceTokenizer::State::decode_own(std::span<const std::int32_t> list,
+                                                      bool special) const {
   std::string text;
   for (const std::int32_t id : list) {
     const SentencePieceModel::Piece* known = piece(id);
     if (known == nullptr) {
-      if (!added(id).special) text += added(id).text;
-    } else if (known->kind != Kind::control) {
+      if (special || !added(id).special) text += added(id).text;
+    } else if (special || known->kind != Kind::control) {
       text += known->kind == Kind::unknown ? "\xE2\x81\x87" : known->text;
     }
   }
@@ -173,8 +207,9 @@ std::string SentencePieceTokenizer::State::decode_own(std::span<const std::int32
   return result;
 }
 
-std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> list) const {
-  if (model.own) return decode_own(list);
+std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> list,
+                                                  bool special) const {
+  if (model.own) return decode_own(list, special);
   std::string text, bytes;
   const bool drops_blank =
       model.normalizer.dummy_prefix || model.normalizer.remove_extra_whitespace;
@@ -191,9 +226,11 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
     if (seen_blank || !text.empty()) begins = false;
     seen_blank = false;
     if (known == nullptr) {
-      if (!added(id).special) append_with_blanks(text, added(id).text);
+      if (special || !added(id).special) append_with_blanks(text, added(id).text);
     } else if (known->kind == Kind::unknown) {
-      text += model.unknown_surface;
+      text += special ? known->text : model.unknown_surface;
+    } else if (special && known->kind == Kind::control) {
+      text += known->text;
     } else if (known->kind != Kind::control) {
       std::string_view part = known->text;
       if (begins && drops_blank && part.starts_with(kBlank)) {
@@ -246,15 +283,37 @@ std::vector<std::int32_t> SentencePieceTokenizer::encode(std::string_view text,
 }
 
 std::vector<SubwordSpan> SentencePieceTokenizer::encode_spans(std::string_view text,
-                                                              TextPlace place) const {
-  std::vector<std::uint32_t> origins;
-  std::vector<SubwordSpan> parts = state_->cutter.cut(state_->normalised(text, place, &origins));
-  for (SubwordSpan& part : parts) {
-    if (!state_->outer.empty()) part.id = state_->outer[static_cast<std::size_t>(part.id)];
-    part.begin = origins[part.begin];
-    part.end = origins[part.end];
+                                                              TextPlace place,
+                                                              bool special_in_text) const {
+  std::vector<SubwordSpan> result;
+  if (!special_in_text) {
+    state_->append(text, 0, text.size(), place, result);
+    return result;
   }
-  return parts;
+  const auto is_blank = [&](std::size_t at) {
+    return std::isspace(static_cast<unsigned char>(text[at])) != 0;
+  };
+  for (std::size_t begin = 0, at = 0; begin < text.size() || at == 0;) {
+    PieceTrie::Match match;
+    for (; at < text.size(); ++at) {
+      match = state_->named.longest(text.substr(at));
+      if (match.size > 0) break;
+    }
+    std::size_t end = at, next = at + match.size;
+    const SentencePieceModel::Piece* piece = match.size > 0 ? state_->piece(match.id) : nullptr;
+    if (match.size > 0 && piece == nullptr) {
+      const auto& added = state_->added(match.id);
+      while (added.lstrip && end > begin && is_blank(end - 1)) --end;
+      while (added.rstrip && next < text.size() && is_blank(next)) ++next;
+    }
+    state_->append(text, begin, end, place, result);
+    if (match.size == 0) break;
+    result.push_back(
+        {match.id, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + match.size)});
+    if (!state_->model.layout.restarts) place = TextPlace::middle;
+    begin = at = next;
+  }
+  return result;
 }
 
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
@@ -286,7 +345,11 @@ std::vector<SentencePieceTokenizer::Cut> SentencePieceTokenizer::best(std::strin
 }
 
 std::string SentencePieceTokenizer::decode(std::span<const std::int32_t> ids) const {
-  return state_->decode(ids);
+  return state_->decode(ids, false);
+}
+
+std::string SentencePieceTokenizer::decode_with_special(std::span<const std::int32_t> ids) const {
+  return state_->decode(ids, true);
 }
 
 const std::string& SentencePieceTokenizer::piece(std::int32_t id) const {

@@ -16,7 +16,7 @@
 
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/special_ids.h"
-#include "weft/models/tokenizers/subwords/unigram.h"
+#include "weft/models/tokenizers/subwords/subword_span.h"
 
 namespace weft {
 
@@ -75,9 +75,11 @@ class SentencePieceTokenizer {
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
   /// The same ids, each with the bytes of `text` that it came from. A blank in front of a text that
-  /// is not there has none; of the bytes of an unknown character the last has all.
+  /// is not there has none; of the bytes of an unknown character the last has all. Where
+  /// `special_in_text`, what spells a special id or an added piece ("</s>") becomes that id.
   std::vector<SubwordSpan> encode_spans(std::string_view text,
-                                        TextPlace place = TextPlace::beginning) const;
+                                        TextPlace place = TextPlace::beginning,
+                                        bool special_in_text = false) const;
   /// The same as text: what each id stands for (unknown characters as they are).
   std::vector<std::string> pieces(std::string_view text) const;
   /// Up to `count` ways to cut `text`, the best first. Throws ArgumentError for other models than
@@ -86,6 +88,8 @@ class SentencePieceTokenizer {
   /// Text of `ids`; special ones are left out, an unknown one is U+2047. Throws DataError for an id
   /// outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
+  /// The same with the names of special ids.
+  std::string decode_with_special(std::span<const std::int32_t> ids) const;
 
   /// "\u2581the" for an id. Throws DataError.
   const std::string& piece(std::int32_t id) const;

@@ -104,7 +104,7 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model)
   SentencePieceModel::Layout& layout = model.layout;
   for (const auto& added : proto.added()) {
     for (std::size_t at = 0; at < added.text().size();) next_code_point(added.text(), at);
-    layout.added.push_back({added.text(), added.special()});
+    layout.added.push_back({added.text(), added.special(), added.lstrip(), added.rstrip()});
   }
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
   for (const std::int32_t piece : proto.ids()) {
@@ -127,8 +127,11 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model)
 void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layout& proto) {
   for (const std::int32_t piece : layout.ids) proto.add_ids(piece);
   for (const auto& added : layout.added) {
-    proto.add_added()->set_text(added.text);
-    proto.mutable_added()->rbegin()->set_special(added.special);
+    sentence_piece::Layout::Added& one = *proto.add_added();
+    one.set_text(added.text);
+    one.set_special(added.special);
+    one.set_lstrip(added.lstrip);
+    one.set_rstrip(added.rstrip);
   }
   const SpecialIds& ids = layout.special;
   for (const std::int32_t id : {ids.pad, ids.unk, ids.bos, ids.eos, ids.cls, ids.sep, ids.mask})

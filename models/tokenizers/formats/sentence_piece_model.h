@@ -43,6 +43,8 @@ struct SentencePieceModel {
   struct Added {
     std::string text;
     bool special = true;  // left out of what is decoded
+    bool lstrip = false;  // takes blanks in front along
+    bool rstrip = false;  // takes blanks behind along
   };
   /// Ids that a model's users made of its own: ids shifted, and others added.
   struct Layout {

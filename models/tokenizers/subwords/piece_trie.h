@@ -1,4 +1,4 @@
-// Strings to ids, for the question which of them a text begins with: a double array (Aoe 1989).
+// Strings to ids, for the question which of them a text begins with.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +42,10 @@ class PieceTrie {
   std::int32_t find(std::string_view text) const;
 
  private:
-  friend class PieceTrieBuilder;
-
   static constexpr int kLabelBits = 9;
   static constexpr std::uint32_t kFree = (1U << kLabelBits) - 1;  // no byte
 
-  // The child of a node for byte b is the node (base ^ b) that has the label b. No two nodes have
-  // the same base, so that the label alone says whose child it is.
+  // A double array (double_array.h), packed.
   struct Node {
     std::uint32_t base_and_label = kFree;
     std::int32_t id = kNone;

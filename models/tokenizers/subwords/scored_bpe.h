@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/models/tokenizers/subwords/piece_trie.h"
-#include "weft/models/tokenizers/subwords/unigram.h"
+#include "weft/models/tokenizers/subwords/subword_span.h"
 
 namespace weft {
 

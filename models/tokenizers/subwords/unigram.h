@@ -11,16 +11,9 @@
 #include <vector>
 
 #include "weft/models/tokenizers/subwords/piece_trie.h"
+#include "weft/models/tokenizers/subwords/subword_span.h"
 
 namespace weft {
-
-/// An id for a part of a text.
-struct SubwordSpan {
-  std::int32_t id = 0;
-  std::uint32_t begin = 0, end = 0;  // bytes of the text
-
-  friend bool operator==(const SubwordSpan&, const SubwordSpan&) = default;
-};
 
 /// A unigram model. Immutable; one for several threads. Texts are taken as they are (normalisers
 /// come before): any bytes, but what is no UTF-8 is unknown.

@@ -1,0 +1,76 @@
+// The rules for characters are SentencePiece's.
+#include "weft/models/tokenizers/normalizers/character_rules.h"
+
+#include <boost/test/unit_test.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+#include "goldens.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
+#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kNames[] = {"nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"};
+
+PrecompiledMap map_of(const std::string& name) {
+  return PrecompiledMap::parse(compile(character_rules(name)));
+}
+
+BOOST_AUTO_TEST_CASE(texts_are_normalised_as_the_library_does) {
+  if (!testing::have_token_goldens()) return;
+  for (const std::string name : kNames) {
+    const SentencePieceNormalizer normalizer({.dummy_prefix = false, .escape_whitespace = false},
+                                             map_of(name), {});
+    testing::GoldenCount count("sp-normalizers " + name);
+    for (const nlohmann::json& row : testing::golden_rows("sp-normalizers.jsonl")) {
+      const std::string& text = testing::golden_strings().at(row.at("id")).bytes;
+      const std::string golden = row.value(name, text), found = normalizer.normalise(text);
+      count.add("string " + row.at("id").dump(),
+                found == golden ? std::string() : "'" + found + "' instead of '" + golden + "'");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_unicode_are_those_of_models) {
+  const auto file = testing::token_file("t5-base/spiece.model");
+  if (file.empty()) return;
+  const auto model = SentencePieceTokenizer::from_bytes(testing::golden_bytes(file));
+  const PrecompiledMap theirs = PrecompiledMap::parse(model.model().normalizer.compiled_map);
+  // Unicode has got characters since the models were made: their rules are among ours.
+  int others = 0, rules = 0;
+  for (const auto& [from, to] : character_rules("nmt_nfkc")) {
+    std::string text, becomes;
+    for (const char32_t c : from) append_utf8(text, c);
+    for (const char32_t c : to) append_utf8(becomes, c);
+    const auto rule = theirs.longest(text);
+    const bool same = rule && rule->size == text.size() && rule->replacement == becomes;
+    ++rules;
+    others += same ? 0 : 1;
+  }
+  std::cout << "rules: " << rules << ", not in the model: " << others << "\n";
+  BOOST_TEST(others < rules / 100);
+}
+
+BOOST_AUTO_TEST_CASE(compiled_rules_are_read_back) {
+  const CharacterRules rules = {
+      {U"a", U"b"}, {U"ab", U""}, {U"\u00e9x", U"long one"}, {U"z", U"b"}};
+  const PrecompiledMap map = PrecompiledMap::parse(compile(rules));
+  BOOST_TEST(map.longest("abc")->size == 2U);
+  BOOST_TEST(map.longest("abc")->replacement == "");
+  BOOST_TEST(map.longest("ac")->replacement == "b");
+  BOOST_TEST(map.longest("\u00e9xy")->replacement == "long one");
+  BOOST_TEST(!map.longest("\u00e9y"));
+  BOOST_TEST(!map.longest("b"));
+  BOOST_TEST(compile({}).empty());
+  BOOST_CHECK_THROW(compile({{U"", U"b"}}), ArgumentError);
+  BOOST_CHECK_THROW(character_rules("nfd"), ArgumentError);
+}
+
+}  // namespace
+}  // namespace weft
