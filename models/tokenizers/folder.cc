@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/formats/sentence_piece_folder.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/strict_json.h"
 
@@ -17,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What the library calls a SentencePiece model, by family.
-constexpr std::array<const char*, 4> kPieceFiles = {"spiece.model", "spm.model",
-                                                    "sentencepiece.bpe.model", "tokenizer.model"};
+constexpr std::array<const char*, 5> kPieceFiles = {
+    "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
 
 /// The kind of tokenizer that a tokenizer.json describes.
 std::string kind_in_json(const std::string& path) {
@@ -54,7 +55,7 @@ FolderTokenizer read_tokenizer_folder(const std::string& folder) {
     const fs::path file = fs::path(folder) / name;
     if (!fs::exists(file)) continue;
     try {
-      return {Tokenizer(SentencePieceTokenizer::from_bytes(read_whole_file(file.string())))};
+      return {Tokenizer(read_sentence_piece_folder(folder, file.string()))};
     } catch (const FormatError& e) {
       if (unreadable.empty()) unreadable = fmt::format("{}: {}", file.string(), e.what());
     }

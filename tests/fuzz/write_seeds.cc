@@ -1,15 +1,18 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
-// FOLDER/{dim,text,container,safetensors,idx,image_csv,image}/*.
+// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/models/tokenizers/normalizers/character_rules.h"
+#include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/models/image_files.h"
@@ -25,9 +28,32 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   if (!file) throw IoError("cannot write " + path.string());
 }
 
+/// A unigram model with rules for characters, all bytes, a symbol, and ids of its own.
+std::string unigram_model() {
+  using Kind = SentencePieceModel::Kind;
+  SentencePieceModel model;
+  model.algorithm = SentencePieceModel::Algorithm::unigram;
+  model.pieces = {
+      {"<unk>", 0, Kind::unknown}, {"</s>", 0, Kind::control}, {"<x>", 0, Kind::symbol}};
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  for (int byte = 0; byte < 256; ++byte)
+    model.pieces.push_back(
+        {std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">", 0, Kind::byte});
+  float score = -1;
+  for (const char* text : {"\u2581the", "\u2581", "cat", "at", "c", "\u00e9"})
+    model.pieces.push_back({text, score--, Kind::normal});
+  model.byte_fallback = true;
+  model.normalizer.name = "own";
+  model.normalizer.compiled_map = compile({{U"\t", U" "}, {U"e\u0301", U"\u00e9"}});
+  model.layout.added = {{"<new>", true, true, false}};
+  for (int id = 0; id < static_cast<int>(model.pieces.size()); ++id) model.layout.ids.push_back(id);
+  model.layout.ids.push_back(-1);
+  return model.to_bytes();
+}
+
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
-       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image"}) {
+       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image", "sentence_piece"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -56,6 +82,11 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "idx/bytes", testing::unhex("000008020000000200000003000102fdfeff"));
   write_text(folder / "idx/packed",
              testing::unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000"));
+  write_text(folder / "sentence_piece/unigram", unigram_model());
+  write_text(folder / "sentence_piece/byte_pairs",
+             SentencePieceTokenizer::train(std::vector<std::string>{"the cat sat on the mat"},
+                                           {.vocab = 25, .character_coverage = 1})
+                 .to_bytes());
   write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
   write_text(folder / "image/grey.png", testing::grey_png());
   write_text(folder / "image/colour.png", testing::colour_png());

@@ -139,8 +139,30 @@ void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layo
   proto.set_restarts(layout.restarts);
 }
 
-/// The file that Weft's trainer makes of a model.
-std::string own_file(const SentencePieceModel& model) {
+ProtoPiece::Type type_of(Kind kind) {
+  switch (kind) {
+    case Kind::normal: return ProtoPiece::NORMAL;
+    case Kind::unknown: return ProtoPiece::UNKNOWN;
+    case Kind::control: return ProtoPiece::CONTROL;
+    case Kind::symbol: return ProtoPiece::USER_DEFINED;
+    case Kind::unused: return ProtoPiece::UNUSED;
+    case Kind::byte: return ProtoPiece::BYTE;
+  }
+  return ProtoPiece::NORMAL;
+}
+
+TrainerSpec::ModelType type_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::unigram: return TrainerSpec::UNIGRAM;
+    case Algorithm::byte_pairs: return TrainerSpec::BPE;
+    case Algorithm::words: return TrainerSpec::WORD;
+    case Algorithm::characters: return TrainerSpec::CHAR;
+  }
+  return TrainerSpec::UNIGRAM;
+}
+
+/// The file of a model that was not read from one.
+std::string file_of(const SentencePieceModel& model) {
   sentence_piece::Model proto;
   std::int32_t unk = -1, bos = -1, eos = -1, pad = -1;
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -149,36 +171,30 @@ std::string own_file(const SentencePieceModel& model) {
     ProtoPiece& p = *proto.add_pieces();
     p.set_piece(piece.text);
     p.set_score(piece.score);
-    switch (piece.kind) {
-      case Kind::normal:
-      case Kind::unused:
-      case Kind::byte: break;  // not made by it
-      case Kind::unknown:
-        p.set_type(ProtoPiece::UNKNOWN);
-        unk = id;
-        break;
-      case Kind::control:
-        p.set_type(ProtoPiece::CONTROL);
-        if (piece.text == model.names.pad) pad = id;
-        if (piece.text == model.names.bos) bos = id;
-        if (piece.text == model.names.eos) eos = id;
-        break;
-      case Kind::symbol: p.set_type(ProtoPiece::USER_DEFINED); break;
-    }
+    if (piece.kind != Kind::normal) p.set_type(type_of(piece.kind));
+    if (piece.kind == Kind::unknown) unk = id;
+    if (piece.kind != Kind::control) continue;
+    if (piece.text == model.names.pad) pad = id;
+    if (piece.text == model.names.bos) bos = id;
+    if (piece.text == model.names.eos) eos = id;
   }
   TrainerSpec& trainer = *proto.mutable_trainer_spec();
-  trainer.set_model_type(TrainerSpec::BPE);
+  trainer.set_model_type(type_of(model.algorithm));
   trainer.set_vocab_size(static_cast<std::int32_t>(model.pieces.size()));
   trainer.set_unk_id(unk);
   trainer.set_bos_id(bos);
   trainer.set_eos_id(eos);
   trainer.set_pad_id(pad);
   trainer.set_unk_piece(unk < 0 ? "" : model.pieces[static_cast<std::size_t>(unk)].text);
+  if (model.byte_fallback) trainer.set_byte_fallback(true);
+  if (model.whitespace_as_suffix) trainer.set_treat_whitespace_as_suffix(true);
   sentence_piece::NormalizerSpec& normalizer = *proto.mutable_normalizer_spec();
-  normalizer.set_name("identity");
-  normalizer.set_add_dummy_prefix(true);
+  normalizer.set_name(model.normalizer.name);
+  if (!model.normalizer.compiled_map.empty())
+    normalizer.set_precompiled_charsmap(model.normalizer.compiled_map);
+  normalizer.set_add_dummy_prefix(model.normalizer.dummy_prefix);
   normalizer.set_remove_extra_whitespaces(model.normalizer.remove_extra_whitespace);
-  normalizer.set_escape_whitespaces(true);
+  normalizer.set_escape_whitespaces(model.normalizer.escape_whitespace);
   return proto.SerializeAsString();
 }
 
@@ -221,7 +237,7 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
 }
 
 std::string SentencePieceModel::to_bytes() const {
-  std::string bytes = own ? own_file(*this) : file;
+  std::string bytes = file.empty() ? file_of(*this) : file;
   if (!layout.ids.empty()) {
     // A message behind another one adds its fields to it.
     sentence_piece::Model proto;

@@ -70,12 +70,12 @@ struct SentencePieceModel {
   /// Made by Weft's own trainer: tabs and line breaks are blanks or stay, as the normalizer says;
   /// texts must be UTF-8; an unknown id becomes U+2047 alone.
   bool own = false;
-  /// The file, but for the layout: what is not needed here is not lost.
+  /// The file that it was read from, but for the layout: what is not needed here is not lost.
   std::string file;
 
   /// Reads a file. Throws FormatError that says what is wrong or not supported.
   static SentencePieceModel parse(std::string_view bytes);
-  /// The inverse of parse(): of what Weft's trainer makes by what is above, else `file`.
+  /// The inverse of parse(): `file`, where there is one, else one of what stands above.
   std::string to_bytes() const;
 
   /// Place of the piece for what is unknown.

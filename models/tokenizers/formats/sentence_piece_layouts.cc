@@ -1,0 +1,167 @@
+#include "weft/models/tokenizers/formats/sentence_piece_layouts.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using Layout = SentencePieceModel::Layout;
+using Added = SentencePieceModel::Added;
+
+constexpr std::int64_t kMostIds = std::int64_t{1} << 24;
+
+std::int32_t place_of(const SentencePieceModel& model, std::string_view text) {
+  for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+    if (model.pieces[i].text == text) return static_cast<std::int32_t>(i);
+  }
+  return -1;
+}
+
+void append(Layout& layout, const Added& token) {
+  layout.added.push_back(token);
+  layout.ids.push_back(-static_cast<std::int32_t>(layout.added.size()));
+}
+
+/// The model's piece of this name, or a new one.
+void append_named(const SentencePieceModel& model, Layout& layout, const std::string& text) {
+  const std::int32_t place = place_of(model, text);
+  if (place >= 0)
+    layout.ids.push_back(place);
+  else
+    append(layout, {text});
+}
+
+void append_rest(const SentencePieceModel& model, Layout& layout, std::size_t first) {
+  for (std::size_t i = first; i < model.pieces.size(); ++i)
+    layout.ids.push_back(static_cast<std::int32_t>(i));
+}
+
+constexpr std::array<std::string_view, 52> kLanguages = {
+    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
+    "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
+    "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN", "af_ZA", "az_AZ",
+    "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",
+    "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN",
+    "th_TH", "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
+
+}  // namespace
+
+std::span<const std::string_view> mbart_languages(bool fifty) {
+  return std::span(kLanguages).first(fifty ? kLanguages.size() : 25);
+}
+
+Layout plain_layout(const SentencePieceModel& model) {
+  Layout layout;
+  append_rest(model, layout, 0);
+  return layout;
+}
+
+Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids) {
+  if (extra_ids < 0 || extra_ids > kMostIds)
+    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMostIds, extra_ids));
+  Layout layout = plain_layout(model);
+  for (std::int64_t i = extra_ids - 1; i >= 0; --i) {
+    append(layout, {.text = fmt::format("<extra_id_{}>", i), .lstrip = true, .rstrip = true});
+  }
+  return layout;
+}
+
+Layout fairseq_layout(const SentencePieceModel& model,
+                      std::span<const std::string_view> languages) {
+  Layout layout;
+  for (const char* text : {"<s>", "<pad>", "</s>"}) append_named(model, layout, text);
+  layout.ids.push_back(model.unknown());
+  append_rest(model, layout, 3);
+  for (const std::string_view language : languages) append(layout, {std::string(language)});
+  append(layout, {.text = "<mask>", .lstrip = true});
+  return layout;
+}
+
+Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
+  if (offset != 0 && (offset < 4 || offset > kMostIds))
+    throw FormatError(fmt::format("PEGASUS's offset must be 0, or from 4, not {}", offset));
+  Layout layout;
+  for (const char* text : {"<pad>", "</s>"}) append_named(model, layout, text);
+  if (offset > 0) {
+    for (const char* text : {"<mask_1>", "<mask_2>"}) append(layout, {text});
+    for (std::int64_t i = 2; i < offset; ++i) append(layout, {fmt::format("<unk_{}>", i)});
+  }
+  append_rest(model, layout, 2);
+  return layout;
+}
+
+Layout marian_layout(const SentencePieceModel& model,
+                     const std::vector<std::pair<std::string, std::int64_t>>& vocab) {
+  std::unordered_map<std::string_view, std::int32_t> places;
+  for (std::size_t i = 0; i < model.pieces.size(); ++i)
+    places.emplace(model.pieces[i].text, static_cast<std::int32_t>(i));
+  std::vector<const std::string*> texts(vocab.size());
+  for (const auto& [text, id] : vocab) {
+    if (id < 0 || id >= static_cast<std::int64_t>(vocab.size()) ||
+        texts[static_cast<std::size_t>(id)] != nullptr) {
+      throw FormatError(fmt::format("'{}' has the id {}, which is not one of its own among {}",
+                                    text, id, vocab.size()));
+    }
+    texts[static_cast<std::size_t>(id)] = &text;
+  }
+  Layout layout;
+  for (const std::string* text : texts) {
+    const auto it = places.find(*text);
+    if (*text == "<unk>") {
+      layout.ids.push_back(model.unknown());
+    } else if (it != places.end() && it->second != model.unknown()) {
+      layout.ids.push_back(it->second);
+    } else {
+      // Of the other language's model, or for padding.
+      const bool special = *text == "<pad>" || *text == "</s>" || *text == "<s>" ||
+                           (text->starts_with(">>") && text->ends_with("<<"));
+      append(layout, {.text = *text, .special = special});
+    }
+  }
+  if (find_id(model, layout, model.pieces[static_cast<std::size_t>(model.unknown())].text) < 0)
+    throw FormatError("a vocabulary without '<unk>'");
+  return layout;
+}
+
+void add_token(const SentencePieceModel& model, Layout& layout, const Added& token,
+               std::int64_t id) {
+  const std::int32_t known = find_id(model, layout, token.text);
+  if (known == id) return;
+  if (known >= 0 || id != static_cast<std::int64_t>(layout.ids.size()) || id >= kMostIds) {
+    throw FormatError(fmt::format(
+        "the added token '{}' has the id {}; {}", token.text, id,
+        known >= 0 ? fmt::format("it is {} in the model", known)
+                   : fmt::format("the next one that is free is {}", layout.ids.size())));
+  }
+  append(layout, token);
+}
+
+std::int32_t find_id(const SentencePieceModel& model, const Layout& layout, std::string_view text) {
+  for (std::size_t id = 0; id < layout.ids.size(); ++id) {
+    const std::int32_t place = layout.ids[id];
+    const std::string& name = place < 0 ? layout.added[static_cast<std::size_t>(-1 - place)].text
+                                        : model.pieces[static_cast<std::size_t>(place)].text;
+    if (name == text) return static_cast<std::int32_t>(id);
+  }
+  return -1;
+}
+
+void set_special(const SentencePieceModel& model, Layout& layout, const SpecialNames& names) {
+  const auto look = [&](const std::string& name, std::int32_t& id) {
+    if (!name.empty()) id = find_id(model, layout, name);
+  };
+  look(names.pad, layout.special.pad);
+  look(names.unk, layout.special.unk);
+  look(names.bos, layout.special.bos);
+  look(names.eos, layout.special.eos);
+  look(names.cls, layout.special.cls);
+  look(names.sep, layout.special.sep);
+  look(names.mask, layout.special.mask);
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+// The ids that published models give SentencePiece's pieces, where these are not the places in the
+// model file: shifted, with others added.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/models/tokenizers/formats/sentence_piece_model.h"
+
+namespace weft {
+
+/// Ids as the model has them, with names for the special ones ("" = none).
+struct SpecialNames {
+  std::string pad, unk, bos, eos, cls, sep, mask;
+};
+
+/// The model's own ids.
+SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);
+/// T5's: sentinels "<extra_id_0>" and so on behind the pieces, the first one last.
+SentencePieceModel::Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids);
+/// XLM-R's: "<s>", "<pad>", "</s>", "<unk>", then the pieces; mBART's the same with `languages`; at
+/// the end "<mask>".
+SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
+                                          std::span<const std::string_view> languages = {});
+/// mBART's languages, of 25 or of 50.
+std::span<const std::string_view> mbart_languages(bool fifty);
+/// PEGASUS's: `offset` ids for what it was trained with in front of the pieces.
+SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
+/// Marian's: ids by the names of the pieces in vocab.json. Throws FormatError where ids are not
+/// whole, or none is called "<unk>".
+SentencePieceModel::Layout marian_layout(
+    const SentencePieceModel& model,
+    const std::vector<std::pair<std::string, std::int64_t>>& vocab);
+
+/// Gives `text` the id `id`, unless it has that already. Throws FormatError where it has another
+/// id, or where there would be a gap.
+void add_token(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
+               const SentencePieceModel::Added& token, std::int64_t id);
+/// The id of `text`, -1 where none is called so.
+std::int32_t find_id(const SentencePieceModel& model, const SentencePieceModel::Layout& layout,
+                     std::string_view text);
+/// Looks the names up.
+void set_special(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
+                 const SpecialNames& names);
+
+}  // namespace weft

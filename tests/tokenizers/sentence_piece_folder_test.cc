@@ -1,0 +1,145 @@
+// Folders with a SentencePiece model: the ids are those of the class of tokenizer that they name.
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "goldens.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/formats/sentence_piece_folder.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Ids = std::vector<std::int32_t>;
+using Kind = SentencePieceModel::Kind;
+
+/// A folder that is gone afterwards.
+class ModelFolder {
+ public:
+  ModelFolder()
+      : path_(fs::temp_directory_path() / ("weft_sp_folder_" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ModelFolder(const ModelFolder&) = delete;
+  ModelFolder& operator=(const ModelFolder&) = delete;
+  ~ModelFolder() { fs::remove_all(path_); }
+
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+  }
+  SentencePieceTokenizer read() const {
+    return read_sentence_piece_folder(path_.string(), (path_ / "spiece.model").string());
+  }
+  SentencePieceTokenizer read(const std::string& config) const {
+    write("tokenizer_config.json", config);
+    return read();
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string model_bytes() {
+  // "<unk>", "<s>", "</s>" and eight of text, of which "b" is better than "a".
+  SentencePieceModel model;
+  model.algorithm = SentencePieceModel::Algorithm::unigram;
+  model.pieces = {{"<unk>", 0, Kind::unknown},   {"<s>", 0, Kind::control},
+                  {"</s>", 0, Kind::control},    {"\u2581", -3, Kind::normal},
+                  {"a", -2, Kind::normal},       {"b", -1, Kind::normal},
+                  {"\u2581a", -1, Kind::normal}, {"ab", -2, Kind::normal}};
+  model.normalizer.name = "identity";
+  return model.to_bytes();
+}
+
+BOOST_AUTO_TEST_CASE(folders_without_a_class_keep_the_ids_of_the_model) {
+  const ModelFolder folder;
+  folder.write("spiece.model", model_bytes());
+  const auto tokenizer = folder.read();
+  BOOST_TEST(tokenizer.vocab_size() == 8);
+  BOOST_TEST(tokenizer.encode("ab ac") == (Ids{6, 5, 6, 0}), boost::test_tools::per_element());
+  BOOST_TEST(tokenizer.decode(Ids{1, 6, 5, 6, 0, 2}) == "ab a \u2047 ");
+  BOOST_TEST(folder.read("{}").vocab_size() == 8);
+}
+
+BOOST_AUTO_TEST_CASE(classes_of_tokenizers_shift_ids_and_add_some) {
+  const ModelFolder folder;
+  folder.write("spiece.model", model_bytes());
+  const auto t5 = folder.read(R"({"tokenizer_class": "T5TokenizerFast", "extra_ids": 2})");
+  BOOST_TEST(t5.vocab_size() == 10);
+  BOOST_TEST(t5.find("<extra_id_0>") == 9);
+  BOOST_TEST(t5.eos_id() == 2);
+  BOOST_TEST(t5.bos_id() == -1);
+  BOOST_TEST(t5.is_special(8));
+  BOOST_TEST(t5.decode(Ids{6, 9, 6}) == "a a");
+  BOOST_TEST(t5.decode_with_special(Ids{6, 9, 6}) == "a<extra_id_0> a");
+
+  const auto xlm = folder.read(R"({"tokenizer_class": "XLMRobertaTokenizer"})");
+  BOOST_TEST(xlm.vocab_size() == 10);
+  BOOST_TEST(xlm.encode("ab ac") == (Ids{7, 6, 7, 3}), boost::test_tools::per_element());
+  BOOST_TEST((Ids{xlm.bos_id(), xlm.pad_id(), xlm.eos_id(), xlm.unk_id(), xlm.mask_id()}) ==
+                 (Ids{0, 1, 2, 3, 9}),
+             boost::test_tools::per_element());
+  BOOST_TEST(xlm.piece(1) == "<pad>");
+  const auto mbart = folder.read(R"({"tokenizer_class": "MBartTokenizer"})");
+  BOOST_TEST(mbart.vocab_size() == 10 + 25);
+  BOOST_TEST(mbart.find("ar_AR") == 9);
+  BOOST_TEST(mbart.mask_id() == 34);
+
+  const auto pegasus = folder.read(R"({"tokenizer_class": "PegasusTokenizer", "offset": 5})");
+  BOOST_TEST(pegasus.find("<unk_2>") == 4);
+  BOOST_TEST(pegasus.find("a") == 4 + 5);
+  BOOST_TEST(pegasus.mask_id() == 3);
+
+  const auto deberta = folder.read(R"({"tokenizer_class": "DebertaV2Tokenizer"})");
+  BOOST_TEST(deberta.mask_id() == 8);
+  BOOST_TEST(deberta.encode("ab") == (Ids{6, 5}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(marian_counts_ids_by_its_vocabulary) {
+  const ModelFolder folder;
+  folder.write("spiece.model", model_bytes());
+  folder.write("vocab.json",
+               R"({"</s>": 0, "<unk>": 1, "b": 2, "\u2581a": 3, "other": 4, "<pad>": 5})");
+  const auto marian = folder.read(R"({"tokenizer_class": "MarianTokenizer"})");
+  BOOST_TEST(marian.encode("ab aa") == (Ids{3, 2, 3, 1}), boost::test_tools::per_element());
+  BOOST_TEST(marian.decode(Ids{3, 4, 0, 5}) == "aother");
+  BOOST_TEST(marian.pad_id() == 5);
+  folder.write("vocab.json", R"({"</s>": 0, "b": 2})");
+  BOOST_CHECK_THROW(folder.read(), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(special_pieces_in_texts_are_found_where_asked) {
+  const ModelFolder folder;
+  folder.write("spiece.model", model_bytes());
+  folder.write("added_tokens.json", R"({"<new>": 8})");
+  const std::string text = "a</s>a <new> b";
+  const auto ids = [&](const SentencePieceTokenizer& tokenizer) {
+    Ids found;
+    for (const SubwordSpan& part : tokenizer.encode_spans(text, TextPlace::beginning, true)) {
+      found.push_back(part.id);
+      BOOST_TEST(part.begin <= part.end);
+      BOOST_TEST(part.end <= text.size());
+    }
+    return found;
+  };
+  const auto legacy = folder.read(R"({"tokenizer_class": "LlamaTokenizer"})");
+  BOOST_TEST(ids(legacy) == (Ids{6, 2, 6, 8, 3, 5}), boost::test_tools::per_element());
+  const auto modern = folder.read(R"({"tokenizer_class": "LlamaTokenizer", "legacy": false})");
+  BOOST_TEST(ids(modern).at(2) == modern.find("a"));
+  const auto again = SentencePieceTokenizer::from_bytes(modern.to_bytes());
+  BOOST_TEST(ids(again) == ids(modern), boost::test_tools::per_element());
+  BOOST_TEST(again.to_bytes() == modern.to_bytes());
+  BOOST_TEST(again.vocab_size() == 9);
+  folder.write("added_tokens.json", R"({"<new>": 20})");
+  BOOST_CHECK_THROW(folder.read(), FormatError);
+  BOOST_CHECK_THROW(folder.read(R"({"tokenizer_class": "T5Tokenizer", "extra_ids": -1})"),
+                    FormatError);
+}
+
+}  // namespace
+}  // namespace weft
