@@ -36,9 +36,10 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& key) override {
-    if (open_.back()->contains(key))
-      return stop(fmt::format("the key '{}' occurs twice", excerpt(key)));
-    key_ = std::move(key);
+    auto& object = open_.back()->get_ref<json::object_t&>();
+    const auto [place, fresh] = object.try_emplace(std::move(key), nullptr);
+    if (!fresh) return stop(fmt::format("the key '{}' occurs twice", excerpt(place->first)));
+    slot_ = &place->second;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const json::exception& e) override {
@@ -70,7 +71,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    return &(parent[std::exchange(key_, {})] = std::move(value));
+    return &(*slot_ = std::move(value));
   }
   bool add(json value) {
     place(std::move(value));
@@ -89,7 +90,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
 
   const int most_depth_;
   std::vector<json*> open_;
-  std::string key_;
+  json* slot_ = nullptr;  // of the value that the last key is for
 };
 
 std::string place_in(std::string_view text, std::size_t at) {

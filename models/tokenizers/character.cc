@@ -7,6 +7,7 @@
 #include <set>
 
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/utf8.h"
 #include "weft/serialization/strict_json.h"
 
@@ -83,6 +84,18 @@ std::vector<std::int32_t> CharacterTokenizer::encode(std::string_view text, Text
     ids.push_back(it->second);
   }
   return ids;
+}
+
+Encoding CharacterTokenizer::encode_alone(std::string_view text,
+                                          const EncodeOptions& options) const {
+  Encoding result;
+  std::uint32_t at = 0;
+  for (const std::int32_t id : encode(text, options.place)) {
+    const auto size = static_cast<std::uint32_t>(character_size(text[at]));
+    result.add(id, {at, at + size}, static_cast<std::int32_t>(result.size()), 0, 0);
+    at += size;
+  }
+  return result;
 }
 
 std::vector<std::string> CharacterTokenizer::pieces(std::string_view text) const {

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/models/tokenizers/encode_options.h"
+#include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/special_ids.h"
 
 namespace weft {
@@ -37,6 +39,8 @@ class CharacterTokenizer {
   /// characters, from 0); FormatError for invalid UTF-8.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
+  /// The same with spans.
+  Encoding encode_alone(std::string_view text, const EncodeOptions& options) const;
   /// The characters of `text`. Throws as encode().
   std::vector<std::string> pieces(std::string_view text) const;
   /// UTF-8 of `ids`, without padding and ends. Throws DataError for an id outside the vocabulary.

@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/formats/sentence_piece_folder.h"
+#include "weft/models/tokenizers/formats/text_files.h"
+#include "weft/models/tokenizers/formats/tokenizer_json.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/strict_json.h"
 
@@ -16,55 +23,154 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 /// What the library calls a SentencePiece model, by family.
 constexpr std::array<const char*, 5> kPieceFiles = {
     "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
+constexpr const char* kConfigFile = "tokenizer_config.json";
+constexpr const char* kSpecialFile = "special_tokens_map.json";
 
-/// The kind of tokenizer that a tokenizer.json describes.
-std::string kind_in_json(const std::string& path) {
-  try {
-    const nlohmann::json whole = parse_json_object(read_whole_file(path), path);
-    const nlohmann::json model = whole.value("model", nlohmann::json::object());
-    const std::string type = model.is_object() ? model.value("type", "") : "";
-    if (!type.empty()) return fmt::format("a {} tokenizer", type);
-  } catch (const FormatError&) {
-  } catch (const nlohmann::json::exception&) {
-  }
-  return "a tokenizer of no known kind";
+std::string read(const fs::path& file) { return read_whole_file(file.string()); }
+
+/// A file's object, empty where there is no such file.
+json read_object(const fs::path& file) {
+  if (!fs::exists(file)) return json::object();
+  return parse_json_object(read(file), file.string());
 }
 
-/// What else may hold a tokenizer.
-std::string other_tokenizers(const fs::path& folder) {
-  std::vector<std::string> found;
-  const auto add = [&](const char* name, const std::string& kind) {
-    if (fs::exists(folder / name)) found.push_back(fmt::format("{} ({})", name, kind));
+Tokenizer tokenizer_of(SubwordParts parts) {
+  return SubwordTokenizer(std::make_shared<const SubwordPipeline>(std::move(parts)));
+}
+
+/// A token's text: it stands as a string, or as an object with its "content".
+std::optional<std::string> token_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_object() && value.contains("content") && value["content"].is_string())
+    return value["content"].get<std::string>();
+  return std::nullopt;
+}
+
+/// The names of special tokens that a folder's settings give: what is said in special_tokens_map
+/// counts.
+void read_special(const fs::path& folder, SubwordParts& parts) {
+  const json config = read_object(folder / kConfigFile), map = read_object(folder / kSpecialFile);
+  const auto look = [&](const char* key, std::int32_t& id) {
+    for (const json* source : {&map, &config}) {
+      const auto it = source->find(key);
+      if (it == source->end()) continue;
+      const std::optional<std::string> text = token_text(*it);
+      if (!text) continue;
+      id = parts.model->find(*text);
+      for (const AddedToken& token : parts.added)
+        if (token.content == *text) id = token.id;
+      if (id >= 0) return;
+    }
   };
-  if (const fs::path json = folder / "tokenizer.json"; fs::exists(json))
-    add("tokenizer.json", kind_in_json(json.string()));
-  add("vocab.txt", "a WordPiece tokenizer");
-  add("merges.txt", "a byte-level BPE tokenizer, with vocab.json");
-  return found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "));
+  look("pad_token", parts.special.pad);
+  look("unk_token", parts.special.unk);
+  look("bos_token", parts.special.bos);
+  look("eos_token", parts.special.eos);
+  look("cls_token", parts.special.cls);
+  look("sep_token", parts.special.sep);
+  look("mask_token", parts.special.mask);
+}
+
+/// Tokens of added_tokens.json: {"<extra>": 50257}.
+void read_added(const fs::path& folder, SubwordParts& parts) {
+  const json given = read_object(folder / "added_tokens.json");
+  for (const auto& [content, id] : given.items()) {
+    AddedToken token;
+    token.content = content;
+    if (!id.is_number_integer())
+      throw FormatError(fmt::format("the added token '{}' has the id {}", content, id.dump()));
+    token.id = id.get<std::int32_t>();
+    const auto same = [&](const AddedToken& other) { return other.content == content; };
+    if (std::find_if(parts.added.begin(), parts.added.end(), same) == parts.added.end())
+      parts.added.push_back(token);
+  }
+}
+
+template <class T>
+void set_from(const json& config, const char* key, T& value) {
+  const auto it = config.find(key);
+  if (it == config.end() || it->is_null()) return;
+  if (!it->is_boolean())
+    throw FormatError(fmt::format("'{}' must be true or false, not {}", key, it->dump()));
+  value = it->get<bool>();
+}
+
+SubwordParts read_gpt2(const fs::path& folder) {
+  const json config = read_object(folder / kConfigFile);
+  Gpt2Settings settings;
+  set_from(config, "add_prefix_space", settings.add_prefix_space);
+  SubwordParts parts =
+      read_gpt2_files(read(folder / "vocab.json"), read(folder / "merges.txt"), settings);
+  read_added(folder, parts);
+  return parts;
+}
+
+SubwordParts read_bert(const fs::path& folder) {
+  const json config = read_object(folder / kConfigFile);
+  BertSettings settings;
+  set_from(config, "do_lower_case", settings.lowercase);
+  set_from(config, "strip_accents", settings.strip_accents);
+  set_from(config, "tokenize_chinese_chars", settings.tokenize_chinese_chars);
+  SubwordParts parts = read_bert_files(read(folder / "vocab.txt"), settings);
+  read_added(folder, parts);
+  return parts;
+}
+
+SubwordParts read_json_file(const fs::path& folder) {
+  const fs::path file = folder / "tokenizer.json";
+  return read_tokenizer_json(read(file), file.string());
+}
+
+/// Files that hold a tokenizer of subwords, and who reads them.
+struct Layout {
+  std::vector<const char*> files;
+  SubwordParts (*read)(const fs::path&);
+};
+const std::array<Layout, 3>& layouts() {
+  static const std::array<Layout, 3> all = {Layout{{"tokenizer.json"}, read_json_file},
+                                            Layout{{"vocab.json", "merges.txt"}, read_gpt2},
+                                            Layout{{"vocab.txt"}, read_bert}};
+  return all;
 }
 
 }  // namespace
 
 FolderTokenizer read_tokenizer_folder(const std::string& folder) {
-  std::string unreadable;
+  // The first that there is counts: another one may stand for other ids.
+  const auto attempt = [](const fs::path& file, const auto& make) -> FolderTokenizer {
+    try {
+      return {make()};
+    } catch (const FormatError& e) {
+      return {std::nullopt, fmt::format("{}: {}", file.string(), e.what())};
+    }
+  };
+  std::vector<std::string> known;
+  for (const Layout& layout : layouts()) {
+    known.push_back(fmt::format("{}", fmt::join(layout.files, " with ")));
+    const bool all = std::all_of(layout.files.begin(), layout.files.end(), [&](const char* name) {
+      return fs::exists(fs::path(folder) / name);
+    });
+    if (!all) continue;
+    return attempt(fs::path(folder) / layout.files.front(), [&] {
+      SubwordParts parts = layout.read(folder);
+      read_special(folder, parts);
+      return tokenizer_of(std::move(parts));
+    });
+  }
   for (const char* name : kPieceFiles) {
+    known.emplace_back(name);
     const fs::path file = fs::path(folder) / name;
     if (!fs::exists(file)) continue;
-    try {
-      return {Tokenizer(read_sentence_piece_folder(folder, file.string()))};
-    } catch (const FormatError& e) {
-      if (unreadable.empty()) unreadable = fmt::format("{}: {}", file.string(), e.what());
-    }
+    return attempt(file,
+                   [&] { return Tokenizer(read_sentence_piece_folder(folder, file.string())); });
   }
-  if (!unreadable.empty()) return {std::nullopt, unreadable};
   return {std::nullopt,
-          fmt::format("{} has no tokenizer that Weft reads: it holds {}; a byte-pair model of "
-                      "SentencePiece is wanted, as one of {}",
-                      folder, other_tokenizers(folder), fmt::join(kPieceFiles, ", "))};
+          fmt::format("{} has no tokenizer: it holds none of {}", folder, fmt::join(known, ", "))};
 }
 
 }  // namespace weft

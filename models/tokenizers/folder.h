@@ -8,15 +8,16 @@
 
 namespace weft {
 
-/// The tokenizer of a folder, or why there is none that Weft reads: which file holds one, and of
-/// what kind.
+/// The tokenizer of a folder, or why there is none that Weft reads.
 struct FolderTokenizer {
   std::optional<Tokenizer> tokenizer;
   std::string missing = {};
 };
 
-/// Reads a byte-pair model of SentencePiece under any of the names that the library gives it.
-/// Throws IoError.
+/// Reads tokenizer.json; where there is none, GPT-2's vocab.json and merges.txt, BERT's vocab.txt
+/// or a SentencePiece model under any of the names that the library gives it, with what
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json say of them. Throws
+/// IoError.
 FolderTokenizer read_tokenizer_folder(const std::string& folder);
 
 }  // namespace weft

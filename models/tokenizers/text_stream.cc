@@ -9,13 +9,12 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 // An id's text depends on few of those before it: so many are looked at.
 constexpr std::size_t kContext = 4;
 
 /// False where a last character lacks bytes, or something stands for them.
 bool is_certain(std::string_view text) {
-  return unfinished_bytes(text) == 0 && !text.ends_with(kReplacement);
+  return unfinished_bytes(text) == 0 && !text.ends_with(kReplacementCharacter);
 }
 
 }  // namespace
@@ -42,7 +41,8 @@ std::string TextStream::fresh(bool all) {
   if (now.size() <= before.size() || (!all && !is_certain(now))) return {};
   std::string text = now.substr(before.size());
   given_ = ids_.size();
-  if (given_ > kContext) {
+  // Ids without any text (special ones) say nothing of what came before.
+  if (given_ > kContext && !decode_(std::span(ids_).last(kContext)).empty()) {
     ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kContext));
     given_ = kContext;
   }

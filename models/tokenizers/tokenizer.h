@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "weft/models/tokenizers/character.h"
+#include "weft/models/tokenizers/encode_options.h"
+#include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/models/tokenizers/special_ids.h"
+#include "weft/models/tokenizers/subword_tokenizer.h"
 
 namespace weft {
 
@@ -40,7 +43,7 @@ concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t
 /// and a name in the list below: files, folders, tasks and commands then know it.
 class Tokenizer {
  public:
-  using Kinds = std::variant<CharacterTokenizer, SentencePieceTokenizer>;
+  using Kinds = std::variant<CharacterTokenizer, SentencePieceTokenizer, SubwordTokenizer>;
 
   Tokenizer() = default;  // of no characters
   template <TokenizerKind Kind>
@@ -79,6 +82,20 @@ class Tokenizer {
   /// id outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
   std::string decode(std::span<const std::int64_t> ids) const;
+
+  // Texts with all that models want to know of them.
+
+  /// One text, or two. Throws as encode(), ArgumentError where truncation cannot do what it says.
+  Encoding encode_text(std::string_view text, const EncodeOptions& options = {}) const;
+  Encoding encode_pair(const TextPair& texts, const EncodeOptions& options = {}) const;
+  /// All of a batch, on all threads, filled up to one length where `options` has padding. Throws
+  /// as encode_pair() of the first that fails.
+  std::vector<Encoding> encode_batch(std::span<const TextPair> batch,
+                                     const EncodeOptions& options = {}) const;
+  /// The truncation and the padding that the tokenizer's file asks for.
+  EncodeOptions default_options() const;
+  /// Text of `ids`, special ones among them if `options` says so.
+  std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const;
 
   /// How people see an id: "e", "\u2581the", "</s>". Throws DataError.
   std::string piece(std::int64_t id) const;

@@ -7,6 +7,9 @@
 
 namespace weft {
 
+/// U+FFFD, which stands for what is no UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 /// Decodes the code point at `offset` and moves `offset` past it. Throws FormatError with the byte
 /// offset for a truncated, overlong or surrogate sequence, or one beyond U+10FFFF.
 char32_t next_code_point(std::string_view text, std::size_t& offset);

@@ -136,14 +136,13 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
   const auto fails = [&](const std::string& part) {
     check_says<FormatError>([&] { encoder_tokenizer(load_pretrained(path)); }, part);
   };
-  fails(path + " has no tokenizer that Weft reads: it holds none; a byte-pair model of " +
-        "SentencePiece is wanted, as one of spiece.model, spm.model");
-  files.write("bert/vocab.txt", "[PAD]\n");
-  files.write("bert/tokenizer.json", "{}");
-  fails(
-      "it holds tokenizer.json (a tokenizer of no known kind), vocab.txt (a WordPiece tokenizer)");
+  fails(path + " has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
   files.write("bert/spiece.model", "nonsense");
   fails("bert/spiece.model: ");
+  files.write("bert/vocab.txt", "[PAD]\n");
+  fails("bert/vocab.txt: the vocabulary lacks '[UNK]'");
+  files.write("bert/tokenizer.json", "{}");
+  fails("bert/tokenizer.json lacks 'model'");
   json gpt = {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
               {"n_embd", 8},          {"n_layer", 1},
               {"n_head", 2},          {"vocab_size", 9},
@@ -293,7 +292,7 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
   write_folder(weft.path("bert"), bert("BertForMaskedLM"));
   const std::string classify = "train encoder --task classify --steps 4 --warmup 1 --data " +
                                weft.path("sms") + out + " --from " + weft.path("bert");
-  check_error(weft(classify), 1, "has no tokenizer that Weft reads: it holds none");
+  check_error(weft(classify), 1, "has no tokenizer: it holds none of tokenizer.json");
   weft.write("bert/spiece.model", tokenizer().to_bytes());
   const Outcome text = weft(classify);
   BOOST_TEST(text.code == 0, text.err);

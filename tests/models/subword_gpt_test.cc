@@ -13,6 +13,8 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
@@ -186,6 +188,30 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   succeeds(weft("train gpt --resume " + weft.path("a.weft") + " --text " + weft.path("text.txt")));
 }
 
+BOOST_AUTO_TEST_CASE(folders_with_gpt2s_files_are_fine_tuned_on_bytes) {
+  const Shell weft;
+  const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
+  write_folder(folder, 257);
+  nlohmann::json vocab;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::string piece;
+    append_utf8(piece, byte_characters()[byte]);
+    vocab[piece] = byte;
+  }
+  vocab["th"] = 256;
+  weft.write("gpt2/vocab.json", vocab.dump());
+  weft.write("gpt2/merges.txt", "#version: 0.2\nt h\n");
+  const std::string text = " --text " + weft.path("text.txt");
+  succeeds(weft("train gpt" + text + kShort + " --from " + folder + " --out " + model));
+  const LanguageModel loaded = load_model<LanguageModel>(model);
+  BOOST_TEST(loaded.tokenizer.type() == "weft.tokenizer.subword");
+  const std::string whole = read_text_file(weft.path("text.txt"));
+  BOOST_TEST(loaded.tokenizer.decode(loaded.tokenizer.encode(whole)) == whole);
+  succeeds(weft("generate " + model + " --prompt 'the é' --tokens 20"));
+  const Outcome judged = succeeds(weft("evaluate " + model + text));
+  BOOST_TEST(contains(judged.out, "bits_per_byte"));
+}
+
 BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_helps) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
@@ -195,10 +221,7 @@ BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_help
   const std::string start = "train gpt --text " + weft.path("text.txt") + kShort + " --from " +
                             folder + " --out " + model;
   const Outcome refused = weft(start);
-  check_error(refused, 1,
-              folder +
-                  " has no tokenizer that Weft reads: it holds merges.txt (a "
-                  "byte-level BPE tokenizer, with vocab.json)");
+  check_error(refused, 1, folder + "/vocab.json: the vocabulary has no pieces");
   BOOST_TEST(contains(refused.err, "--tokenizer bpe learns pieces of the text"));
   // The remedy: all that is not of the vocabulary is taken over.
   const Outcome trained = succeeds(weft(start + " --tokenizer bpe --vocab 65"));

@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(types_and_ids_that_are_not_known_are_named) {
                         [](const Error& e) {
                           return std::string(e.what()) ==
                                  "the tokenizer is a 'weft.tokenizer.words'; there are "
-                                 "'weft.tokenizer.character' and 'weft.tokenizer.sentence_piece'";
+                                 "'weft.tokenizer.character' and 'weft.tokenizer.sentence_piece' "
+                                 "and 'weft.tokenizer.subword'";
                         });
   for (const Tokenizer& tokenizer : {characters(), characters().with_ends(), pieces()}) {
     for (const std::int64_t id :
@@ -175,18 +176,31 @@ BOOST_AUTO_TEST_CASE(folders_give_their_tokenizer_or_say_what_they_hold) {
     BOOST_TEST_CONTEXT(found.missing) { BOOST_TEST(found.missing.find(part) != std::string::npos); }
   };
   files.write("none/config.json", "{}");
-  missing("none", "none has no tokenizer that Weft reads: it holds none; a byte-pair model of");
+  missing("none",
+          "none has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
   files.write("json/tokenizer.json", R"({"model": {"type": "BPE"}})");
-  files.write("json/merges.txt", "");
-  missing("json",
-          "it holds tokenizer.json (a BPE tokenizer), merges.txt (a byte-level BPE tokenizer, with "
-          "vocab.json); a byte-pair model");
-  files.write("words/vocab.txt", "[PAD]\n");
-  files.write("words/tokenizer.json", R"({"model": 7})");
-  missing("words",
-          "tokenizer.json (a tokenizer of no known kind), vocab.txt (a WordPiece tokenizer)");
+  files.write("json/vocab.txt", "[UNK]\n");
+  missing("json", "json/tokenizer.json.model lacks 'vocab'");
   files.write("broken/spiece.model", "nonsense");
   missing("broken", "broken/spiece.model: not a SentencePiece model");
+
+  files.write("words/vocab.txt", "[PAD]\n[UNK]\nun\n##der\n[CLS]\n[SEP]\n");
+  const Tokenizer words = read("words").tokenizer.value();
+  BOOST_TEST(words.encode("Under UN x") == (Ids{2, 3, 2, 1}), boost::test_tools::per_element());
+  BOOST_TEST(words.pad_id() == 0);
+  BOOST_TEST(words.unk_id() == 1);
+  files.write("cased/vocab.txt", "[PAD]\n[UNK]\nun\n");
+  files.write("cased/tokenizer_config.json", R"({"do_lower_case": false})");
+  files.write("cased/added_tokens.json", R"({"<x>": 3})");
+  const Tokenizer cased = read("cased").tokenizer.value();
+  BOOST_TEST(cased.encode("un UN<x>") == (Ids{2, 1, 3}), boost::test_tools::per_element());
+
+  files.write("pairs/vocab.json", R"({"a": 0, "b": 1, "ab": 2, "Ġ": 3, "<s>": 4})");
+  files.write("pairs/merges.txt", "#version: 0.2\na b\n");
+  files.write("pairs/special_tokens_map.json", R"({"bos_token": {"content": "<s>"}})");
+  const Tokenizer pairs = read("pairs").tokenizer.value();
+  BOOST_TEST(pairs.encode("abb a") == (Ids{2, 1, 3, 0}), boost::test_tools::per_element());
+  BOOST_TEST(pairs.bos_id() == 4);
 }
 
 }  // namespace

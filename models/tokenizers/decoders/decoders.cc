@@ -1,0 +1,151 @@
+#include "weft/models/tokenizers/decoders/decoders.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft::decoders {
+namespace {
+
+/// Every `from` in `text` becomes `to`.
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) return;
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// Blanks in front of signs and English contractions go.
+void clean_up(std::string& text) {
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kRules) replace_all(text, from, to);
+}
+
+std::optional<char> fallback_byte(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
+  int byte = 0;
+  for (const char c : piece.substr(3, 2)) {
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
+    if (digit < 0) return std::nullopt;
+    byte = byte * 16 + digit;
+  }
+  return static_cast<char>(byte);
+}
+
+}  // namespace
+
+void ByteLevel::decode(Pieces& pieces, bool keep_bytes) const {
+  std::string bytes;
+  for (const std::string& piece : pieces) {
+    if (const auto spelled = spelled_bytes(piece)) {
+      bytes += *spelled;
+    } else {
+      bytes += piece;
+    }
+  }
+  pieces.assign(1, keep_bytes ? std::move(bytes) : repaired(bytes));
+}
+
+void WordPiece::decode(Pieces& pieces, bool) const {
+  bool first = true;
+  for (std::string& piece : pieces) {
+    if (!std::exchange(first, false)) {
+      if (piece.starts_with(prefix_)) {
+        piece.erase(0, prefix_.size());
+      } else {
+        piece.insert(0, 1, ' ');
+      }
+    }
+    if (cleanup_) clean_up(piece);
+  }
+}
+
+void Bpe::decode(Pieces& pieces, bool) const {
+  for (std::string& piece : pieces)
+    replace_all(piece, suffix_, &piece == &pieces.back() ? "" : " ");
+}
+
+void Metaspace::decode(Pieces& pieces, bool) const {
+  const std::string mark = utf8(settings_.replacement);
+  const bool prepends = settings_.prepend_scheme != PrependScheme::never;
+  for (std::string& piece : pieces)
+    replace_all(piece, mark, prepends && &piece == &pieces.front() ? "" : " ");
+}
+
+void ByteFallback::decode(Pieces& pieces, bool keep_bytes) const {
+  Pieces result;
+  std::string bytes;
+  const auto flush = [&] {
+    if (bytes.empty()) return;
+    if (keep_bytes || first_broken(bytes) == bytes.size()) {
+      result.push_back(bytes);
+    } else {
+      for (std::size_t i = 0; i < bytes.size(); ++i) result.emplace_back("\xEF\xBF\xBD");
+    }
+    bytes.clear();
+  };
+  for (std::string& piece : pieces) {
+    if (const auto byte = fallback_byte(piece)) {
+      bytes += *byte;
+    } else {
+      flush();
+      result.push_back(std::move(piece));
+    }
+  }
+  flush();
+  pieces = std::move(result);
+}
+
+void Fuse::decode(Pieces& pieces, bool) const {
+  std::string whole;
+  for (const std::string& piece : pieces) whole += piece;
+  pieces.assign(1, std::move(whole));
+}
+
+void Strip::decode(Pieces& pieces, bool) const {
+  const std::string content = utf8(content_);
+  for (std::string& piece : pieces) {
+    std::string_view text = piece;
+    for (std::uint64_t i = 0; i < start_ && text.starts_with(content); ++i)
+      text.remove_prefix(content.size());
+    for (std::uint64_t i = 0; i < stop_ && text.ends_with(content); ++i)
+      text.remove_suffix(content.size());
+    piece = std::string(text);
+  }
+}
+
+void Replace::decode(Pieces& pieces, bool) const {
+  for (std::string& piece : pieces) {
+    if (first_broken(piece) < piece.size()) continue;  // bytes that were kept
+    std::string result;
+    std::size_t last = 0;
+    for (Regex::Matches match(*regex_, piece); match.next(); last = match.end()) {
+      result += std::string_view(piece).substr(last, match.begin() - last);
+      result += content_;
+    }
+    result += std::string_view(piece).substr(last);
+    piece = std::move(result);
+  }
+}
+
+void Ctc::decode(Pieces& pieces, bool) const {
+  pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+  for (std::string& piece : pieces) {
+    replace_all(piece, pad_token_, "");
+    if (!cleanup_) continue;
+    clean_up(piece);
+    replace_all(piece, word_delimiter_token_, " ");
+  }
+  std::erase_if(pieces, [](const std::string& piece) { return piece.empty(); });
+}
+
+}  // namespace weft::decoders

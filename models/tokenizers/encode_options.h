@@ -1,0 +1,52 @@
+// How texts become ids, and ids text, where it is not as always.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "weft/models/tokenizers/padding.h"
+#include "weft/models/tokenizers/special_ids.h"
+#include "weft/models/tokenizers/truncation.h"
+
+namespace weft {
+
+/// What becomes of bytes that are no UTF-8.
+enum class BrokenBytes : std::uint8_t {
+  replaced,  // one U+FFFD for each part that is broken
+  kept       // they stay, where ids stand for bytes; otherwise they are replaced
+};
+
+struct EncodeOptions {
+  /// Special ids are put around texts, as the tokenizer's template has it.
+  bool add_special = true;
+  /// "[SEP]" in a text is the id of that name; otherwise it is text like any other.
+  bool special_in_text = true;
+  BrokenBytes broken = BrokenBytes::replaced;
+  TextPlace place = TextPlace::beginning;
+  std::optional<Truncation> truncation = {};
+  std::optional<Padding> padding = {};
+};
+
+/// Where a text that will be truncated anyway need not be looked at any further: behind the word
+/// with which it has `most` ids, from its beginning or from its end.
+struct TokenLimit {
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  TextEnd cut = TextEnd::right;
+};
+
+struct DecodeOptions {
+  bool keep_special = false;
+  /// Bytes that are no UTF-8 as they are; otherwise one U+FFFD for each part that is broken.
+  bool keep_bytes = false;
+};
+
+/// One text or two. The texts must live as long as they are used.
+struct TextPair {
+  std::string_view first;
+  std::optional<std::string_view> second = {};
+};
+
+}  // namespace weft

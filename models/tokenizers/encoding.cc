@@ -1,0 +1,129 @@
+#include "weft/models/tokenizers/encoding.h"
+
+#include <algorithm>
+
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft {
+namespace {
+
+/// How many characters begin before each byte of a text.
+class CodePoints {
+ public:
+  explicit CodePoints(std::string_view text) {
+    before_.reserve(text.size() + 1);
+    std::uint32_t count = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t size = character_size(text[at]);
+      if (static_cast<unsigned char>(text[at]) >= 0x80) {
+        if (const std::size_t broken = broken_size(text, at); broken > 0) size = broken;
+      }
+      before_.resize(before_.size() + size, count++);
+      at += size;
+    }
+    before_.push_back(count);
+  }
+
+  Span of(Span bytes) const {
+    if (bytes.begin == bytes.end) return {before_[bytes.begin], before_[bytes.begin]};
+    return {before_[bytes.begin], before_[bytes.end - 1] + 1};
+  }
+
+ private:
+  std::vector<std::uint32_t> before_;
+};
+
+template <class T>
+void extend(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+template <class T>
+std::vector<T> cut(const std::vector<T>& all, std::size_t begin, std::size_t end) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// Without windows.
+void append_ids(Encoding& to, const Encoding& from) {
+  extend(to.ids, from.ids);
+  extend(to.spans, from.spans);
+  extend(to.type_ids, from.type_ids);
+  extend(to.special, from.special);
+  extend(to.attention, from.attention);
+  extend(to.words, from.words);
+  extend(to.sequences, from.sequences);
+}
+
+}  // namespace
+
+void Encoding::add(std::int32_t id, Span span, std::int32_t word, std::int32_t type_id,
+                   std::int32_t sequence) {
+  ids.push_back(id);
+  spans.push_back(span);
+  type_ids.push_back(type_id);
+  special.push_back(0);
+  attention.push_back(1);
+  words.push_back(word);
+  sequences.push_back(sequence);
+}
+
+void Encoding::add_special(std::int32_t id, std::int32_t type_id) {
+  add(id, {0, 0}, -1, type_id, -1);
+  special.back() = 1;
+}
+
+Encoding Encoding::part(std::size_t begin, std::size_t end) const {
+  Encoding result;
+  result.ids = cut(ids, begin, end);
+  result.spans = cut(spans, begin, end);
+  result.type_ids = cut(type_ids, begin, end);
+  result.special = cut(special, begin, end);
+  result.attention = cut(attention, begin, end);
+  result.words = cut(words, begin, end);
+  result.sequences = cut(sequences, begin, end);
+  return result;
+}
+
+void Encoding::append(const Encoding& other) {
+  std::vector<Encoding> windows;
+  const auto join = [&](const Encoding& first, const Encoding& second) {
+    Encoding both = first.part(0, first.size());
+    append_ids(both, second);
+    windows.push_back(std::move(both));
+  };
+  for (const Encoding& mine : overflowing) {
+    join(mine, other);
+    for (const Encoding& theirs : other.overflowing) join(mine, theirs);
+  }
+  for (const Encoding& theirs : other.overflowing) join(*this, theirs);
+  append_ids(*this, other);
+  overflowing = std::move(windows);
+}
+
+void Encoding::set_type(std::int32_t type_id) {
+  std::fill(type_ids.begin(), type_ids.end(), type_id);
+}
+
+std::vector<Span> in_code_points(std::span<const Span> spans, std::string_view text) {
+  const CodePoints points(text);
+  std::vector<Span> result;
+  result.reserve(spans.size());
+  for (const Span span : spans) result.push_back(points.of(span));
+  return result;
+}
+
+std::vector<Span> in_code_points(const Encoding& encoding, std::string_view first,
+                                 std::string_view second) {
+  const CodePoints points[] = {CodePoints(first), CodePoints(second)};
+  std::vector<Span> result;
+  result.reserve(encoding.size());
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    const std::int32_t sequence = encoding.sequences[i];
+    result.push_back(sequence < 0 ? Span{} : points[sequence].of(encoding.spans[i]));
+  }
+  return result;
+}
+
+}  // namespace weft

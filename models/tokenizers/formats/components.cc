@@ -1,0 +1,171 @@
+#include "weft/models/tokenizers/formats/components.h"
+
+#include <array>
+#include <concepts>
+#include <memory>
+#include <type_traits>
+
+#include "weft/models/tokenizers/decoders/decoders.h"
+#include "weft/models/tokenizers/formats/forms.h"
+#include "weft/models/tokenizers/normalizers/bert.h"
+#include "weft/models/tokenizers/normalizers/characters.h"
+#include "weft/models/tokenizers/normalizers/precompiled_map.h"
+#include "weft/models/tokenizers/normalizers/replace.h"
+#include "weft/models/tokenizers/normalizers/sequence.h"
+#include "weft/models/tokenizers/normalizers/unicode_forms.h"
+#include "weft/models/tokenizers/post_processors/around.h"
+#include "weft/models/tokenizers/post_processors/template.h"
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/pre_tokenizers/metaspace.h"
+#include "weft/models/tokenizers/pre_tokenizers/sequence.h"
+#include "weft/models/tokenizers/pre_tokenizers/split.h"
+#include "weft/models/tokenizers/pre_tokenizers/words.h"
+#include "weft/models/tokenizers/subwords/bpe.h"
+#include "weft/models/tokenizers/subwords/unigram_model.h"
+#include "weft/models/tokenizers/subwords/word_pieces.h"
+
+namespace weft {
+namespace {
+
+/// The kinds of one seat.
+template <class... Parts>
+struct Kinds {};
+
+using Normalizers =
+    Kinds<normalizers::Bert, normalizers::Strip, normalizers::StripAccents, normalizers::Nfc,
+          normalizers::Nfd, normalizers::Nfkc, normalizers::Nfkd, normalizers::Sequence,
+          normalizers::Lowercase, normalizers::Nmt, normalizers::Precompiled, normalizers::Replace,
+          normalizers::Prepend, normalizers::ByteLevel>;
+using PreTokenizers =
+    Kinds<pre_tokenizers::Bert, pre_tokenizers::ByteLevel, pre_tokenizers::CharDelimiterSplit,
+          pre_tokenizers::Metaspace, pre_tokenizers::Whitespace, pre_tokenizers::WhitespaceSplit,
+          pre_tokenizers::Sequence, pre_tokenizers::Split, pre_tokenizers::Punctuation,
+          pre_tokenizers::Digits, pre_tokenizers::UnicodeScripts, pre_tokenizers::FixedLength>;
+using PostProcessors =
+    Kinds<post_processors::Template, post_processors::Bert, post_processors::Roberta,
+          post_processors::ByteLevel, post_processors::Sequence>;
+using Decoders = Kinds<decoders::ByteLevel, decoders::WordPiece, decoders::Bpe, decoders::Metaspace,
+                       decoders::ByteFallback, decoders::Fuse, decoders::Strip, decoders::Replace,
+                       decoders::Ctc, decoders::Sequence>;
+using Models =
+    Kinds<subwords::Bpe, subwords::WordPiece, subwords::WordLevel, subwords::UnigramModel>;
+
+template <class Part, class Seat>
+void read_part(FieldReader& fields, std::shared_ptr<const Seat>& value, auto&&... prepared_with) {
+  auto part = std::make_shared<Part>();
+  part->describe(fields);
+  fields.finish();
+  if constexpr (requires { part->prepare(prepared_with...); }) {
+    try {
+      part->prepare(prepared_with...);
+    } catch (const FormatError& e) {
+      throw FormatError(fmt::format("{}: {}", fields.where(), e.what()));
+    }
+  }
+  value = std::move(part);
+}
+
+template <class Seat, class... Parts>
+void read_kind(Kinds<Parts...>, const std::string& type, FieldReader& fields,
+               std::shared_ptr<const Seat>& value, auto&&... prepared_with) {
+  const bool known =
+      ((type == Parts::kName ? (read_part<Parts>(fields, value, prepared_with...), true) : false) ||
+       ...);
+  if (known) return;
+  std::string names;
+  ((names += fmt::format("{}{}", names.empty() ? "" : ", ", Parts::kName)), ...);
+  throw FormatError(fmt::format("{} is a '{}', which is not known; there are {}", fields.where(),
+                                excerpt(type), names));
+}
+
+template <class Part, class Seat>
+bool write_part(OrderedJson& json, const Seat& value) {
+  const auto* part = dynamic_cast<const Part*>(&value);
+  if (part == nullptr) return false;
+  json = OrderedJson::object();
+  json["type"] = Part::kName;
+  FieldWriter fields(json);
+  Part(*part).describe(fields);
+  return true;
+}
+
+template <class Seat, class... Parts>
+void write_kind(Kinds<Parts...>, OrderedJson& json, const Seat& value) {
+  if (!(write_part<Parts>(json, value) || ...))
+    throw StateError("a part of a tokenizer that files have no name for");
+}
+
+template <class All, class Seat>
+void read_seat(const nlohmann::json& json, const std::string& where,
+               std::shared_ptr<const Seat>& value) {
+  value.reset();
+  if (json.is_null()) return;
+  FieldReader fields(json, where);
+  const std::string type = fields.type();
+  read_kind(All(), type, fields, value);
+}
+
+template <class All, class Seat>
+void write_seat(OrderedJson& json, const std::shared_ptr<const Seat>& value) {
+  if (value == nullptr) {
+    json = nullptr;
+  } else {
+    write_kind(All(), json, *value);
+  }
+}
+
+/// The kind of a model: files of the library's first versions do not say it.
+std::string model_type(const nlohmann::json& json) {
+  if (json.contains("merges")) return subwords::Bpe::kName;
+  if (json.contains("max_input_chars_per_word")) return subwords::WordPiece::kName;
+  if (json.contains("vocab") && json["vocab"].is_array()) return subwords::UnigramModel::kName;
+  return subwords::WordLevel::kName;
+}
+
+}  // namespace
+
+void JsonForm<NormalizerPtr>::read(const nlohmann::json& json, const std::string& where,
+                                   NormalizerPtr& value) {
+  read_seat<Normalizers>(json, where, value);
+}
+void JsonForm<NormalizerPtr>::write(OrderedJson& json, const NormalizerPtr& value) {
+  write_seat<Normalizers>(json, value);
+}
+void JsonForm<PreTokenizerPtr>::read(const nlohmann::json& json, const std::string& where,
+                                     PreTokenizerPtr& value) {
+  read_seat<PreTokenizers>(json, where, value);
+}
+void JsonForm<PreTokenizerPtr>::write(OrderedJson& json, const PreTokenizerPtr& value) {
+  write_seat<PreTokenizers>(json, value);
+}
+void JsonForm<PostProcessorPtr>::read(const nlohmann::json& json, const std::string& where,
+                                      PostProcessorPtr& value) {
+  read_seat<PostProcessors>(json, where, value);
+}
+void JsonForm<PostProcessorPtr>::write(OrderedJson& json, const PostProcessorPtr& value) {
+  write_seat<PostProcessors>(json, value);
+}
+void JsonForm<DecoderPtr>::read(const nlohmann::json& json, const std::string& where,
+                                DecoderPtr& value) {
+  read_seat<Decoders>(json, where, value);
+}
+void JsonForm<DecoderPtr>::write(OrderedJson& json, const DecoderPtr& value) {
+  write_seat<Decoders>(json, value);
+}
+
+SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, bool takes_bytes) {
+  FieldReader fields(json, where);
+  std::string type = model_type(json);
+  fields.optional("type", type);
+  SubwordModelPtr model;
+  read_kind(Models(), type, fields, model, takes_bytes);
+  return model;
+}
+
+OrderedJson write_model(const SubwordModel& model) {
+  OrderedJson json;
+  write_kind(Models(), json, model);
+  return json;
+}
+
+}  // namespace weft

@@ -1,0 +1,166 @@
+#include "weft/models/tokenizers/formats/forms.h"
+
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The one member of an object that says by its key what it is.
+std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& json,
+                                                          const std::string& where) {
+  if (!json.is_object() || json.size() != 1)
+    throw FormatError(
+        fmt::format("{} must be an object with one key, not {}", where, json_excerpt(json)));
+  return {json.begin().key(), &*json.begin()};
+}
+
+}  // namespace
+
+void FieldReader::merges(const char* key, std::vector<std::pair<std::string, std::string>>& value) {
+  const nlohmann::json* found = find(key);
+  if (found == nullptr || !found->is_array())
+    throw FormatError(fmt::format("{} must be an array of merges", place(key)));
+  value.clear();
+  value.reserve(found->size());
+  for (const nlohmann::json& merge : *found) {
+    const std::string at = fmt::format("{}[{}]", place(key), value.size());
+    if (!merge.is_string()) {
+      JsonForm<std::pair<std::string, std::string>>::read(merge, at, value.emplace_back());
+      continue;
+    }
+    const auto& text = merge.get_ref<const std::string&>();
+    const std::size_t blank = text.find(' ');
+    if (blank == std::string::npos || text.find(' ', blank + 1) != std::string::npos)
+      throw FormatError(fmt::format("{} must be two pieces with a blank between them, not '{}'", at,
+                                    excerpt(text)));
+    value.emplace_back(text.substr(0, blank), text.substr(blank + 1));
+  }
+}
+
+void FieldWriter::merges(const char* key,
+                         const std::vector<std::pair<std::string, std::string>>& value) {
+  JsonForm<std::vector<std::pair<std::string, std::string>>>::write(object_[key], value);
+}
+
+void FieldReader::padding_strategy(const char* key, std::optional<std::uint64_t>& length) {
+  const nlohmann::json* found = find(key);
+  length.reset();
+  if (found != nullptr && *found == "BatchLongest") return;
+  if (found != nullptr && found->is_object() && found->size() == 1 && found->contains("Fixed"))
+    return JsonForm<std::uint64_t>::read((*found)["Fixed"], place(key), length.emplace());
+  throw FormatError(fmt::format("{} must be \"BatchLongest\" or {{\"Fixed\": ...}}", place(key)));
+}
+
+void FieldWriter::padding_strategy(const char* key, const std::optional<std::uint64_t>& length) {
+  if (length) {
+    object_[key]["Fixed"] = *length;
+  } else {
+    object_[key] = "BatchLongest";
+  }
+}
+
+void JsonForm<char32_t>::read(const nlohmann::json& json, const std::string& where,
+                              char32_t& value) {
+  std::string text;
+  read_json(json, where, text);
+  if (text.empty() || character_size(text.front()) != text.size())
+    throw FormatError(fmt::format("{} must be one character, not '{}'", where, excerpt(text)));
+  value = character_at(text, 0);
+}
+
+void JsonForm<Pattern>::read(const nlohmann::json& json, const std::string& where, Pattern& value) {
+  const auto [key, text] = only_member(json, where);
+  if (key != "String" && key != "Regex")
+    throw FormatError(fmt::format("{} is a '{}'; there are String and Regex", where, excerpt(key)));
+  value.is_regex = key == "Regex";
+  read_json(*text, where, value.text);
+}
+
+void JsonForm<post_processors::TemplatePiece>::read(const nlohmann::json& json,
+                                                    const std::string& where,
+                                                    post_processors::TemplatePiece& value) {
+  const auto [key, inner] = only_member(json, where);
+  if (key != "Sequence" && key != "SpecialToken")
+    throw FormatError(
+        fmt::format("{} is a '{}'; there are Sequence and SpecialToken", where, excerpt(key)));
+  value.is_text = key == "Sequence";
+  FieldReader fields(*inner, fmt::format("{}.{}", where, key));
+  fields.required("id", value.id);
+  fields.required("type_id", value.type_id);
+  fields.finish();
+}
+
+void JsonForm<post_processors::TemplatePiece>::write(OrderedJson& json,
+                                                     const post_processors::TemplatePiece& value) {
+  OrderedJson& inner = json[value.is_text ? "Sequence" : "SpecialToken"];
+  inner["id"] = value.id;
+  inner["type_id"] = value.type_id;
+}
+
+void JsonForm<normalizers::Base64>::read(const nlohmann::json& json, const std::string& where,
+                                         normalizers::Base64& value) {
+  std::string text;
+  read_json(json, where, text);
+  const auto fail = [&] {
+    throw FormatError(fmt::format("{} is no base 64: '{}'", where, excerpt(text)));
+  };
+  if (text.size() % 4 != 0) fail();
+  std::uint32_t bits = 0;
+  std::size_t padding = 0;
+  value.bytes.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t digit = kBase64.find(text[i]);
+    const bool pads = text[i] == '=' && i + 2 >= text.size();
+    if ((digit == std::string_view::npos && !pads) || (!pads && padding > 0)) fail();
+    padding += pads ? 1 : 0;
+    bits = bits << 6 | (pads ? 0 : static_cast<std::uint32_t>(digit));
+    if (i % 4 != 3) continue;
+    for (int shift = 16; shift >= 0; shift -= 8)
+      value.bytes += static_cast<char>(bits >> shift & 0xFF);
+    bits = 0;
+  }
+  value.bytes.resize(value.bytes.size() - padding);
+}
+
+void JsonForm<normalizers::Base64>::write(OrderedJson& json, const normalizers::Base64& value) {
+  std::string text;
+  const std::string& bytes = value.bytes;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = i; k < i + 3; ++k)
+      bits = bits << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : kBase64[bits >> (18 - 6 * k) & 63];
+  }
+  json = std::move(text);
+}
+
+void JsonForm<Vocabulary>::read(const nlohmann::json& json, const std::string& where,
+                                Vocabulary& value) {
+  if (!json.is_object())
+    throw FormatError(fmt::format("{} must be an object, not {}", where, json_excerpt(json)));
+  if (json.empty()) throw FormatError(fmt::format("{} has no pieces", where));
+  std::vector<std::pair<std::string_view, std::int32_t>> pieces;
+  pieces.reserve(json.size());
+  for (auto it = json.begin(); it != json.end(); ++it) {
+    std::int32_t id = 0;
+    read_json(*it, it.key(), id);
+    pieces.emplace_back(it.key(), id);
+  }
+  value = Vocabulary(pieces);
+}
+
+void JsonForm<Vocabulary>::write(OrderedJson& json, const Vocabulary& value) {
+  // Appended as they come: looking for each key in an object that keeps its order takes too long.
+  json = OrderedJson::object();
+  auto& object = json.get_ref<OrderedJson::object_t&>();
+  for (std::int32_t id = 0; id < value.size(); ++id)
+    if (value.has(id))
+      static_cast<std::vector<OrderedJson::object_t::value_type>&>(object).emplace_back(
+          std::string(value.piece(id)), id);
+}
+
+}  // namespace weft

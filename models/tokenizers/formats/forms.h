@@ -1,0 +1,56 @@
+// How the values of a tokenizer's parts stand in JSON.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/models/tokenizers/formats/fields.h"
+#include "weft/models/tokenizers/normalizers/precompiled_map.h"
+#include "weft/models/tokenizers/pattern.h"
+#include "weft/models/tokenizers/post_processors/template.h"
+#include "weft/models/tokenizers/subwords/vocabulary.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+
+namespace weft {
+
+/// A string of one character.
+template <>
+struct JsonForm<char32_t> {
+  static void read(const nlohmann::json& json, const std::string& where, char32_t& value);
+  static void write(OrderedJson& json, const char32_t& value) { json = utf8(value); }
+};
+
+/// {"String": "..."} or {"Regex": "..."}.
+template <>
+struct JsonForm<Pattern> {
+  static void read(const nlohmann::json& json, const std::string& where, Pattern& value);
+  static void write(OrderedJson& json, const Pattern& value) {
+    json[value.is_regex ? "Regex" : "String"] = value.text;
+  }
+};
+
+/// {"Sequence": {...}} or {"SpecialToken": {...}}.
+template <>
+struct JsonForm<post_processors::TemplatePiece> {
+  static void read(const nlohmann::json& json, const std::string& where,
+                   post_processors::TemplatePiece& value);
+  static void write(OrderedJson& json, const post_processors::TemplatePiece& value);
+};
+
+template <>
+struct JsonForm<normalizers::Base64> {
+  static void read(const nlohmann::json& json, const std::string& where,
+                   normalizers::Base64& value);
+  static void write(OrderedJson& json, const normalizers::Base64& value);
+};
+
+/// {"piece": id, ...}, written in order of id.
+template <>
+struct JsonForm<Vocabulary> {
+  static void read(const nlohmann::json& json, const std::string& where, Vocabulary& value);
+  static void write(OrderedJson& json, const Vocabulary& value);
+};
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+#include "weft/models/tokenizers/formats/text_files.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/tokenizers/decoders/decoders.h"
+#include "weft/models/tokenizers/formats/forms.h"
+#include "weft/models/tokenizers/normalizers/bert.h"
+#include "weft/models/tokenizers/post_processors/around.h"
+#include "weft/models/tokenizers/post_processors/template.h"
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/pre_tokenizers/words.h"
+#include "weft/models/tokenizers/subwords/bpe.h"
+#include "weft/models/tokenizers/subwords/word_pieces.h"
+#include "weft/models/tokenizers/unicode/properties.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+constexpr const char* kUnknown = "[UNK]";
+
+/// Calls `visit` with every line, without its end.
+template <class Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    visit(line);
+  }
+}
+
+void check_utf8(std::string_view text, std::string_view what) {
+  if (const std::size_t at = first_broken(text); at < text.size())
+    throw FormatError(fmt::format("{} is not UTF-8 at byte {}", what, at));
+}
+
+subwords::Bpe::Merges read_merges(std::string_view text) {
+  check_utf8(text, "the list of merges");
+  subwords::Bpe::Merges merges;
+  std::size_t number = 0;
+  for_each_line(text, [&](std::string_view line) {
+    ++number;
+    if (line.empty() || line.starts_with("#version")) return;
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string_view::npos || line.find(' ', blank + 1) != std::string_view::npos) {
+      throw FormatError(fmt::format(
+          "line {} of the merges must be two pieces with a blank between them, not '{}'", number,
+          excerpt(line)));
+    }
+    merges.emplace_back(line.substr(0, blank), line.substr(blank + 1));
+  });
+  return merges;
+}
+
+AddedToken special_token(std::string_view content, std::int32_t id) {
+  AddedToken token;
+  token.id = id;
+  token.content = content;
+  token.normalized = false;
+  token.special = true;
+  return token;
+}
+
+/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP].
+PostProcessorPtr bert_template(std::int32_t cls, std::int32_t sep) {
+  using post_processors::TemplatePiece;
+  const TemplatePiece front{false, "[CLS]", 0}, first{true, "A", 0}, middle{false, "[SEP]", 0},
+      second{true, "B", 1}, back{false, "[SEP]", 1};
+  return std::make_shared<const post_processors::Template>(
+      post_processors::Template::Pieces{front, first, middle},
+      post_processors::Template::Pieces{front, first, middle, second, back},
+      post_processors::Template::Tokens{{"[CLS]", {"[CLS]", {cls}, {"[CLS]"}}},
+                                        {"[SEP]", {"[SEP]", {sep}, {"[SEP]"}}}});
+}
+
+}  // namespace
+
+SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merges_txt,
+                             const Gpt2Settings& settings) {
+  Vocabulary vocabulary;
+  JsonForm<Vocabulary>::read(parse_json_object(vocab_json, "the vocabulary"), "the vocabulary",
+                             vocabulary);
+  SubwordParts parts;
+  if (const std::int32_t id = vocabulary.find(kEndOfText); id >= 0)
+    parts.added.push_back(special_token(kEndOfText, id));
+  parts.model = std::make_shared<const subwords::Bpe>(
+      std::move(vocabulary), read_merges(merges_txt), subwords::Bpe::Settings(), true);
+  const pre_tokenizers::ByteLevel::Settings bytes{.add_prefix_space = settings.add_prefix_space,
+                                                  .trim_offsets = false};
+  parts.pre_tokenizer = std::make_shared<const pre_tokenizers::ByteLevel>(bytes);
+  parts.post_processor = std::make_shared<const post_processors::ByteLevel>(bytes);
+  parts.decoder = std::make_shared<const decoders::ByteLevel>();
+  return parts;
+}
+
+SubwordParts read_bert_files(std::string_view vocab_txt, const BertSettings& settings) {
+  check_utf8(vocab_txt, "the vocabulary");
+  std::vector<std::pair<std::string_view, std::int32_t>> pieces;
+  std::int32_t id = 0;
+  for_each_line(vocab_txt, [&](std::string_view line) {
+    while (!line.empty() && is_white_space(character_before(line, line.size()))) {
+      do line.remove_suffix(1);
+      while (!line.empty() && goes_on(line.back()));
+    }
+    if (!line.empty()) pieces.emplace_back(line, id);
+    ++id;
+  });
+  Vocabulary vocabulary(pieces);
+  if (vocabulary.find(kUnknown) < 0)
+    throw FormatError(fmt::format("the vocabulary lacks '{}'", kUnknown));
+  SubwordParts parts;
+  for (const std::string_view name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    if (const std::int32_t found = vocabulary.find(name); found >= 0)
+      parts.added.push_back(special_token(name, found));
+  }
+  const std::int32_t cls = vocabulary.find("[CLS]"), sep = vocabulary.find("[SEP]");
+  if (cls >= 0 && sep >= 0) parts.post_processor = bert_template(cls, sep);
+  parts.normalizer = std::make_shared<const normalizers::Bert>(
+      normalizers::Bert::Settings{.handle_chinese_chars = settings.tokenize_chinese_chars,
+                                  .strip_accents = settings.strip_accents,
+                                  .lowercase = settings.lowercase});
+  parts.pre_tokenizer = std::make_shared<const pre_tokenizers::Bert>();
+  parts.model = std::make_shared<const subwords::WordPiece>(std::move(vocabulary), kUnknown);
+  parts.decoder = std::make_shared<const decoders::WordPiece>();
+  return parts;
+}
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "weft/models/tokenizers/formats/tokenizer_json.h"
+
+#include "weft/models/tokenizers/formats/components.h"
+#include "weft/models/tokenizers/formats/fields.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kVersion = "1.0";
+// Where the ids of special pieces stand that the format has no place for.
+constexpr const char* kSpecialKey = "weft_special_ids";
+
+/// SpecialIds as JSON.
+struct SpecialFields {
+  SpecialIds ids;
+
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("pad", ids.pad);
+    fields.required("unk", ids.unk);
+    fields.required("bos", ids.bos);
+    fields.required("eos", ids.eos);
+    fields.required("cls", ids.cls);
+    fields.required("sep", ids.sep);
+    fields.required("mask", ids.mask);
+  }
+};
+
+/// All but the model, which needs to know of the rest.
+template <class Fields>
+void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
+  fields.optional("truncation", parts.truncation);
+  fields.optional("padding", parts.padding);
+  fields.optional("added_tokens", parts.added);
+  fields.optional("normalizer", parts.normalizer);
+  fields.optional("pre_tokenizer", parts.pre_tokenizer);
+  fields.optional("post_processor", parts.post_processor);
+  fields.optional("decoder", parts.decoder);
+  fields.optional(kSpecialKey, special);
+}
+
+/// A model that has a piece knows its id better than the list of added tokens; so does the library.
+void take_ids_of_model(SubwordParts& parts) {
+  for (AddedToken& token : parts.added) {
+    if (const std::int32_t id = parts.model->find(token.content); id >= 0) token.id = id;
+  }
+}
+
+}  // namespace
+
+SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
+  const nlohmann::json json = parse_json_object(text, what);
+  FieldReader fields(json, std::string(what));
+  std::string version = kVersion;
+  fields.optional("version", version);
+  if (version != kVersion) {
+    throw FormatError(
+        fmt::format("{} has the version '{}'; {} is known", what, excerpt(version), kVersion));
+  }
+  SubwordParts parts;
+  SpecialFields special;
+  describe(fields, parts, special);
+  parts.special = special.ids;
+  const auto model = json.find("model");
+  if (model == json.end()) throw FormatError(fmt::format("{} lacks 'model'", what));
+  parts.model = read_model(*model, fmt::format("{}.model", what),
+                           parts.pre_tokenizer != nullptr && parts.pre_tokenizer->is_byte_level());
+  take_ids_of_model(parts);
+  return parts;
+}
+
+std::string write_tokenizer_json(const SubwordPipeline& pipeline) {
+  OrderedJson json;
+  json["version"] = kVersion;
+  SubwordParts parts = pipeline.parts();
+  parts.added = pipeline.added().all();
+  SpecialFields special{pipeline.special()};
+  FieldWriter fields(json);
+  describe(fields, parts, special);
+  json["model"] = write_model(*parts.model);
+  return json.dump();
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// BERT's own clean-up (Devlin et al. 2018).
+#pragma once
+
+#include <optional>
+
+#include "weft/models/tokenizers/normalizers/normalizer.h"
+
+namespace weft::normalizers {
+
+class Bert : public Normalizer {
+ public:
+  static constexpr const char* kName = "BertNormalizer";
+
+  struct Settings {
+    bool clean_text = true;               // control characters go, white space is blanks
+    bool handle_chinese_chars = true;     // blanks around ideographs
+    std::optional<bool> strip_accents{};  // where nobody says: if it makes lower case
+    bool lowercase = true;
+  };
+
+  Bert() = default;
+  explicit Bert(const Settings& settings) : settings_(settings) {}
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("clean_text", settings_.clean_text);
+    fields.required("handle_chinese_chars", settings_.handle_chinese_chars);
+    fields.required("strip_accents", settings_.strip_accents);
+    fields.required("lowercase", settings_.lowercase);
+  }
+  void normalise(TextParts& parts) const override;
+
+ private:
+  Settings settings_;
+};
+
+}  // namespace weft::normalizers

@@ -1,0 +1,50 @@
+// Normalisers that look at one character at a time.
+#pragma once
+
+#include "weft/models/tokenizers/normalizers/normalizer.h"
+
+namespace weft::normalizers {
+
+/// Lower case, character by character: a final sigma is one like any other.
+class Lowercase : public Normalizer {
+ public:
+  static constexpr const char* kName = "Lowercase";
+  template <class Fields>
+  void describe(Fields&) {}
+  void normalise(TextParts& parts) const override;
+};
+
+/// Drops all marks: behind NFD or NFKD, accents.
+class StripAccents : public Normalizer {
+ public:
+  static constexpr const char* kName = "StripAccents";
+  template <class Fields>
+  void describe(Fields&) {}
+  void normalise(TextParts& parts) const override;
+};
+
+/// Drops white space at the ends.
+class Strip : public Normalizer {
+ public:
+  static constexpr const char* kName = "Strip";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("strip_left", left_);
+    fields.required("strip_right", right_);
+  }
+  void normalise(TextParts& parts) const override;
+
+ private:
+  bool left_ = true, right_ = true;
+};
+
+/// SentencePiece's "nmt" rules: control characters go, odd blanks are blanks.
+class Nmt : public Normalizer {
+ public:
+  static constexpr const char* kName = "Nmt";
+  template <class Fields>
+  void describe(Fields&) {}
+  void normalise(TextParts& parts) const override;
+};
+
+}  // namespace weft::normalizers

@@ -1,0 +1,54 @@
+// Edits that several normalisers make.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "weft/models/tokenizers/text_parts.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+
+namespace weft::normalizers {
+
+/// Where the first character stands in `text` that `changes` says true for; its size for none.
+template <class ChangesCharacter>
+std::size_t find_character(std::string_view text, const ChangesCharacter& changes) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::size_t next = at;
+    if (changes(take_character(text, next))) break;
+    at = next;
+  }
+  return at;
+}
+
+/// Calls `write(edit, c)`, which must go past it, for every character of every part that `changes`
+/// says true for; the others stay.
+template <class ChangesCharacter, class Write>
+void change_characters(TextParts& parts, const ChangesCharacter& changes, const Write& write) {
+  parts.rewrite([&](std::string_view text) { return find_character(text, changes) < text.size(); },
+                [&](TextEdit& edit) {
+                  while (!edit.at_end()) {
+                    edit.keep(find_character(edit.rest(), changes));
+                    if (!edit.at_end()) write(edit, character_at(edit.rest(), 0));
+                  }
+                });
+}
+
+/// Applies `map` to every character: another one, the same, or none.
+template <class Map>
+void map_characters(TextParts& parts, const Map& map) {
+  change_characters(
+      parts, [&](char32_t c) { return map(c) != std::optional<char32_t>(c); },
+      [&](TextEdit& edit, char32_t c) {
+        if (const std::optional<char32_t> mapped = map(c)) {
+          edit.replace(*mapped);
+        } else {
+          edit.drop(encoded_size(c));
+        }
+      });
+}
+
+/// Writes every part in lower case.
+void lower(TextParts& parts);
+
+}  // namespace weft::normalizers

@@ -1,0 +1,31 @@
+// SentencePiece's compiled rules as a normaliser of a tokenizer.json.
+#pragma once
+
+#include <string>
+
+#include "weft/models/tokenizers/normalizers/normalizer.h"
+#include "weft/models/tokenizers/normalizers/precompiled.h"
+
+namespace weft::normalizers {
+
+/// Bytes that files spell in base 64.
+struct Base64 {
+  std::string bytes;
+};
+
+class Precompiled : public Normalizer {
+ public:
+  static constexpr const char* kName = "Precompiled";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("precompiled_charsmap", blob_);
+  }
+  void prepare() { map_ = PrecompiledMap::parse(blob_.bytes); }
+  void normalise(TextParts& parts) const override;
+
+ private:
+  Base64 blob_;
+  PrecompiledMap map_;
+};
+
+}  // namespace weft::normalizers

@@ -1,0 +1,48 @@
+#include "weft/models/tokenizers/normalizers/replace.h"
+
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+
+namespace weft::normalizers {
+
+void Replace::normalise(TextParts& parts) const {
+  const bool is_plain = !pattern_.is_regex && !pattern_.text.empty();
+  parts.rewrite(
+      [&](std::string_view text) {
+        if (is_plain) return text.find(pattern_.text) != std::string_view::npos;
+        return Regex::Matches(*regex_, text).next();
+      },
+      [&](TextEdit& edit) {
+        const auto replace = [&](std::size_t size) {
+          edit.drop(size);
+          edit.add(content_);
+        };
+        if (is_plain) {
+          for (std::size_t at; (at = edit.rest().find(pattern_.text)) != std::string_view::npos;) {
+            edit.keep(at);
+            replace(pattern_.text.size());
+          }
+        } else {
+          std::size_t last = 0;
+          for (Regex::Matches match(*regex_, edit.part()); match.next(); last = match.end()) {
+            edit.keep(match.begin() - last);
+            replace(match.end() - match.begin());
+          }
+        }
+        edit.keep_rest();
+      });
+}
+
+void Prepend::normalise(TextParts& parts) const {
+  parts.rewrite([](std::string_view) { return true; },
+                [&](TextEdit& edit) {
+                  const bool goes_on = parts.place == TextPlace::middle && edit.at_input_begin();
+                  if (!goes_on) edit.prepend(text_);
+                  edit.keep_rest();
+                });
+}
+
+void ByteLevel::normalise(TextParts& parts) const {
+  parts.rewrite([](std::string_view) { return true; }, write_byte_characters);
+}
+
+}  // namespace weft::normalizers

@@ -1,0 +1,25 @@
+// Several normalisers, one after another.
+#pragma once
+
+#include <vector>
+
+#include "weft/models/tokenizers/normalizers/normalizer.h"
+
+namespace weft::normalizers {
+
+class Sequence : public Normalizer {
+ public:
+  static constexpr const char* kName = "Sequence";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("normalizers", steps_);
+  }
+  void normalise(TextParts& parts) const override {
+    for (const NormalizerPtr& step : steps_) step->normalise(parts);
+  }
+
+ private:
+  std::vector<NormalizerPtr> steps_;
+};
+
+}  // namespace weft::normalizers

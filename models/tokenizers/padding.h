@@ -1,0 +1,36 @@
+// Texts of a batch that are filled up to one length.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "weft/models/tokenizers/encoding.h"
+#include "weft/models/tokenizers/truncation.h"
+
+namespace weft {
+
+struct Padding {
+  std::optional<std::uint64_t> length = {};  // none: as long as the longest of the batch
+  TextEnd direction = TextEnd::right;
+  std::optional<std::uint64_t> multiple = {};  // the length is rounded up to one of it
+  std::int32_t pad_id = 0;
+  std::int32_t pad_type_id = 0;
+  std::string pad_token = "[PAD]";
+
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.padding_strategy("strategy", length);
+    fields.required("direction", direction);
+    fields.required("pad_to_multiple_of", multiple);
+    fields.required("pad_id", pad_id);
+    fields.required("pad_type_id", pad_type_id);
+    fields.required("pad_token", pad_token);
+  }
+};
+
+/// Fills up every encoding, and its windows.
+void pad(std::span<Encoding> batch, const Padding& padding);
+
+}  // namespace weft

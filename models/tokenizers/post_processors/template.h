@@ -1,0 +1,62 @@
+// Special ids around one text or two, as a template says.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/models/tokenizers/post_processors/post_processor.h"
+
+namespace weft::post_processors {
+
+/// {"Sequence": {"id": "A", "type_id": 0}} or {"SpecialToken": {"id": "[SEP]", "type_id": 0}}.
+struct TemplatePiece {
+  bool is_text = false;
+  std::string id;  // "A", "B", or the name of a special token
+  std::int32_t type_id = 0;
+};
+
+/// What a special token of a template stands for.
+struct TemplateToken {
+  std::string id;
+  std::vector<std::int32_t> ids;
+  std::vector<std::string> tokens;
+
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("id", id);
+    fields.required("ids", ids);
+    fields.required("tokens", tokens);
+  }
+};
+
+class Template : public PostProcessor {
+ public:
+  static constexpr const char* kName = "TemplateProcessing";
+  using Pieces = std::vector<TemplatePiece>;
+  using Tokens = std::map<std::string, TemplateToken>;
+
+  Template() = default;
+  /// Throws FormatError as prepare().
+  Template(Pieces single, Pieces pair, Tokens tokens);
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("single", single_);
+    fields.required("pair", pair_);
+    fields.required("special_tokens", tokens_);
+  }
+  /// Throws FormatError for special tokens that the list lacks, and for texts that there are not.
+  void prepare() const;
+
+  std::size_t added(bool pair) const override;
+  void process(std::vector<Encoding>& encodings, bool add_special,
+               const PieceOf& piece) const override;
+
+ private:
+  Pieces single_, pair_;
+  Tokens tokens_;
+};
+
+}  // namespace weft::post_processors

@@ -1,0 +1,46 @@
+// Letters, numbers, blanks and the rest: what the well-known split patterns tell apart.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "weft/models/tokenizers/unicode/characters.h"
+
+namespace weft::pre_tokenizers {
+
+enum class CharacterClass : std::uint8_t { other, letter, number, blank };
+
+/// The classes of all characters, by pages of 256 (equal pages stand once).
+class CharacterClasses {
+ public:
+  /// Of this program's Unicode data.
+  static const CharacterClasses& get();
+
+  CharacterClass operator[](char32_t c) const {
+    return static_cast<CharacterClass>(classes_[(std::size_t{pages_[c >> 8]} << 8) | (c & 0xFF)]);
+  }
+
+ private:
+  CharacterClasses();
+
+  std::array<std::uint16_t, 0x1100> pages_{};
+  std::vector<std::uint8_t> classes_;
+};
+
+/// The class of the character at `at` of valid UTF-8.
+inline CharacterClass class_at(std::string_view text, std::size_t at) {
+  return CharacterClasses::get()[character_at(text, at)];
+}
+
+/// The end of the run of characters of one class that begins at `at`.
+inline std::size_t end_of_run(std::string_view text, std::size_t at, CharacterClass kind) {
+  const CharacterClasses& classes = CharacterClasses::get();
+  while (at < text.size() && classes[character_at(text, at)] == kind)
+    at += character_size(text[at]);
+  return at;
+}
+
+}  // namespace weft::pre_tokenizers

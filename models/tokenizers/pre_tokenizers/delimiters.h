@@ -1,0 +1,103 @@
+// What becomes of what a pre-tokenizer looks for: blanks, signs, matches of a pattern.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/models/fields/choice.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/regex.h"
+
+namespace weft::pre_tokenizers {
+
+/// What becomes of a delimiter.
+enum class Delimiter : std::uint8_t {
+  removed,          // it goes
+  isolated,         // a part of its own
+  merged_previous,  // the end of the part before it
+  merged_next,      // the beginning of the part behind it
+  contiguous        // neighbours are one part
+};
+inline constexpr std::array<std::string_view, 5> kDelimiterNames = {
+    "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
+inline ChoiceNames choice_names(Delimiter) { return {"behavior", kDelimiterNames}; }
+
+/// Takes what a text consists of from left to right, delimiters and what is between them, and gives
+/// the parts that come of it to `emit(begin, end)`.
+template <class Emit>
+class DelimiterParts {
+ public:
+  DelimiterParts(Delimiter behaviour, const Emit& emit) : behaviour_(behaviour), emit_(emit) {}
+
+  void add(std::size_t begin, std::size_t end, bool is_delimiter) {
+    switch (behaviour_) {
+      case Delimiter::removed:
+        if (!is_delimiter) emit_(begin, end);
+        break;
+      case Delimiter::isolated: emit_(begin, end); break;
+      case Delimiter::contiguous: join(begin, end, open_ && is_delimiter == was_delimiter_); break;
+      case Delimiter::merged_previous:
+        join(begin, end, open_ && is_delimiter && !was_delimiter_);
+        break;
+      case Delimiter::merged_next:
+        join(begin, end, open_ && was_delimiter_ && !is_delimiter);
+        break;
+    }
+    was_delimiter_ = is_delimiter;
+  }
+  void finish() {
+    if (open_) emit_(begin_, end_);
+    open_ = false;
+  }
+
+ private:
+  void join(std::size_t begin, std::size_t end, bool with_last) {
+    if (!with_last) {
+      finish();
+      begin_ = begin;
+      open_ = true;
+    }
+    end_ = end;
+  }
+
+  Delimiter behaviour_;
+  const Emit& emit_;
+  std::size_t begin_ = 0, end_ = 0;
+  bool open_ = false, was_delimiter_ = false;
+};
+
+/// Cuts `text` at every character that `is_delimiter` says true for.
+template <class IsDelimiter, class Emit>
+void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelimiter& is_delimiter,
+                       const Emit& emit) {
+  DelimiterParts<Emit> parts(behaviour, emit);
+  std::size_t last = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    if (!is_delimiter(take_character(text, at))) continue;
+    if (last < begin) parts.add(last, begin, false);
+    parts.add(begin, at, true);
+    last = at;
+  }
+  if (last < text.size()) parts.add(last, text.size(), false);
+  parts.finish();
+}
+
+/// Cuts `text` at every match of `pattern`; `invert`: at everything else.
+template <class Emit>
+void cut_at_matches(std::string_view text, Delimiter behaviour, const Regex& pattern, bool invert,
+                    const Emit& emit) {
+  DelimiterParts<Emit> parts(behaviour, emit);
+  std::size_t last = 0;
+  for (Regex::Matches match(pattern, text); match.next();) {
+    if (last != match.begin()) parts.add(last, match.begin(), invert);
+    parts.add(match.begin(), match.end(), !invert);
+    last = match.end();
+  }
+  if (last != text.size()) parts.add(last, text.size(), invert);
+  parts.finish();
+}
+
+}  // namespace weft::pre_tokenizers

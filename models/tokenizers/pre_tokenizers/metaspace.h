@@ -1,0 +1,58 @@
+// Blanks as characters that print, in front of the words that they precede.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/models/fields/choice.h"
+#include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
+
+namespace weft {
+
+/// Which parts of a text get a blank in front that they do not have.
+enum class PrependScheme : std::uint8_t { first, never, always };
+inline constexpr std::array<std::string_view, 3> kPrependSchemeNames = {"first", "never", "always"};
+inline ChoiceNames choice_names(PrependScheme) { return {"prepend_scheme", kPrependSchemeNames}; }
+
+/// The settings that the pre-tokenizer and the decoder have in common.
+struct MetaspaceSettings {
+  char32_t replacement = 0x2581;
+  PrependScheme prepend_scheme = PrependScheme::always;
+  bool split = true;
+
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("replacement", replacement);
+    fields.optional("prepend_scheme", prepend_scheme);
+    fields.optional("split", split);
+    // What older files say.
+    std::optional<bool> add_prefix_space;
+    std::optional<std::string> str_rep;
+    fields.old("add_prefix_space", add_prefix_space);
+    fields.old("str_rep", str_rep);
+    if (add_prefix_space == false) prepend_scheme = PrependScheme::never;
+  }
+};
+
+namespace pre_tokenizers {
+
+class Metaspace : public PreTokenizer {
+ public:
+  static constexpr const char* kName = "Metaspace";
+  Metaspace() = default;
+  explicit Metaspace(const MetaspaceSettings& settings) : settings_(settings) {}
+  template <class Fields>
+  void describe(Fields& fields) {
+    settings_.describe(fields);
+  }
+  void split(TextParts& parts) const override;
+
+ private:
+  MetaspaceSettings settings_;
+};
+
+}  // namespace pre_tokenizers
+}  // namespace weft

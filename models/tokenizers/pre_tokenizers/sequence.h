@@ -1,0 +1,31 @@
+// Several pre-tokenizers, one after another.
+#pragma once
+
+#include <vector>
+
+#include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
+
+namespace weft::pre_tokenizers {
+
+class Sequence : public PreTokenizer {
+ public:
+  static constexpr const char* kName = "Sequence";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("pretokenizers", steps_);
+  }
+  void split(TextParts& parts) const override {
+    const bool takes_bytes = parts.takes_bytes;
+    for (const PreTokenizerPtr& step : steps_) {
+      parts.takes_bytes = takes_bytes && step == steps_.back();
+      step->split(parts);
+    }
+    parts.takes_bytes = takes_bytes;
+  }
+  bool is_byte_level() const override { return !steps_.empty() && steps_.back()->is_byte_level(); }
+
+ private:
+  std::vector<PreTokenizerPtr> steps_;
+};
+
+}  // namespace weft::pre_tokenizers

@@ -1,0 +1,34 @@
+// Splits at a string or at a pattern.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/models/tokenizers/pattern.h"
+#include "weft/models/tokenizers/pre_tokenizers/delimiters.h"
+#include "weft/models/tokenizers/pre_tokenizers/known_patterns.h"
+#include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
+
+namespace weft::pre_tokenizers {
+
+class Split : public PreTokenizer {
+ public:
+  static constexpr const char* kName = "Split";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("pattern", pattern_);
+    fields.required("behavior", behaviour_);
+    fields.required("invert", invert_);
+  }
+  void prepare();
+  void split(TextParts& parts) const override;
+
+ private:
+  Pattern pattern_;
+  Delimiter behaviour_ = Delimiter::removed;
+  bool invert_ = false;
+  std::shared_ptr<const Regex> regex_;
+  CutText known_ = nullptr;  // does what the pattern would
+};
+
+}  // namespace weft::pre_tokenizers

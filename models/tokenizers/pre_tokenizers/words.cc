@@ -1,0 +1,119 @@
+#include "weft/models/tokenizers/pre_tokenizers/words.h"
+
+#include <unicode/uscript.h>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/unicode/properties.h"
+
+namespace weft::pre_tokenizers {
+namespace {
+
+template <class IsDelimiter>
+void cut(TextParts& parts, Delimiter behaviour, const IsDelimiter& is_delimiter) {
+  parts.split([&](std::string_view text, const auto& emit) {
+    cut_at_characters(text, behaviour, is_delimiter, emit);
+  });
+}
+
+constexpr int kAnyScript = -1;
+
+int joined_script(char32_t c) {
+  if (c == U' ') return kAnyScript;
+  if (c == 0x30FC) return USCRIPT_HAN;  // the long vowel of Katakana
+  const int script = script_of(c);
+  return script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA ? USCRIPT_HAN
+         : script == USCRIPT_UNKNOWN                              ? kAnyScript
+                                                                  : script;
+}
+
+}  // namespace
+
+void Whitespace::split(TextParts& parts) const {
+  enum class Kind { blank, word, sign };
+  const auto kind = [](char32_t c) {
+    return is_word_character(c) ? Kind::word : is_white_space(c) ? Kind::blank : Kind::sign;
+  };
+  parts.split([&](std::string_view text, const auto& emit) {
+    std::size_t begin = 0;
+    Kind last = Kind::blank;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t here = at;
+      const Kind next = kind(take_character(text, at));
+      if (next == last) continue;
+      if (last != Kind::blank) emit(begin, here);
+      begin = here;
+      last = next;
+    }
+    if (last != Kind::blank) emit(begin, text.size());
+  });
+}
+
+void WhitespaceSplit::split(TextParts& parts) const {
+  cut(parts, Delimiter::removed, is_white_space);
+}
+
+void Bert::split(TextParts& parts) const {
+  parts.split([](std::string_view text, const auto& emit) {
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t here = at;
+      const char32_t c = take_character(text, at);
+      const bool blank = is_white_space(c);
+      if (!blank && !is_punctuation(c)) continue;
+      emit(begin, here);
+      if (!blank) emit(here, at);
+      begin = at;
+    }
+    emit(begin, text.size());
+  });
+}
+
+void Punctuation::split(TextParts& parts) const { cut(parts, behaviour_, is_punctuation); }
+
+void Digits::split(TextParts& parts) const {
+  cut(parts, individual_ ? Delimiter::isolated : Delimiter::contiguous, is_numeric);
+}
+
+void CharDelimiterSplit::split(TextParts& parts) const {
+  cut(parts, Delimiter::removed, [this](char32_t c) { return c == delimiter_; });
+}
+
+void UnicodeScripts::split(TextParts& parts) const {
+  parts.split([](std::string_view text, const auto& emit) {
+    constexpr int kNone = -2;
+    int last = kNone;
+    std::size_t begin = text.size();  // of the part; blanks in front of the first go
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t here = at;
+      const int script = joined_script(take_character(text, at));
+      if (script == kAnyScript) continue;
+      if (script != last) {
+        if (last != kNone) emit(begin, here);
+        begin = here;
+      }
+      last = script;
+    }
+    emit(begin, text.size());
+  });
+}
+
+void FixedLength::prepare() const {
+  if (length_ == 0) throw FormatError("parts of a fixed length must have at least one character");
+}
+
+void FixedLength::split(TextParts& parts) const {
+  parts.split([this](std::string_view text, const auto& emit) {
+    std::size_t begin = 0;
+    std::uint64_t count = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      at += character_size(text[at]);
+      if (++count < length_) continue;
+      emit(begin, at);
+      begin = at;
+      count = 0;
+    }
+    emit(begin, text.size());
+  });
+}
+
+}  // namespace weft::pre_tokenizers

@@ -1,0 +1,40 @@
+// The unigram model of a tokenizer.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/models/tokenizers/subwords/unigram.h"
+#include "weft/models/tokenizers/subwords/word_pieces.h"
+
+namespace weft::subwords {
+
+class UnigramModel : public VocabularyModel {
+ public:
+  static constexpr const char* kName = "Unigram";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("unk_id", unknown_);
+    fields.required("vocab", pieces_);
+    fields.optional("byte_fallback", byte_fallback_);
+  }
+  void prepare(bool takes_bytes);
+  void segment(std::string_view word, std::vector<SubwordSpan>& out) const override {
+    model_->segment(word, out);
+  }
+  std::int32_t unknown() const override { return unknown_.value_or(-1); }
+  bool begins_word(std::string_view piece) const override {
+    return piece.starts_with("\xE2\x96\x81");
+  }
+
+ private:
+  std::optional<std::int32_t> unknown_;
+  std::vector<std::pair<std::string, double>> pieces_;
+  bool byte_fallback_ = false;
+  std::optional<Unigram> model_;
+};
+
+}  // namespace weft::subwords

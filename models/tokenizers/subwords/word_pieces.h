@@ -1,0 +1,74 @@
+// Models that look words up: whole (word level), or the longest beginning first (WordPiece).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/models/tokenizers/subwords/piece_trie.h"
+#include "weft/models/tokenizers/subwords/subword_model.h"
+#include "weft/models/tokenizers/subwords/vocabulary.h"
+
+namespace weft::subwords {
+
+/// What models with a vocabulary and a name for the unknown have in common.
+class VocabularyModel : public SubwordModel {
+ public:
+  std::int64_t size() const override { return vocabulary_.size(); }
+  std::int32_t find(std::string_view piece) const override { return vocabulary_.find(piece); }
+  std::string_view piece(std::int32_t id) const override { return vocabulary_.piece(id); }
+
+ protected:
+  Vocabulary vocabulary_;
+};
+
+/// A word is one piece, or unknown.
+class WordLevel : public VocabularyModel {
+ public:
+  static constexpr const char* kName = "WordLevel";
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("vocab", vocabulary_);
+    fields.required("unk_token", unknown_token_);
+  }
+  void prepare(bool takes_bytes);
+  void segment(std::string_view word, std::vector<SubwordSpan>& out) const override;
+  std::int32_t unknown() const override { return unknown_; }
+  bool begins_word(std::string_view) const override { return true; }
+
+ private:
+  std::string unknown_token_ = "<unk>";
+  std::int32_t unknown_ = -1;
+};
+
+/// The longest piece that a word begins with, then the longest that the rest does, and so on (Wu et
+/// al. 2016); where that fails, the whole word is unknown.
+class WordPiece : public VocabularyModel {
+ public:
+  static constexpr const char* kName = "WordPiece";
+
+  WordPiece() = default;
+  WordPiece(Vocabulary vocabulary, std::string unknown_token);
+  template <class Fields>
+  void describe(Fields& fields) {
+    fields.required("unk_token", unknown_token_);
+    fields.required("continuing_subword_prefix", prefix_);
+    fields.required("max_input_chars_per_word", longest_word_);
+    fields.required("vocab", vocabulary_);
+  }
+  void prepare(bool takes_bytes);
+  void segment(std::string_view word, std::vector<SubwordSpan>& out) const override;
+  std::int32_t unknown() const override { return unknown_; }
+  bool begins_word(std::string_view piece) const override {
+    return prefix_.empty() || !piece.starts_with(prefix_);
+  }
+
+ private:
+  std::string unknown_token_ = "[UNK]";
+  std::string prefix_ = "##";         // of pieces that go on
+  std::uint64_t longest_word_ = 100;  // in characters; longer ones are unknown
+  PieceTrie first_, next_;            // pieces at the beginning of words, and behind it
+  std::int32_t unknown_ = -1;
+};
+
+}  // namespace weft::subwords

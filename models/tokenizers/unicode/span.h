@@ -1,0 +1,15 @@
+// Where something stands in a text.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+/// Bytes [begin, end) of a text.
+struct Span {
+  std::uint32_t begin = 0, end = 0;
+
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+}  // namespace weft

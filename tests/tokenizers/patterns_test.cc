@@ -1,0 +1,94 @@
+// Patterns: what those by hand give is what PCRE2 gives; what means something else is refused.
+#include <unicode/uchar.h>
+
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/pre_tokenizers/known_patterns.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/regex.h"
+
+namespace weft {
+namespace {
+
+using Bounds = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Bounds by_hand(const KnownPattern& known, const std::string& text) {
+  Bounds bounds;
+  known.cut(text, [&](std::size_t begin, std::size_t end) { bounds.emplace_back(begin, end); });
+  return bounds;
+}
+
+Bounds by_regex(const Regex& regex, const std::string& text) {
+  Bounds bounds;
+  for (Regex::Matches match(regex, text); match.next();)
+    bounds.emplace_back(match.begin(), match.end());
+  return bounds;
+}
+
+/// Characters of Unicode 14, which both libraries know.
+bool both_know(char32_t c) {
+  UVersionInfo age;
+  u_charAge(static_cast<UChar32>(c), age);
+  return age[0] <= 14 && !(c >= 0xD800 && c < 0xE000);
+}
+
+BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_every_character_as_pcre2_does) {
+  for (const KnownPattern* known = begin_known_patterns(); known != end_known_patterns(); ++known) {
+    const Regex regex{std::string(known->pattern)};
+    int wrong = 0;
+    std::string text;
+    for (char32_t c = 1; c < 0x110000; ++c) {
+      if (!both_know(c)) continue;
+      text = "a";
+      for (const char* beside : {"", "1 ", "'", "\n", ". a "}) {
+        append_utf8(text, c);
+        text += beside;
+      }
+      if (by_hand(*known, text) == by_regex(regex, text)) continue;
+      if (wrong++ == 0) BOOST_ERROR(known->pattern << " differs for U+" << std::hex << +c);
+    }
+    BOOST_TEST(wrong == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(patterns_by_hand_cut_random_texts_as_pcre2_does) {
+  const std::vector<std::string> bits = {
+      "a",       "B",  "é",   "日",     "1",      "2", "٣",     " ",   "  ",
+      "\n",      "\r", "\t",  "\u00A0", "\u3000", "'", "'s",    "'LL", "'ve",
+      "'\u017F", "!",  "...", "\u0301", "𝄞",      "½", "\u180E"};
+  std::mt19937 random(7);
+  for (const KnownPattern* known = begin_known_patterns(); known != end_known_patterns(); ++known) {
+    const Regex regex{std::string(known->pattern)};
+    int wrong = 0;
+    for (int i = 0; i < 20000; ++i) {
+      std::string text;
+      for (unsigned count = random() % 12; count > 0; --count) text += bits[random() % bits.size()];
+      if (by_hand(*known, text) == by_regex(regex, text)) continue;
+      if (wrong++ == 0) BOOST_ERROR(known->pattern << " differs for '" << text << "'");
+    }
+    BOOST_TEST(wrong == 0);
+  }
+}
+
+Bounds matches(const std::string& pattern, const std::string& text) {
+  return by_regex(Regex(pattern), text);
+}
+
+BOOST_AUTO_TEST_CASE(patterns_mean_what_they_mean_in_tokenizer_json) {
+  BOOST_TEST((matches("\\s", "a\u180E\u0085b") == Bounds{{4, 6}}));  // U+180E is no white space
+  BOOST_TEST((matches("\\w+", "e\u0301_-1") == Bounds{{0, 4}, {5, 6}}));  // marks are in words
+  BOOST_TEST((matches("[^(\\s|[.,!])]+", "ab .c") == Bounds{{0, 2}, {4, 5}}));
+  BOOST_TEST((matches("x*", "axb") == Bounds{{0, 0}, {1, 2}, {3, 3}}));
+  BOOST_TEST((matches("^b$", "a\nb") == Bounds{{2, 3}}));
+  BOOST_TEST((matches(quoted_for_regex("a.b[\n"), "axb[ a.b[\n") == Bounds{{5, 10}}));
+  for (const char* wrong : {"(", "[a", "[a&&b]", "[a[^b]]", "\\C", "a\\"})
+    BOOST_CHECK_THROW(Regex{wrong}, FormatError);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,221 @@
+// Tokenizers of parts: what options do, what is refused, and that bytes come back.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "goldens.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<std::int32_t>;
+using Pieces = std::vector<std::string>;
+
+json added_token(int id, const std::string& content, const json& changes = json::object()) {
+  json token = {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+                {"rstrip", false}, {"normalized", false}, {"special", true}};
+  token.update(changes);
+  return token;
+}
+
+/// Byte-level BPE of all bytes, and some merges.
+json byte_level_json() {
+  json vocab = json::object();
+  for (unsigned byte = 0; byte < 256; ++byte) vocab[utf8(byte_characters()[byte])] = byte;
+  const std::string blank = utf8(byte_characters()[' ']);
+  vocab["he"] = 256;
+  vocab["ll"] = 257;
+  vocab["hell"] = 258;
+  vocab[blank + "w"] = 259;
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", {added_token(260, "<end>")}},
+          {"normalizer", nullptr},
+          {"pre_tokenizer",
+           {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+          {"post_processor", nullptr},
+          {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+          {"model",
+           {{"type", "BPE"},
+            {"vocab", vocab},
+            {"merges", {"h e", "l l", json::array({"he", "ll"}), blank + " w"}}}}};
+}
+
+Tokenizer tokenizer_of(const json& description) {
+  return SubwordTokenizer::from_bytes(description.dump());
+}
+
+BOOST_AUTO_TEST_CASE(byte_pairs_are_merged_in_the_order_of_the_list) {
+  const Tokenizer tokenizer = tokenizer_of([] {
+    json description = byte_level_json();
+    description["model"]["merges"][2] = "he ll";
+    return description;
+  }());
+  BOOST_TEST(tokenizer.pieces("hello wh<end>") == (Pieces{"hell", "o", "\u0120w", "h", "<end>"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(tokenizer.vocab_size() == 261);
+  BOOST_TEST(tokenizer.is_special(260));
+  BOOST_TEST(tokenizer.is_word_start(259));
+  BOOST_TEST(!tokenizer.is_word_start(258));
+  BOOST_TEST(tokenizer.decode(tokenizer.encode("hello w<end>x")) == "hello wx");
+}
+
+BOOST_AUTO_TEST_CASE(special_pieces_in_a_text_are_matched_or_taken_as_text) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  BOOST_TEST(tokenizer.encode_text("a<end>").ids == (Ids{'a', 260}),
+             boost::test_tools::per_element());
+  BOOST_TEST(tokenizer.encode_text("a<end>", {.special_in_text = false}).ids ==
+                 (Ids{'a', '<', 'e', 'n', 'd', '>'}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(added_tokens_take_blanks_along_and_stand_alone_as_asked) {
+  json description = byte_level_json();
+  description["added_tokens"].push_back(
+      added_token(261, "<l>", {{"lstrip", true}, {"rstrip", true}}));
+  description["added_tokens"].push_back(
+      added_token(262, "word", {{"single_word", true}, {"special", false}}));
+  description["added_tokens"].push_back(added_token(263, "<l>x"));
+  const Tokenizer tokenizer = tokenizer_of(description);
+  const Encoding found = tokenizer.encode_text("a \u00A0<l>  b<l>xword word.");
+  BOOST_TEST(found.ids == (Ids{'a', 261, 'b', 263, 'w', 'o', 'r', 'd', ' ', 262, '.'}),
+             boost::test_tools::per_element());
+  BOOST_TEST((found.spans[1] == Span{1, 9}));
+  BOOST_TEST(found.words == (std::vector<std::int32_t>{0, 1, 2, 3, 4, 4, 4, 4, 5, 6, 7}),
+             boost::test_tools::per_element());
+}
+
+std::string random_bytes(std::mt19937& random) {
+  std::string bytes;
+  const unsigned kind = random() % 3;
+  for (unsigned count = random() % 24; count > 0; --count) {
+    if (kind == 0) {
+      bytes += static_cast<char>(random() % 256);
+    } else if (kind == 1) {
+      bytes += " hel\n'w\xEF\xBF\xBD\xE6"[random() % 11];
+    } else {
+      append_utf8(bytes, random() % 0xD800);
+    }
+  }
+  return bytes;
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_come_back_from_byte_level_models) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  const char* given = std::getenv("WEFT_TOKENIZER_STRINGS");
+  const int count = given != nullptr ? std::atoi(given) : 20000;
+  std::mt19937 random(1);
+  int lost = 0, misplaced = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::string bytes = random_bytes(random);
+    const Encoding kept =
+        tokenizer.encode_text(bytes, {.special_in_text = false, .broken = BrokenBytes::kept});
+    lost += tokenizer.decode(kept.ids) == bytes ? 0 : 1;
+    // Every id points at its bytes, or at the whole character that it is a part of.
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      const std::string is = tokenizer.decode({&kept.ids[k], 1});
+      const std::string at =
+          bytes.substr(kept.spans[k].begin, kept.spans[k].end - kept.spans[k].begin);
+      misplaced += at.find(is) == std::string::npos ? 1 : 0;
+    }
+    const Ids replaced = tokenizer.encode(bytes);
+    lost += tokenizer.decode(replaced) == repaired(bytes) ? 0 : 1;
+  }
+  BOOST_TEST(lost == 0);
+  BOOST_TEST(misplaced == 0);
+}
+
+BOOST_AUTO_TEST_CASE(streams_never_give_out_a_part_of_a_character) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  const std::string text = "hell é日𝄞 w";
+  TextStream stream(tokenizer);
+  std::string whole;
+  for (const std::int32_t id : tokenizer.encode(text)) {
+    const std::string part = stream.add(id);
+    BOOST_TEST(first_broken(part) == part.size());
+    whole += part;
+  }
+  BOOST_TEST(whole + stream.finish() == text);
+}
+
+BOOST_AUTO_TEST_CASE(batches_on_all_threads_are_what_texts_are_alone) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  std::vector<std::string> texts;
+  for (int i = 0; i < 300; ++i) texts.push_back("hello wall " + std::string(i, 'h') + "<end>");
+  std::vector<TextPair> batch;
+  for (const std::string& text : texts) batch.push_back({text});
+  const std::vector<Encoding> together = tokenizer.encode_batch(batch);
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    BOOST_TEST((together[i] == tokenizer.encode_text(texts[i])));
+  EncodeOptions padded;
+  padded.padding = Padding{.multiple = 8, .pad_id = 260};
+  const std::vector<Encoding> full = tokenizer.encode_batch(batch, padded);
+  for (const Encoding& encoding : full) BOOST_TEST(encoding.size() == full.front().size());
+  BOOST_TEST(full.front().size() % 8 == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
+  const auto refused = [](const std::string& pointer, const json& value, const std::string& part) {
+    json description = byte_level_json();
+    description[json::json_pointer(pointer)] = value;
+    BOOST_CHECK_EXCEPTION(tokenizer_of(description), FormatError, [&](const FormatError& e) {
+      const bool says = std::string(e.what()).find(part) != std::string::npos;
+      if (!says) BOOST_TEST_MESSAGE(e.what());
+      return says;
+    });
+  };
+  refused("/version", "2.0", "has the version '2.0'; 1.0 is known");
+  refused("/normalizer", {{"type", "Magic"}},
+          "the tokenizer.normalizer is a 'Magic', which is not known; there are BertNormalizer, ");
+  refused("/normalizer",
+          {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
+          "the tokenizer.normalizer.normalizers[0] is a 'Magic'");
+  refused("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
+  refused("/pre_tokenizer", {{"type", "Whitespace"}, {"speed", 1}},
+          "pre_tokenizer has 'speed', which is not known");
+  refused("/pre_tokenizer",
+          {{"type", "Split"},
+           {"pattern", {{"Regex", "("}}},
+           {"behavior", "Isolated"},
+           {"invert", false}},
+          "the pattern '(' is none that PCRE2 reads");
+  refused("/post_processor", {{"type", "Magic"}}, "there are TemplateProcessing, BertProcessing");
+  refused("/decoder", {{"type", "Magic"}}, "there are ByteLevel, WordPiece");
+  refused("/model/type", "Magic", "there are BPE, WordPiece, WordLevel, Unigram");
+  refused("/model/dropout", 0.1, "'dropout' is 0.1");
+  refused("/model/unk_token", "<unk>", "'unk_token' is '<unk>', which is not in the vocabulary");
+  refused("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
+  refused("/model/merges/0", "hee", "must be two pieces with a blank between them");
+  refused("/model/vocab/he", -1, "ids are 0 to");
+  refused("/model/vocab/he", 257, "have the same id, 257");
+  refused("/added_tokens/0/content", "", "an added token is empty");
+}
+
+BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {
+  const Tokenizer tokenizer = tokenizer_of(byte_level_json());
+  const auto cut = [&](Truncation truncation) {
+    return tokenizer.encode_text("abcdef", {.truncation = truncation});
+  };
+  const Encoding windows = cut({.max_length = 3, .stride = 1});
+  BOOST_TEST(windows.ids == (Ids{'a', 'b', 'c'}), boost::test_tools::per_element());
+  BOOST_TEST(windows.overflowing.size() == 2U);
+  BOOST_TEST(windows.overflowing[1].ids == (Ids{'e', 'f'}), boost::test_tools::per_element());
+  BOOST_CHECK_THROW(cut({.max_length = 3, .stride = 3}), ArgumentError);
+  BOOST_CHECK_THROW(cut({.max_length = 3, .strategy = Truncated::only_second}), ArgumentError);
+  BOOST_TEST(cut({.max_length = 0}).size() == 0U);
+}
+
+}  // namespace
+}  // namespace weft
