@@ -213,4 +213,34 @@ std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count
   return cuts;
 }
 
+void Unigram::add_expected(std::string_view text, double weight,
+                           std::vector<double>& expected) const {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const auto log_sum = [](double a, double b) {
+    const double most = std::max(a, b), least = std::min(a, b);
+    return least == kNever ? most : most + std::log1p(std::exp(least - most));
+  };
+  struct Edge {
+    std::size_t begin, end;
+    std::int32_t id;
+    double score;
+  };
+  std::vector<Edge> edges;
+  std::vector<double> before(text.size() + 1, kNever), after(text.size() + 1, kNever);
+  before.front() = after.back() = 0;
+  for (std::size_t begin = 0; begin < text.size(); begin += character_size(text, begin)) {
+    visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
+      edges.push_back({begin, end, id, score});
+      before[end] = log_sum(before[end], before[begin] + score);
+    });
+  }
+  for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge)
+    after[edge->begin] = log_sum(after[edge->begin], edge->score + after[edge->end]);
+  for (const Edge& edge : edges) {
+    if (edge.id < 0) continue;
+    expected[static_cast<std::size_t>(edge.id)] +=
+        weight * std::exp(before[edge.begin] + edge.score + after[edge.end] - before.back());
+  }
+}
+
 }  // namespace weft

@@ -64,6 +64,9 @@ class Unigram {
   /// Up to `count` cuts of `text`, the best first, as segment_characters() gives one. Throws as
   /// segment(), and for more than 2^28 candidates (`text`'s bytes times `count`).
   std::vector<Cut> best(std::string_view text, std::size_t count) const;
+  /// Adds to `expected`, by id, how often each piece occurs in a cut of `text` drawn by its
+  /// probability, times `weight`.
+  void add_expected(std::string_view text, double weight, std::vector<double>& expected) const;
 
  private:
   template <class Sum>
