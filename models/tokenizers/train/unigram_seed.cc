@@ -8,7 +8,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kLongestPiece = 16;  // characters
-constexpr char32_t kBlankCharacter = 0x2581;
 
 UScriptCode script_of(char32_t c, UScriptCode before) {
   UErrorCode status = U_ZERO_ERROR;
@@ -26,7 +25,7 @@ bool is_possible_piece(std::u32string_view text) {
   UScriptCode before = USCRIPT_INVALID_CODE;  // any
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == 0 || text[i] == U' ') return false;
-    if (text[i] == kBlankCharacter) {
+    if (text[i] == kBlankPiece) {
       if (i > 0) return false;
       continue;
     }

@@ -23,8 +23,6 @@ using Pieces = std::vector<std::pair<std::string, double>>;  // with log-probabi
 using Counts = std::vector<std::pair<std::string, std::int64_t>>;
 using Kind = SentencePieceModel::Kind;
 
-constexpr char32_t kBlankCharacter = 0x2581;
-
 std::string utf8(std::u32string_view text) {
   std::string result;
   for (const char32_t c : text) append_utf8(result, c);
@@ -65,7 +63,7 @@ WordCounts count_words(std::span<const std::string> texts,
         continue;
       }
       const char32_t c = next_code_point(text, at);
-      if (c == kBlankCharacter) end(c);
+      if (c == kBlankPiece) end(c);
       word += c;
     }
     end(0);
