@@ -17,7 +17,7 @@ using nlohmann::json;
 /// Builds the tree event by event: the parser's own builder merges equal keys and knows no bound.
 class TreeBuilder : public nlohmann::json_sax<json> {
  public:
-  explicit TreeBuilder(int most_depth) : most_depth_(most_depth) {}
+  TreeBuilder(int most_depth, JsonLists* lists) : most_depth_(most_depth), lists_(lists) {}
 
   json root;
   std::string error;         // what is wrong
@@ -26,19 +26,75 @@ class TreeBuilder : public nlohmann::json_sax<json> {
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_integer(number_integer_t value) override {
+    return list_ == List::table ? add_number(value) : add(value);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (list_ != List::table) return add(value);
+    return std::in_range<std::int64_t>(value) ? add_number(static_cast<std::int64_t>(value))
+                                              : stop_list();
+  }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
+  bool string(string_t& value) override {
+    if (list_ == List::pairs) {
+      lists_->pairs.emplace_back(std::move(value), std::string());
+      return true;
+    }
+    if (list_ == List::pair) {
+      if (parts_ == 2) return stop_list();
+      auto& [first, second] = lists_->pairs.back();
+      (parts_++ == 0 ? first : second) = std::move(value);
+      return true;
+    }
+    return add(std::move(value));
+  }
   bool binary(binary_t&) override { return stop("it holds binary data"); }
-  bool start_object(std::size_t) override { return open(json::object()); }
-  bool start_array(std::size_t) override { return open(json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
+  bool start_object(std::size_t) override {
+    if (list_ != List::none) return stop_list();
+    if (lists_ != nullptr && stands_at(lists_->table_path)) {
+      list_ = List::table;
+      lists_->table_found = true;
+      if (open_.empty()) root = json::object();
+      return true;
+    }
+    return open(json::object());
+  }
+  bool start_array(std::size_t) override {
+    if (list_ == List::pairs) {
+      lists_->pairs.emplace_back();
+      list_ = List::pair;
+      parts_ = 0;
+      return true;
+    }
+    if (list_ != List::none) return stop_list();
+    if (lists_ != nullptr && stands_at(lists_->pairs_path)) {
+      list_ = List::pairs;
+      lists_->pairs_found = true;
+      return true;
+    }
+    return open(json::array());
+  }
+  bool end_object() override {
+    if (list_ != List::table) return close();
+    list_ = List::none;
+    return true;
+  }
+  bool end_array() override {
+    if (list_ == List::none) return close();
+    if (list_ == List::pair && (parts_ != 2 || lists_->pairs.back().second.empty()))
+      return stop_list();
+    list_ = list_ == List::pair ? List::pairs : List::none;
+    return true;
+  }
   bool key(string_t& key) override {
-    auto& object = open_.back()->get_ref<json::object_t&>();
+    if (list_ == List::table) {
+      lists_->table.emplace_back(std::move(key), 0);
+      return true;
+    }
+    auto& object = open_.back().value->get_ref<json::object_t&>();
     const auto [place, fresh] = object.try_emplace(std::move(key), nullptr);
     if (!fresh) return stop(fmt::format("the key '{}' occurs twice", excerpt(place->first)));
+    key_ = &place->first;
     slot_ = &place->second;
     return true;
   }
@@ -61,12 +117,38 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     error = std::move(what);
     return false;
   }
+  // What is in a list is no part of the tree.
+  enum class List : std::uint8_t { none, table, pairs, pair };
+  bool add_number(std::int64_t value) {
+    lists_->table.back().second = value;
+    return true;
+  }
+  bool stop_list() {
+    if (list_ == List::table) {
+      return stop(fmt::format("'{}' must hold integers, but '{}' is none", *lists_->table_path,
+                              lists_->table.empty() ? "" : excerpt(lists_->table.back().first)));
+    }
+    return stop(fmt::format("'{}' must hold strings or pairs of strings, but number {} is neither",
+                            *lists_->pairs_path, lists_->pairs.size()));
+  }
+  /// True where the value that begins now has this path.
+  bool stands_at(const std::optional<std::string>& wanted) const {
+    if (!wanted) return false;
+    const std::string_view path = *wanted;
+    if (open_.empty()) return path.empty();
+    if (path.empty() || open_.size() > 2 || !open_.back().value->is_object()) return false;
+    if (open_.size() == 1) return path == *key_;
+    const std::string* outer = open_.back().key;
+    return outer != nullptr && path.size() == outer->size() + 1 + key_->size() &&
+           path.starts_with(*outer) && path[outer->size()] == '.' && path.ends_with(*key_);
+  }
+
   json* place(json value) {
     if (open_.empty()) {
       root = std::move(value);
       return &root;
     }
-    json& parent = *open_.back();
+    json& parent = *open_.back().value;
     if (parent.is_array()) {
       parent.push_back(std::move(value));
       return &parent.back();
@@ -74,13 +156,16 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     return &(*slot_ = std::move(value));
   }
   bool add(json value) {
+    if (list_ != List::none) return stop_list();
     place(std::move(value));
     return true;
   }
   bool open(json value) {
     if (static_cast<int>(open_.size()) >= most_depth_)
       return stop(fmt::format("it nests more than {} deep", most_depth_));
-    open_.push_back(place(std::move(value)));
+    const bool has_key = !open_.empty() && open_.back().value->is_object();
+    const std::string* key = has_key ? key_ : nullptr;
+    open_.push_back({place(std::move(value)), key});
     return true;
   }
   bool close() {
@@ -88,9 +173,18 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     return true;
   }
 
+  struct Open {
+    json* value;
+    const std::string* key;  // in the object around it; null in an array
+  };
+
   const int most_depth_;
-  std::vector<json*> open_;
-  json* slot_ = nullptr;  // of the value that the last key is for
+  JsonLists* const lists_;
+  std::vector<Open> open_;
+  const std::string* key_ = nullptr;  // the last one
+  json* slot_ = nullptr;              // of the value that it is for
+  List list_ = List::none;
+  int parts_ = 0;  // of a pair, so far
 };
 
 std::string place_in(std::string_view text, std::size_t at) {
@@ -101,14 +195,13 @@ std::string place_in(std::string_view text, std::size_t at) {
   return fmt::format("line {}, column {} (byte {})", line, column, before.size());
 }
 
-}  // namespace
-
-json parse_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
+json build_tree(std::string_view text, std::string_view what, const JsonLimits& limits,
+                JsonLists* lists) {
   if (text.size() > limits.most_bytes) {
     throw FormatError(
         fmt::format("{} has {} bytes; the limit is {}", what, text.size(), limits.most_bytes));
   }
-  TreeBuilder builder(limits.most_depth);
+  TreeBuilder builder(limits.most_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(
         builder.error_placed
@@ -119,12 +212,26 @@ json parse_json(std::string_view text, std::string_view what, const JsonLimits& 
   return std::move(builder.root);
 }
 
-json parse_json_object(std::string_view text, std::string_view what, const JsonLimits& limits) {
-  json parsed = parse_json(text, what, limits);
+json checked_object(json parsed, std::string_view what) {
   if (!parsed.is_object()) {
     throw FormatError(fmt::format("{} is not a JSON object but {}", what, json_excerpt(parsed)));
   }
   return parsed;
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
+  return build_tree(text, what, limits, nullptr);
+}
+
+json parse_json_object(std::string_view text, std::string_view what, const JsonLimits& limits) {
+  return checked_object(build_tree(text, what, limits, nullptr), what);
+}
+
+json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
+                       const JsonLimits& limits) {
+  return checked_object(build_tree(text, what, limits, &lists), what);
 }
 
 std::string json_excerpt(const json& value) {

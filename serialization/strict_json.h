@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace weft {
 
@@ -23,6 +27,22 @@ nlohmann::json parse_json(std::string_view text, std::string_view what,
 
 /// The same of an object; also throws FormatError where the value is none.
 nlohmann::json parse_json_object(std::string_view text, std::string_view what,
+                                 const JsonLimits& limits = {});
+
+/// Large parts of an object that are read into lists: as a tree, a hundred thousand values take too
+/// long. Paths are keys with dots between them ("model.vocab"), of at most two; an empty one is the
+/// whole text.
+struct JsonLists {
+  std::optional<std::string> table_path = {};  // of an object of integers
+  std::optional<std::string> pairs_path = {};  // of an array of strings or of pairs of strings
+  bool table_found = false, pairs_found = false;
+  std::vector<std::pair<std::string, std::int64_t>> table = {};  // keys may occur twice
+  std::vector<std::pair<std::string, std::string>> pairs =
+      {};  // a string has an empty one behind it
+};
+/// The same; the lists are null in the object. A part that is no such container is read as always.
+/// Throws FormatError also where one holds anything else.
+nlohmann::json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                                  const JsonLimits& limits = {});
 
 /// A value as messages show it: cut where it is long.

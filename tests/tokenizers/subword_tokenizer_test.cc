@@ -198,9 +198,25 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
   refused("/model/unk_token", "<unk>", "'unk_token' is '<unk>', which is not in the vocabulary");
   refused("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
   refused("/model/merges/0", "hee", "must be two pieces with a blank between them");
+  refused("/model/merges/0", {"h", "e", "l"},
+          "'model.merges' must hold strings or pairs of strings, but number 1 is neither");
+  refused("/model/merges/0", 7, "'model.merges' must hold strings or pairs of strings");
+  refused("/model/merges", 7, "model.merges must be an array of merges");
+  refused("/model/vocab/he", "x", "'model.vocab' must hold integers, but 'he' is none");
+  refused("/model/vocab", 7, "model.vocab must be an object of ids");
+  refused("/model/vocab/he", 1ULL << 63, "'model.vocab' must hold integers, but 'he' is none");
   refused("/model/vocab/he", -1, "ids are 0 to");
   refused("/model/vocab/he", 257, "have the same id, 257");
   refused("/added_tokens/0/content", "", "an added token is empty");
+}
+
+BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {
+  std::string text = byte_level_json().dump();
+  text.insert(text.find("\"he\":"), "\"he\":9999,");
+  BOOST_CHECK_EXCEPTION(SubwordTokenizer::from_bytes(text), FormatError, [](const FormatError& e) {
+    return std::string(e.what()).find("the piece 'he' has two ids, 9999 and 256") !=
+           std::string::npos;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {

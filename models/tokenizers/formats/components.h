@@ -36,9 +36,10 @@ struct JsonForm<DecoderPtr> {
   static void write(OrderedJson& json, const DecoderPtr& value);
 };
 
-/// A model; `takes_bytes`: what comes before it leaves bytes as they are, if the model can take
-/// them.
-SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, bool takes_bytes);
+/// A model, whose vocabulary and merges were read apart; `takes_bytes`: what comes before it leaves
+/// bytes as they are, if the model can take them.
+SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where,
+                           const JsonLists& lists, bool takes_bytes);
 OrderedJson write_model(const SubwordModel& model);
 
 }  // namespace weft

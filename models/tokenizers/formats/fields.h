@@ -25,6 +25,8 @@
 
 namespace weft {
 
+class Vocabulary;
+
 using OrderedJson = nlohmann::ordered_json;  // keys in the order in which they were written
 
 /// How a type stands in JSON; specialised for what is no single value.
@@ -34,9 +36,9 @@ struct JsonForm;
 class FieldReader {
  public:
   /// `where` is the place of `object` in its file, for messages: "pre_tokenizer". Throws
-  /// FormatError where `object` is none.
-  FieldReader(const nlohmann::json& object, std::string where)
-      : object_(object), where_(std::move(where)) {
+  /// FormatError where `object` is none. `lists`: what was read apart from it.
+  FieldReader(const nlohmann::json& object, std::string where, const JsonLists* lists = nullptr)
+      : object_(object), where_(std::move(where)), lists_(lists) {
     if (!object.is_object())
       throw FormatError(fmt::format("{} must be an object, not {}", where_, json_excerpt(object)));
   }
@@ -55,7 +57,9 @@ class FieldReader {
   void old(const char* key, std::optional<T>& value) {
     optional(key, value);
   }
-  /// Pairs of pieces, as pairs or as "left right".
+  /// {"piece": id, ...}, which was read apart.
+  void vocabulary(const char* key, Vocabulary& value);
+  /// Pairs of pieces, as pairs or as "left right", which were read apart.
   void merges(const char* key, std::vector<std::pair<std::string, std::string>>& value);
   /// "BatchLongest" or {"Fixed": 10}.
   void padding_strategy(const char* key, std::optional<std::uint64_t>& length);
@@ -85,6 +89,7 @@ class FieldReader {
 
   const nlohmann::json& object_;
   std::string where_;
+  const JsonLists* lists_;
   std::set<std::string, std::less<>> known_;
 };
 
@@ -102,6 +107,7 @@ class FieldWriter {
   }
   template <class T>
   void old(const char*, const std::optional<T>&) {}
+  void vocabulary(const char* key, const Vocabulary& value);
   void merges(const char* key, const std::vector<std::pair<std::string, std::string>>& value);
   void padding_strategy(const char* key, const std::optional<std::uint64_t>& length);
 

@@ -19,24 +19,29 @@ std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& 
 
 }  // namespace
 
+void FieldReader::vocabulary(const char* key, Vocabulary& value) {
+  if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
+  if (lists_ == nullptr || !lists_->table_found)
+    throw FormatError(fmt::format("{} must be an object of ids", place(key)));
+  value = vocabulary_of(*lists_, place(key));
+}
+
 void FieldReader::merges(const char* key, std::vector<std::pair<std::string, std::string>>& value) {
-  const nlohmann::json* found = find(key);
-  if (found == nullptr || !found->is_array())
+  if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
+  if (lists_ == nullptr || !lists_->pairs_found)
     throw FormatError(fmt::format("{} must be an array of merges", place(key)));
-  value.clear();
-  value.reserve(found->size());
-  for (const nlohmann::json& merge : *found) {
-    const std::string at = fmt::format("{}[{}]", place(key), value.size());
-    if (!merge.is_string()) {
-      JsonForm<std::pair<std::string, std::string>>::read(merge, at, value.emplace_back());
-      continue;
+  value = lists_->pairs;
+  std::size_t number = 0;
+  for (auto& [left, right] : value) {
+    ++number;
+    if (!right.empty()) continue;
+    const std::size_t blank = left.find(' ');
+    if (blank == std::string::npos || left.find(' ', blank + 1) != std::string::npos) {
+      throw FormatError(fmt::format("{}[{}] must be two pieces with a blank between them, not '{}'",
+                                    place(key), number - 1, excerpt(left)));
     }
-    const auto& text = merge.get_ref<const std::string&>();
-    const std::size_t blank = text.find(' ');
-    if (blank == std::string::npos || text.find(' ', blank + 1) != std::string::npos)
-      throw FormatError(fmt::format("{} must be two pieces with a blank between them, not '{}'", at,
-                                    excerpt(text)));
-    value.emplace_back(text.substr(0, blank), text.substr(blank + 1));
+    right = left.substr(blank + 1);
+    left.resize(blank);
   }
 }
 
@@ -138,29 +143,29 @@ void JsonForm<normalizers::Base64>::write(OrderedJson& json, const normalizers::
   json = std::move(text);
 }
 
-void JsonForm<Vocabulary>::read(const nlohmann::json& json, const std::string& where,
-                                Vocabulary& value) {
-  if (!json.is_object())
-    throw FormatError(fmt::format("{} must be an object, not {}", where, json_excerpt(json)));
-  if (json.empty()) throw FormatError(fmt::format("{} has no pieces", where));
+Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where) {
+  if (lists.table.empty()) throw FormatError(fmt::format("{} has no pieces", where));
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
-  pieces.reserve(json.size());
-  for (auto it = json.begin(); it != json.end(); ++it) {
-    std::int32_t id = 0;
-    read_json(*it, it.key(), id);
-    pieces.emplace_back(it.key(), id);
+  pieces.reserve(lists.table.size());
+  for (const auto& [piece, id] : lists.table) {
+    if (!std::in_range<std::int32_t>(id)) {
+      throw FormatError(fmt::format("{}: the piece '{}' has the id {}", where, excerpt(piece), id));
+    }
+    pieces.emplace_back(piece, static_cast<std::int32_t>(id));
   }
-  value = Vocabulary(pieces);
+  return Vocabulary(pieces);
 }
 
-void JsonForm<Vocabulary>::write(OrderedJson& json, const Vocabulary& value) {
+void FieldWriter::vocabulary(const char* key, const Vocabulary& value) {
+  OrderedJson& json = object_[key] = OrderedJson::object();
   // Appended as they come: looking for each key in an object that keeps its order takes too long.
-  json = OrderedJson::object();
   auto& object = json.get_ref<OrderedJson::object_t&>();
-  for (std::int32_t id = 0; id < value.size(); ++id)
-    if (value.has(id))
+  for (std::int32_t id = 0; id < value.size(); ++id) {
+    if (value.has(id)) {
       static_cast<std::vector<OrderedJson::object_t::value_type>&>(object).emplace_back(
           std::string(value.piece(id)), id);
+    }
+  }
 }
 
 }  // namespace weft

@@ -46,11 +46,7 @@ struct JsonForm<normalizers::Base64> {
   static void write(OrderedJson& json, const normalizers::Base64& value);
 };
 
-/// {"piece": id, ...}, written in order of id.
-template <>
-struct JsonForm<Vocabulary> {
-  static void read(const nlohmann::json& json, const std::string& where, Vocabulary& value);
-  static void write(OrderedJson& json, const Vocabulary& value);
-};
+/// The pieces of an object that was read apart. Throws FormatError where there are none.
+Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where);
 
 }  // namespace weft

@@ -85,9 +85,9 @@ PostProcessorPtr bert_template(std::int32_t cls, std::int32_t sep) {
 
 SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merges_txt,
                              const Gpt2Settings& settings) {
-  Vocabulary vocabulary;
-  JsonForm<Vocabulary>::read(parse_json_object(vocab_json, "the vocabulary"), "the vocabulary",
-                             vocabulary);
+  JsonLists lists{.table_path = ""};
+  parse_json_object(vocab_json, "the vocabulary", lists);
+  Vocabulary vocabulary = vocabulary_of(lists, "the vocabulary");
   SubwordParts parts;
   if (const std::int32_t id = vocabulary.find(kEndOfText); id >= 0)
     parts.added.push_back(special_token(kEndOfText, id));

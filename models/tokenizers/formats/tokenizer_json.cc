@@ -50,7 +50,8 @@ void take_ids_of_model(SubwordParts& parts) {
 }  // namespace
 
 SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
-  const nlohmann::json json = parse_json_object(text, what);
+  JsonLists lists{.table_path = "model.vocab", .pairs_path = "model.merges"};
+  const nlohmann::json json = parse_json_object(text, what, lists);
   FieldReader fields(json, std::string(what));
   std::string version = kVersion;
   fields.optional("version", version);
@@ -64,7 +65,7 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   parts.special = special.ids;
   const auto model = json.find("model");
   if (model == json.end()) throw FormatError(fmt::format("{} lacks 'model'", what));
-  parts.model = read_model(*model, fmt::format("{}.model", what),
+  parts.model = read_model(*model, fmt::format("{}.model", what), lists,
                            parts.pre_tokenizer != nullptr && parts.pre_tokenizer->is_byte_level());
   take_ids_of_model(parts);
   return parts;

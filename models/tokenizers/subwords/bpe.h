@@ -42,7 +42,7 @@ class Bpe : public VocabularyModel {
     fields.optional("fuse_unk", settings_.fuse_unknown);
     fields.optional("byte_fallback", settings_.byte_fallback);
     fields.optional("ignore_merges", settings_.ignore_merges);
-    fields.required("vocab", vocabulary_);
+    fields.vocabulary("vocab", vocabulary_);
     fields.merges("merges", merges_);
   }
   /// Builds what segment() needs; `takes_bytes`: words are bytes, not spelled in GPT-2's alphabet

@@ -28,7 +28,7 @@ class WordLevel : public VocabularyModel {
   static constexpr const char* kName = "WordLevel";
   template <class Fields>
   void describe(Fields& fields) {
-    fields.required("vocab", vocabulary_);
+    fields.vocabulary("vocab", vocabulary_);
     fields.required("unk_token", unknown_token_);
   }
   void prepare(bool takes_bytes);
@@ -54,7 +54,7 @@ class WordPiece : public VocabularyModel {
     fields.required("unk_token", unknown_token_);
     fields.required("continuing_subword_prefix", prefix_);
     fields.required("max_input_chars_per_word", longest_word_);
-    fields.required("vocab", vocabulary_);
+    fields.vocabulary("vocab", vocabulary_);
   }
   void prepare(bool takes_bytes);
   void segment(std::string_view word, std::vector<SubwordSpan>& out) const override;
