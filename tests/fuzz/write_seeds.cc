@@ -1,5 +1,5 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
-// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece}/*.
+// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -52,8 +52,8 @@ std::string unigram_model() {
 }
 
 void write_seeds(const std::filesystem::path& folder) {
-  for (const char* name :
-       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image", "sentence_piece"}) {
+  for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
+                           "sentence_piece", "tokenizer_json"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -82,6 +82,12 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "idx/bytes", testing::unhex("000008020000000200000003000102fdfeff"));
   write_text(folder / "idx/packed",
              testing::unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000"));
+  write_text(
+      folder / "tokenizer_json/byte_pairs",
+      R"({"version":"1.0","added_tokens":[{"id":3,"content":"</s>","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true}],"normalizer":{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"}]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\d"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}]},"post_processor":{"type":"RobertaProcessing","sep":["</s>",3],"cls":["</s>",3],"trim_offsets":true,"add_prefix_space":true},"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true},"model":{"type":"BPE","vocab":{"a":0,"t":1,"at":2},"merges":["a t"]}})");
+  write_text(
+      folder / "tokenizer_json/words",
+      R"({"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"x","type_id":1}},{"Sequence":{"id":"B","type_id":1}}],"special_tokens":{"x":{"id":"x","ids":[0],"tokens":["x"]}}},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},"model":{"type":"WordPiece","unk_token":"x","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"x":0,"c":1,"##at":2}}})");
   write_text(folder / "sentence_piece/unigram", unigram_model());
   write_text(folder / "sentence_piece/byte_pairs",
              SentencePieceTokenizer::train(std::vector<std::string>{"the cat sat on the mat"},
