@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 std::string normalised(std::string_view text, const NormalizerPtr& normaliser) {
-  TextParts parts;
+  PartedText parts;
   parts.text.assign(text);
   parts.parts.push_back({0, parts.text.size(), -1});
   if (normaliser != nullptr) normaliser->normalise(parts);
@@ -95,7 +95,7 @@ std::string_view AddedTokens::seen(std::int32_t id) const {
   return it == by_id_.end() ? std::string_view() : seen_[it->second];
 }
 
-void AddedTokens::cut(TextParts& parts, bool behind_normaliser, bool special) const {
+void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special) const {
   const Finder& finder = behind_normaliser ? behind_ : before_;
   if (!finder.any) return;
   parts.spare.clear();

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"
+#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/subwords/piece_trie.h"
-#include "weft/models/tokenizers/text_parts.h"
 
 namespace weft {
 
@@ -55,7 +55,7 @@ class AddedTokens {
 
   /// Cuts what is found out of every part: those that are looked for before the normaliser, or
   /// those behind it. Special ones stay text where `special` is false.
-  void cut(TextParts& parts, bool behind_normaliser, bool special) const;
+  void cut(PartedText& parts, bool behind_normaliser, bool special) const;
 
  private:
   struct Finder {

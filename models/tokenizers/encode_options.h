@@ -44,7 +44,7 @@ struct DecodeOptions {
 };
 
 /// One text or two. The texts must live as long as they are used.
-struct TextPair {
+struct TokenizerInput {
   std::string_view first;
   std::optional<std::string_view> second = {};
 };

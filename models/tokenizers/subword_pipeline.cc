@@ -83,7 +83,7 @@ std::int32_t SubwordPipeline::find(std::string_view piece) const {
 
 void SubwordPipeline::cut(std::string_view text, const EncodeOptions& options,
                           Workspace& work) const {
-  TextParts& parts = work.parts;
+  PartedText& parts = work.parts;
   if (first_broken(text) == text.size()) {
     parts.text.assign(text);
   } else {

@@ -15,11 +15,11 @@
 #include "weft/models/tokenizers/encode_options.h"
 #include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
+#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/post_processors/post_processor.h"
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 #include "weft/models/tokenizers/subwords/subword_model.h"
 #include "weft/models/tokenizers/subwords/word_cache.h"
-#include "weft/models/tokenizers/text_parts.h"
 
 namespace weft {
 
@@ -61,7 +61,7 @@ class SubwordPipeline {
  private:
   /// What a thread works with; kept for the next text.
   struct Workspace {
-    TextParts parts;
+    PartedText parts;
     WordCache words;
     std::vector<SubwordSpan> found;
   };

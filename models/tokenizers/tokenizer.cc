@@ -144,7 +144,7 @@ Encoding Tokenizer::encode_text(std::string_view text, const EncodeOptions& opti
   return encode_pair({text}, options);
 }
 
-Encoding Tokenizer::encode_pair(const TextPair& texts, const EncodeOptions& options) const {
+Encoding Tokenizer::encode_pair(const TokenizerInput& texts, const EncodeOptions& options) const {
   return std::visit(
       [&](const auto& kind) {
         Encoding first = encode_alone(kind, texts.first, options, false);
@@ -168,14 +168,14 @@ Encoding Tokenizer::encode_pair(const TextPair& texts, const EncodeOptions& opti
       kinds_);
 }
 
-std::vector<Encoding> Tokenizer::encode_batch(std::span<const TextPair> batch,
+std::vector<Encoding> Tokenizer::encode_batch(std::span<const TokenizerInput> batch,
                                               const EncodeOptions& options) const {
   EncodeOptions alone = options;
   alone.padding.reset();
   std::vector<Encoding> result(batch.size());
   // Texts that take about as long as handing them out would are done together.
   std::size_t bytes = 0;
-  for (const TextPair& texts : batch)
+  for (const TokenizerInput& texts : batch)
     bytes += texts.first.size() + texts.second.value_or("").size();
   const std::size_t chunks = std::clamp<std::size_t>(bytes / kBytesTogether, 1, batch.size() + 1);
   Workers workers;

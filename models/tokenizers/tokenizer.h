@@ -87,10 +87,10 @@ class Tokenizer {
 
   /// One text, or two. Throws as encode(), ArgumentError where truncation cannot do what it says.
   Encoding encode_text(std::string_view text, const EncodeOptions& options = {}) const;
-  Encoding encode_pair(const TextPair& texts, const EncodeOptions& options = {}) const;
+  Encoding encode_pair(const TokenizerInput& texts, const EncodeOptions& options = {}) const;
   /// All of a batch, on all threads, filled up to one length where `options` has padding. Throws
   /// as encode_pair() of the first that fails.
-  std::vector<Encoding> encode_batch(std::span<const TextPair> batch,
+  std::vector<Encoding> encode_batch(std::span<const TokenizerInput> batch,
                                      const EncodeOptions& options = {}) const;
   /// The truncation and the padding that the tokenizer's file asks for.
   EncodeOptions default_options() const;

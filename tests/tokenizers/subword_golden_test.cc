@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_cut_and_filled_up_as_the_library_does) {
   }
 }
 
-TextParts& begin_parts(TextParts& parts, const std::string& text) {
+PartedText& begin_parts(PartedText& parts, const std::string& text) {
   parts.text.assign(text);
   parts.parts.assign(1, {0, parts.text.size(), -1});
   return parts;
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(normalisers_change_what_the_library_changes) {
     GoldenCount count("normalizer " + name);
     for (const json& row : golden_rows("normalizers.jsonl")) {
       const std::string& text = golden_strings().at(row["id"]).text;
-      TextParts parts;
+      PartedText parts;
       normaliser->normalise(begin_parts(parts, text));
       std::string is;
       for (const TextPart& part : parts.parts) is += parts.view(part);
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(pre_tokenizers_cut_where_the_library_cuts) {
     JsonForm<PreTokenizerPtr>::read(json::parse(description), name, cutter);
     GoldenCount count("pre-tokenizer " + name);
     for (const json& row : golden_rows("pretokenizers.jsonl")) {
-      TextParts parts;
+      PartedText parts;
       const std::string& text = golden_strings().at(row["id"]).text;
       cutter->split(begin_parts(parts, text));
       json is = json::array();

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(batches_on_all_threads_are_what_texts_are_alone) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   std::vector<std::string> texts;
   for (int i = 0; i < 300; ++i) texts.push_back("hello wall " + std::string(i, 'h') + "<end>");
-  std::vector<TextPair> batch;
+  std::vector<TokenizerInput> batch;
   for (const std::string& text : texts) batch.push_back({text});
   const std::vector<Encoding> together = tokenizer.encode_batch(batch);
   for (std::size_t i = 0; i < batch.size(); ++i)

@@ -27,7 +27,7 @@ class Bert : public Normalizer {
     fields.required("strip_accents", settings_.strip_accents);
     fields.required("lowercase", settings_.lowercase);
   }
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 
  private:
   Settings settings_;

@@ -22,7 +22,7 @@ std::optional<char32_t> nmt(char32_t c) {
 
 }  // namespace
 
-void lower(TextParts& parts) {
+void lower(PartedText& parts) {
   change_characters(
       parts, [](char32_t c) { return lower_case(c) != c; },
       [](TextEdit& edit, char32_t c) {
@@ -31,15 +31,15 @@ void lower(TextParts& parts) {
       });
 }
 
-void Lowercase::normalise(TextParts& parts) const { lower(parts); }
+void Lowercase::normalise(PartedText& parts) const { lower(parts); }
 
-void StripAccents::normalise(TextParts& parts) const {
+void StripAccents::normalise(PartedText& parts) const {
   map_characters(parts, [](char32_t c) {
     return is_mark(c) ? std::optional<char32_t>() : std::optional<char32_t>(c);
   });
 }
 
-void Strip::normalise(TextParts& parts) const {
+void Strip::normalise(PartedText& parts) const {
   const auto kept = [this](std::string_view text) {
     std::size_t begin = 0, end = text.size();
     if (left_) {
@@ -63,6 +63,6 @@ void Strip::normalise(TextParts& parts) const {
       });
 }
 
-void Nmt::normalise(TextParts& parts) const { map_characters(parts, nmt); }
+void Nmt::normalise(PartedText& parts) const { map_characters(parts, nmt); }
 
 }  // namespace weft::normalizers

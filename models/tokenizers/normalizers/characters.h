@@ -11,7 +11,7 @@ class Lowercase : public Normalizer {
   static constexpr const char* kName = "Lowercase";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 };
 
 /// Drops all marks: behind NFD or NFKD, accents.
@@ -20,7 +20,7 @@ class StripAccents : public Normalizer {
   static constexpr const char* kName = "StripAccents";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 };
 
 /// Drops white space at the ends.
@@ -32,7 +32,7 @@ class Strip : public Normalizer {
     fields.required("strip_left", left_);
     fields.required("strip_right", right_);
   }
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 
  private:
   bool left_ = true, right_ = true;
@@ -44,7 +44,7 @@ class Nmt : public Normalizer {
   static constexpr const char* kName = "Nmt";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 };
 
 }  // namespace weft::normalizers

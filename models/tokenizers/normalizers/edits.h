@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "weft/models/tokenizers/text_parts.h"
+#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft::normalizers {
@@ -24,7 +24,7 @@ std::size_t find_character(std::string_view text, const ChangesCharacter& change
 /// Calls `write(edit, c)`, which must go past it, for every character of every part that `changes`
 /// says true for; the others stay.
 template <class ChangesCharacter, class Write>
-void change_characters(TextParts& parts, const ChangesCharacter& changes, const Write& write) {
+void change_characters(PartedText& parts, const ChangesCharacter& changes, const Write& write) {
   parts.rewrite([&](std::string_view text) { return find_character(text, changes) < text.size(); },
                 [&](TextEdit& edit) {
                   while (!edit.at_end()) {
@@ -36,7 +36,7 @@ void change_characters(TextParts& parts, const ChangesCharacter& changes, const 
 
 /// Applies `map` to every character: another one, the same, or none.
 template <class Map>
-void map_characters(TextParts& parts, const Map& map) {
+void map_characters(PartedText& parts, const Map& map) {
   change_characters(
       parts, [&](char32_t c) { return map(c) != std::optional<char32_t>(c); },
       [&](TextEdit& edit, char32_t c) {
@@ -49,6 +49,6 @@ void map_characters(TextParts& parts, const Map& map) {
 }
 
 /// Writes every part in lower case.
-void lower(TextParts& parts);
+void lower(PartedText& parts);
 
 }  // namespace weft::normalizers

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "weft/models/tokenizers/text_parts.h"
+#include "weft/models/tokenizers/parted_text.h"
 
 namespace weft {
 
@@ -14,7 +14,7 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
   /// Changes every part.
-  virtual void normalise(TextParts& parts) const = 0;
+  virtual void normalise(PartedText& parts) const = 0;
 };
 
 using NormalizerPtr = std::shared_ptr<const Normalizer>;

@@ -34,7 +34,7 @@ void write(TextEdit& edit, std::string_view text, std::size_t count) {
 
 }  // namespace
 
-void Precompiled::normalise(TextParts& parts) const {
+void Precompiled::normalise(PartedText& parts) const {
   const auto changes = [this](std::string_view text) {
     return !std::all_of(text.begin(), text.end(),
                         [this](char c) { return map_.keeps_ascii(static_cast<unsigned char>(c)); });

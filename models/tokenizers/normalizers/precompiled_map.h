@@ -21,7 +21,7 @@ class Precompiled : public Normalizer {
     fields.required("precompiled_charsmap", blob_);
   }
   void prepare() { map_ = PrecompiledMap::parse(blob_.bytes); }
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 
  private:
   Base64 blob_;

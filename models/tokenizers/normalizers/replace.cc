@@ -4,7 +4,7 @@
 
 namespace weft::normalizers {
 
-void Replace::normalise(TextParts& parts) const {
+void Replace::normalise(PartedText& parts) const {
   const bool is_plain = !pattern_.is_regex && !pattern_.text.empty();
   parts.rewrite(
       [&](std::string_view text) {
@@ -32,7 +32,7 @@ void Replace::normalise(TextParts& parts) const {
       });
 }
 
-void Prepend::normalise(TextParts& parts) const {
+void Prepend::normalise(PartedText& parts) const {
   parts.rewrite([](std::string_view) { return true; },
                 [&](TextEdit& edit) {
                   const bool goes_on = parts.place == TextPlace::middle && edit.at_input_begin();
@@ -41,7 +41,7 @@ void Prepend::normalise(TextParts& parts) const {
                 });
 }
 
-void ByteLevel::normalise(TextParts& parts) const {
+void ByteLevel::normalise(PartedText& parts) const {
   parts.rewrite([](std::string_view) { return true; }, write_byte_characters);
 }
 

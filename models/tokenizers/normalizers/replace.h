@@ -20,7 +20,7 @@ class Replace : public Normalizer {
     fields.required("content", content_);
   }
   void prepare() { regex_ = std::make_shared<const Regex>(pattern_.regex()); }
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 
  private:
   Pattern pattern_;
@@ -36,7 +36,7 @@ class Prepend : public Normalizer {
   void describe(Fields& fields) {
     fields.required("prepend", text_);
   }
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 
  private:
   std::string text_;
@@ -48,7 +48,7 @@ class ByteLevel : public Normalizer {
   static constexpr const char* kName = "ByteLevel";
   template <class Fields>
   void describe(Fields&) {}
-  void normalise(TextParts& parts) const override;
+  void normalise(PartedText& parts) const override;
 };
 
 }  // namespace weft::normalizers

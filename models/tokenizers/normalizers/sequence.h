@@ -14,7 +14,7 @@ class Sequence : public Normalizer {
   void describe(Fields& fields) {
     fields.required("normalizers", steps_);
   }
-  void normalise(TextParts& parts) const override {
+  void normalise(PartedText& parts) const override {
     for (const NormalizerPtr& step : steps_) step->normalise(parts);
   }
 

@@ -71,7 +71,7 @@ void write_byte_characters(TextEdit& edit) {
 
 namespace pre_tokenizers {
 
-void ByteLevel::split(TextParts& parts) const {
+void ByteLevel::split(PartedText& parts) const {
   if (settings_.add_prefix_space) {
     parts.rewrite([](std::string_view text) { return !text.starts_with(' '); },
                   [&](TextEdit& edit) {

@@ -41,7 +41,7 @@ class ByteLevel : public PreTokenizer {
     fields.required("trim_offsets", settings.trim_offsets);
     fields.optional("use_regex", settings.use_regex);
   }
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
   bool is_byte_level() const override { return true; }
 
  private:

@@ -5,7 +5,7 @@
 
 namespace weft::pre_tokenizers {
 
-void Metaspace::split(TextParts& parts) const {
+void Metaspace::split(PartedText& parts) const {
   const std::string mark = utf8(settings_.replacement);
   const bool prepends = settings_.prepend_scheme != PrependScheme::never;
   const auto begins_with_blank = [&](std::string_view text) {

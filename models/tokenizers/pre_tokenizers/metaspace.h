@@ -48,7 +48,7 @@ class Metaspace : public PreTokenizer {
   void describe(Fields& fields) {
     settings_.describe(fields);
   }
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   MetaspaceSettings settings_;

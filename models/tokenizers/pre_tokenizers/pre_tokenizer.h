@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/models/tokenizers/text_parts.h"
+#include "weft/models/tokenizers/parted_text.h"
 
 namespace weft {
 
@@ -12,7 +12,7 @@ namespace weft {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  virtual void split(TextParts& parts) const = 0;
+  virtual void split(PartedText& parts) const = 0;
   /// True for a byte-level one that leaves the bytes as they are when it comes last.
   virtual bool is_byte_level() const { return false; }
 };

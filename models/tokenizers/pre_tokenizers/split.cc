@@ -11,7 +11,7 @@ void Split::prepare() {
     known_ = find_known_pattern(pattern_.text);
 }
 
-void Split::split(TextParts& parts) const {
+void Split::split(PartedText& parts) const {
   parts.split([this](std::string_view text, const auto& emit) {
     if (known_ != nullptr) return known_(text, emit);
     cut_at_matches(text, behaviour_, *regex_, invert_, emit);

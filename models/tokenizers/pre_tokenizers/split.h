@@ -21,7 +21,7 @@ class Split : public PreTokenizer {
     fields.required("invert", invert_);
   }
   void prepare();
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   Pattern pattern_;

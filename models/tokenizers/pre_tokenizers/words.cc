@@ -9,7 +9,7 @@ namespace weft::pre_tokenizers {
 namespace {
 
 template <class IsDelimiter>
-void cut(TextParts& parts, Delimiter behaviour, const IsDelimiter& is_delimiter) {
+void cut(PartedText& parts, Delimiter behaviour, const IsDelimiter& is_delimiter) {
   parts.split([&](std::string_view text, const auto& emit) {
     cut_at_characters(text, behaviour, is_delimiter, emit);
   });
@@ -28,7 +28,7 @@ int joined_script(char32_t c) {
 
 }  // namespace
 
-void Whitespace::split(TextParts& parts) const {
+void Whitespace::split(PartedText& parts) const {
   enum class Kind { blank, word, sign };
   const auto kind = [](char32_t c) {
     return is_word_character(c) ? Kind::word : is_white_space(c) ? Kind::blank : Kind::sign;
@@ -48,11 +48,11 @@ void Whitespace::split(TextParts& parts) const {
   });
 }
 
-void WhitespaceSplit::split(TextParts& parts) const {
+void WhitespaceSplit::split(PartedText& parts) const {
   cut(parts, Delimiter::removed, is_white_space);
 }
 
-void Bert::split(TextParts& parts) const {
+void Bert::split(PartedText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -68,17 +68,17 @@ void Bert::split(TextParts& parts) const {
   });
 }
 
-void Punctuation::split(TextParts& parts) const { cut(parts, behaviour_, is_punctuation); }
+void Punctuation::split(PartedText& parts) const { cut(parts, behaviour_, is_punctuation); }
 
-void Digits::split(TextParts& parts) const {
+void Digits::split(PartedText& parts) const {
   cut(parts, individual_ ? Delimiter::isolated : Delimiter::contiguous, is_numeric);
 }
 
-void CharDelimiterSplit::split(TextParts& parts) const {
+void CharDelimiterSplit::split(PartedText& parts) const {
   cut(parts, Delimiter::removed, [this](char32_t c) { return c == delimiter_; });
 }
 
-void UnicodeScripts::split(TextParts& parts) const {
+void UnicodeScripts::split(PartedText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     constexpr int kNone = -2;
     int last = kNone;
@@ -101,7 +101,7 @@ void FixedLength::prepare() const {
   if (length_ == 0) throw FormatError("parts of a fixed length must have at least one character");
 }
 
-void FixedLength::split(TextParts& parts) const {
+void FixedLength::split(PartedText& parts) const {
   parts.split([this](std::string_view text, const auto& emit) {
     std::size_t begin = 0;
     std::uint64_t count = 0;

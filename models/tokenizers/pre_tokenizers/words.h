@@ -14,7 +14,7 @@ class Whitespace : public PreTokenizer {
   static constexpr const char* kName = "Whitespace";
   template <class Fields>
   void describe(Fields&) {}
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 };
 
 /// What stands between white space.
@@ -23,7 +23,7 @@ class WhitespaceSplit : public PreTokenizer {
   static constexpr const char* kName = "WhitespaceSplit";
   template <class Fields>
   void describe(Fields&) {}
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 };
 
 /// What stands between white space, each sign alone.
@@ -32,7 +32,7 @@ class Bert : public PreTokenizer {
   static constexpr const char* kName = "BertPreTokenizer";
   template <class Fields>
   void describe(Fields&) {}
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 };
 
 /// At punctuation.
@@ -43,7 +43,7 @@ class Punctuation : public PreTokenizer {
   void describe(Fields& fields) {
     fields.optional("behavior", behaviour_);
   }
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   Delimiter behaviour_ = Delimiter::isolated;
@@ -57,7 +57,7 @@ class Digits : public PreTokenizer {
   void describe(Fields& fields) {
     fields.required("individual_digits", individual_);
   }
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   bool individual_ = false;
@@ -71,7 +71,7 @@ class CharDelimiterSplit : public PreTokenizer {
   void describe(Fields& fields) {
     fields.required("delimiter", delimiter_);
   }
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   char32_t delimiter_ = U' ';
@@ -83,7 +83,7 @@ class UnicodeScripts : public PreTokenizer {
   static constexpr const char* kName = "UnicodeScripts";
   template <class Fields>
   void describe(Fields&) {}
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 };
 
 /// So many characters at a time.
@@ -95,7 +95,7 @@ class FixedLength : public PreTokenizer {
     fields.optional("length", length_);
   }
   void prepare() const;
-  void split(TextParts& parts) const override;
+  void split(PartedText& parts) const override;
 
  private:
   std::uint64_t length_ = 5;

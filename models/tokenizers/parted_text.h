@@ -18,7 +18,7 @@ struct TextPart {
 };
 
 /// A text and its parts, in order. Normalisers change the parts, pre-tokenizers cut them.
-struct TextParts {
+struct PartedText {
   AlignedText text;
   std::vector<TextPart> parts, spare;
   TextPlace place = TextPlace::beginning;
