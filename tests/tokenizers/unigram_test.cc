@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-using Pieces = std::vector<std::pair<std::string, double>>;
+using ScoredPieces = std::vector<std::pair<std::string, double>>;
 
 std::vector<std::int32_t> ids(const std::vector<Unigram::Piece>& pieces) {
   std::vector<std::int32_t> result;
@@ -29,7 +29,7 @@ std::vector<Unigram::Piece> segment(const Unigram& model, const std::string& tex
 }
 
 /// All sums of scores of `text` from `begin` on, one for each cut.
-std::vector<double> all_sums(const Pieces& pieces, const std::string& text, std::size_t begin,
+std::vector<double> all_sums(const ScoredPieces& pieces, const std::string& text, std::size_t begin,
                              double unknown) {
   if (begin == text.size()) return {0};
   std::vector<double> sums;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
       unique[piece] = -0.5 * static_cast<double>(1 + random() % 1000) / 100;
     }
     for (const auto& [piece, score] : unique) worst = std::min(worst, score);
-    const Pieces pieces(unique.begin(), unique.end());  // "<unk>" comes first
+    const ScoredPieces pieces(unique.begin(), unique.end());  // "<unk>" comes first
     const Unigram model(pieces, 0, false);
     std::string text;
     for (unsigned n = random() % 9; n > 0; --n) text += "abcd"[random() % 4];
@@ -86,10 +86,10 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_or_bytes) {
-  const Pieces pieces = {{"<unk>", 0}, {"a", -1}, {"b", -2}};
+  const ScoredPieces pieces = {{"<unk>", 0}, {"a", -1}, {"b", -2}};
   BOOST_TEST((segment(Unigram(pieces, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{{1, 0, 1}, {0, 1, 4}, {2, 4, 5}}));
-  Pieces with_bytes = pieces;
+  ScoredPieces with_bytes = pieces;
   constexpr char kDigits[] = "0123456789ABCDEF";
   for (int byte = 0; byte < 256; ++byte)
     with_bytes.emplace_back(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">", -5);
@@ -111,9 +111,9 @@ BOOST_AUTO_TEST_CASE(forced_pieces_win_and_those_of_no_text_are_not_found) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_unigram_model_cannot_be_is_refused) {
-  const Pieces pieces = {{"a", -1}};
+  const ScoredPieces pieces = {{"a", -1}};
   BOOST_CHECK_THROW(Unigram(pieces, 1, false), ArgumentError);
-  BOOST_CHECK_THROW(Unigram(Pieces{{"a", NAN}}, 0, false), ArgumentError);
+  BOOST_CHECK_THROW(Unigram(ScoredPieces{{"a", NAN}}, 0, false), ArgumentError);
   const Unigram model(pieces, std::nullopt, false);
   BOOST_TEST(segment(model, "aa").size() == 2U);
   BOOST_CHECK_THROW(segment(model, "ab"), DataError);
