@@ -173,7 +173,7 @@ GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
     if (v.node().op().name != "input" && v.node().op().name != "variable") {
       throw GradientError(fmt::format(
           "check_gradients: only inputs and variables can be varied, not a result of {}\n  {}",
-          v.node().op().name, graph.describe_place(loc)));
+          v.node().op().name, graph.describe_source(loc)));
     }
   }
   // Shapes may be symbolic: a random cotangent of the output's shape comes from a first run.

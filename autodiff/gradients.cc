@@ -73,7 +73,7 @@ class Sweep {
       if (!any) continue;
       std::vector<bool> needed;
       for (const Value& v : node.inputs()) needed.push_back(depends(v));
-      const Graph::PlaceOf place(graph_, node, fmt::format("gradient of {}", node.op().name));
+      const Graph::SourceInfoOf place(graph_, node, fmt::format("gradient of {}", node.op().name));
       const std::vector<Value> of_inputs = differentiate(node, of_outputs, needed);
       for (std::size_t i = 0; i < of_inputs.size(); ++i) {
         if (of_inputs[i].defined() && i < needed.size() && needed[i]) {
@@ -269,7 +269,7 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
   Graph::Undo undo(graph);
   const auto fail = [&](const std::string& what) {
     throw GradientError(
-        fmt::format("{}: {}\n  {}", advice.function, what, graph.describe_place(loc)));
+        fmt::format("{}: {}\n  {}", advice.function, what, graph.describe_source(loc)));
   };
   if (!is_floating(output.dtype())) {
     fail(fmt::format("{} is not floating point, so that it has no gradient", describe(output)));

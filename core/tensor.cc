@@ -81,7 +81,7 @@ std::size_t tensor_bytes(DType dtype, const Sizes& sizes) {
     }
     too_large = too_large ||
                 __builtin_mul_overflow(bytes, static_cast<std::size_t>(sizes[i]), &bytes) ||
-                bytes > kMostTensorBytes;
+                bytes > kMaxTensorBytes;
   }
   if (too_large) {
     throw ShapeError(fmt::format("{} has more bytes{} than memory can address",

@@ -16,10 +16,10 @@
 namespace weft {
 
 /// Most bytes of one tensor: what a process can address on the 64-bit CPUs of today (128 TiB).
-inline constexpr std::size_t kMostTensorBytes = std::size_t{1} << 47;
+inline constexpr std::size_t kMaxTensorBytes = std::size_t{1} << 47;
 
 /// Bytes of a tensor: the one place where sizes become bytes, for tensors, plans and scratch.
-/// Throws ShapeError that names the sizes for a negative size and for more than kMostTensorBytes.
+/// Throws ShapeError that names the sizes for a negative size and for more than kMaxTensorBytes.
 /// Axes of size 0 are left out of that bound, so that [0, 2^40, 2^40] is refused as well: kernels
 /// may multiply any of a tensor's sizes without overflow.
 std::size_t tensor_bytes(DType dtype, const Sizes& sizes);

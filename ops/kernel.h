@@ -23,7 +23,7 @@ struct OperandSpec {
   bool present = true;
   /// An input that is the same at every run, a weight: a kernel may ask for a copy of it in another
   /// layout (Kernel::packed).
-  bool kept = false;
+  bool constant = false;
   std::int64_t numel() const { return num_elements(sizes); }
 };
 
@@ -45,8 +45,8 @@ struct KernelRequest {
 struct KernelRun {
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;
-  std::byte* shared_scratch =
-      nullptr;                        // Kernel::shared_scratch bytes, 64-byte aligned, not cleared
+  /// Kernel::shared_scratch bytes, 64-byte aligned, not cleared.
+  std::byte* shared_scratch = nullptr;
   std::byte* slot_scratch = nullptr;  // Kernel::slot_scratch bytes, this worker's own
   const std::byte* packed = nullptr;  // what Kernel::packed asked for
 
@@ -71,7 +71,7 @@ struct Phase {
   double cost_ns = 0;
 };
 
-/// A copy of a kept input in the layout in which a kernel reads it, made once for many runs.
+/// A copy of a constant input in the layout in which a kernel reads it, made once for many runs.
 struct PackedInput {
   std::size_t input = 0;
   /// Says the layout: kernels that give the same for one tensor make the same bytes of it.
@@ -87,7 +87,7 @@ struct Kernel {
   std::vector<Phase> phases;
   std::size_t shared_scratch = 0;
   std::size_t slot_scratch = 0;
-  /// Only of an input whose OperandSpec says `kept`.
+  /// Only of an input whose OperandSpec says `constant`.
   std::optional<PackedInput> packed = {};
   /// Validates data (indices in range ...): throws DataError that names index, value and bound.
   /// Runs once the integer inputs are there, before the kernel, and before any variable is written;

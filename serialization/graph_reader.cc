@@ -199,7 +199,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
   }
   const std::string& file = message.strings(index(n.file(), message.strings_size(), "string"));
   const std::string& scope = message.strings(index(n.scope(), message.strings_size(), "string"));
-  graph.set_place(made, {file.c_str(), static_cast<int>(n.line() & 0x7fffffffu)}, scope);
+  graph.set_source_info(made, {file.c_str(), static_cast<int>(n.line() & 0x7fffffffu)}, scope);
   for (int i = 0; i < made.output_count(); ++i) values.push_back(made.output(i));
 }
 

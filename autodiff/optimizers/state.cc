@@ -12,7 +12,7 @@ Variable StateScope::variable(Graph& graph, std::string_view name, const ValueTy
     throw GraphError(
         fmt::format("{}: variable '{}' exists already; a second {} of one graph needs a scope of "
                     "its own: set {}, which is '{}'\n  {}",
-                    function, full, what, option, scope, graph.describe_place(loc)));
+                    function, full, what, option, scope, graph.describe_source(loc)));
   }
   return graph.variable(full, type, {.kind = VariableKind::optimizer, .trainable = false}, loc);
 }

@@ -120,7 +120,7 @@ void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
           "{}: gradient {} is {}, its parameter '{}' is {}: gradients stand in the "
           "order of the groups' parameters\n  {}",
           name, i, gradient.type().str(), parameters_[i].variable.name(), parameter.type().str(),
-          graph().describe_place(scope_.loc));
+          graph().describe_source(scope_.loc));
     };
     if (gradient.dtype() != parameter.dtype()) throw DTypeError(text());
     bool same = gradient.rank() == parameter.rank();

@@ -22,7 +22,7 @@ void check_bound(const Function& function, const Graph& outer, SourceLocation lo
           fmt::format("function '{}': no input has the symbol '{}' alone as a size, so that no "
                       "call says what it "
                       "stands for\n  {}",
-                      function.name, s->name, outer.describe_place(loc)));
+                      function.name, s->name, outer.describe_source(loc)));
     }
   }
 }
@@ -30,7 +30,7 @@ void check_bound(const Function& function, const Graph& outer, SourceLocation lo
 void check_outputs(const Function& function, const Graph& outer, SourceLocation loc) {
   if (function.outputs.empty()) {
     throw GraphError(fmt::format("function '{}' has no outputs\n  {}", function.name,
-                                 outer.describe_place(loc)));
+                                 outer.describe_source(loc)));
   }
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     function.body->check_owned(function.outputs[i],
@@ -95,7 +95,7 @@ void add_or_share(Graph& graph, Function function, SourceLocation loc) {
     throw GraphError(fmt::format(
         "custom_gradient '{}': the graph has another function of this name ({}); give this one "
         "another name\n  {}",
-        function.name, different, graph.describe_place(loc)));
+        function.name, different, graph.describe_source(loc)));
   }
   graph.add_function(std::move(function), loc);
 }
@@ -174,7 +174,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
                                    SourceLocation loc) {
   if (arguments.empty()) {
     throw GraphError(fmt::format("custom_gradient '{}' needs at least one argument\n  {}", name,
-                                 graph.describe_place(loc)));
+                                 graph.describe_source(loc)));
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     graph.check_owned(arguments[i], fmt::format("custom_gradient '{}': argument {}", name, i), loc);
@@ -202,7 +202,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
     throw GradientError(
         fmt::format("custom_gradient '{}': the gradient gives {} values, but there are {} arguments"
                     "\n  {}",
-                    name, b.outputs.size(), arguments.size(), graph.describe_place(loc)));
+                    name, b.outputs.size(), arguments.size(), graph.describe_source(loc)));
   }
   for (std::size_t i = 0; i < b.outputs.size(); ++i) {
     Value& v = b.outputs[i];
@@ -214,7 +214,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
     if (!(v.type() == b.inputs[i].type())) {
       throw GradientError(fmt::format(
           "custom_gradient '{}': the gradient of argument {} is {}, but the argument is {}\n  {}",
-          name, i, v.type().str(), b.inputs[i].type().str(), graph.describe_place(loc)));
+          name, i, v.type().str(), b.inputs[i].type().str(), graph.describe_source(loc)));
     }
   }
   check_bound(b, graph, loc);

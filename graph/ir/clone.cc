@@ -108,7 +108,7 @@ void Cloner::copy_node(const Node& node) {
     Value v = target_.find_input(name);
     if (!v.defined()) {
       v = target_.input(name, map_type(node.type(0), options_), {});
-      target_.copy_place(node, v.node());
+      target_.copy_source_info(node, v.node());
     }
     return put(0, v);
   }
@@ -119,7 +119,7 @@ void Cloner::copy_node(const Node& node) {
           info.name, map_type(node.type(0), options_),
           {.kind = info.kind, .trainable = info.trainable, .initializer = info.initializer}, {});
       for (const std::string& alias : info.aliases) target_.alias(alias, v, {});
-      target_.copy_place(node, v.value().node());
+      target_.copy_source_info(node, v.value().node());
     }
     return put(0, target_.find_variable(info.name));
   }
@@ -133,7 +133,8 @@ void Cloner::copy_node(const Node& node) {
     const std::vector<Value> replaced = options_.rewrite(node, inputs, target_);
     if (!replaced.empty()) {
       for (std::size_t id = before; id < target_.node_count(); ++id) {
-        if (!target_.location(target_.node(id)).known()) target_.copy_place(node, target_.node(id));
+        if (!target_.location(target_.node(id)).known())
+          target_.copy_source_info(node, target_.node(id));
       }
       for (std::size_t i = 0; i < replaced.size(); ++i) put(static_cast<int>(i), replaced[i]);
       return;
@@ -149,7 +150,7 @@ void Cloner::copy_node(const Node& node) {
       target_.apply(op != nullptr ? *op : node.op(), std::move(inputs),
                     with_streams_from(options_.first_stream, node, std::move(attributes)),
                     graph.location(node), node.instance());
-  if (target_.node_count() != before) target_.copy_place(node, copied);
+  if (target_.node_count() != before) target_.copy_source_info(node, copied);
   for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
 }
 

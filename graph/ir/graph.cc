@@ -68,7 +68,7 @@ Value Graph::input(std::string_view name, const ValueType& type, SourceLocation 
     throw GraphError(
         fmt::format("input '{}': {}\n  {}", name,
                     name.empty() ? "an input needs a name" : "an input of this name exists already",
-                    describe_place(loc)));
+                    describe_source(loc)));
   }
   check_type(type, fmt::format("input '{}'", name), loc);
   const Value v = add_leaf("input", name, type, loc);
@@ -102,19 +102,19 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
                          SourceLocation loc) {
   const std::string what = fmt::format("variable '{}'", name);
   if (name.empty()) {
-    throw GraphError(fmt::format("a variable needs a name\n  {}", describe_place(loc)));
+    throw GraphError(fmt::format("a variable needs a name\n  {}", describe_source(loc)));
   }
   if (has_variable(name)) {
     throw GraphError(fmt::format(
         "{}: a variable or alias of this name exists already; to share it, use the first Variable, "
         "to tie another name to it, use Graph::alias\n  {}",
-        what, describe_place(loc)));
+        what, describe_source(loc)));
   }
   check_type(type, what, loc);
   if (options.kind != VariableKind::cache && !type.shape.is_constant()) {
     throw ShapeError(fmt::format(
         "{}: shape {} is symbolic; only variables of kind cache may have symbolic sizes\n  {}",
-        what, type.shape.str(), describe_place(loc)));
+        what, type.shape.str(), describe_source(loc)));
   }
   const Value read = add_leaf("variable", name, type, loc);
   variable_index_.emplace(std::string(name), variables_.size());
@@ -138,7 +138,7 @@ void Graph::alias(std::string_view name, Variable variable, SourceLocation loc) 
     throw GraphError(fmt::format(
         "alias '{}' of variable '{}': {}\n  {}", name, variable.name(),
         name.empty() ? "an alias needs a name" : "a variable or alias of this name exists already",
-        describe_place(loc)));
+        describe_source(loc)));
   }
   const std::size_t index = variable_of_read_.at(&variable.value().node());
   variable_index_.emplace(std::string(name), index);
@@ -150,7 +150,7 @@ Variable Graph::key(std::string_view name, SourceLocation loc) {
     const Variable v = find_variable(name);
     if (v.info().kind != VariableKind::key) {
       throw GraphError(fmt::format("key '{}': a variable of this name exists and is a {}\n  {}",
-                                   name, variable_kind_name(v.info().kind), describe_place(loc)));
+                                   name, variable_kind_name(v.info().kind), describe_source(loc)));
     }
     return v;
   }
@@ -168,7 +168,7 @@ void Graph::require(const DimEquation& equation, SourceLocation loc) {
   const Dim difference = equation.left - equation.right;
   if (difference.is_constant()) {
     throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
-                                 equation.right.str(), describe_place(loc)));
+                                 equation.right.str(), describe_source(loc)));
   }
   // Calls repeat what their functions require.
   if (facts_->equal(equation.left, equation.right)) return;
@@ -246,7 +246,7 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   Node& result = *node;
   nodes_.push_back(std::move(node));
   interned_.emplace(hash, &result);
-  places_.push_back({override_location_ ? location_ : loc, frame_});
+  source_infos_.push_back({override_location_ ? location_ : loc, frame_});
   return result;
 }
 
@@ -301,29 +301,29 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
     throw GraphError(fmt::format("function '{}': {}\n  {}", function.name,
                                  function.name.empty() ? "a function needs a name"
                                                        : "a function of this name exists already",
-                                 describe_place(loc)));
+                                 describe_source(loc)));
   }
   if (function.body == nullptr) {
     throw GraphError(
-        fmt::format("function '{}' has no body\n  {}", function.name, describe_place(loc)));
+        fmt::format("function '{}' has no body\n  {}", function.name, describe_source(loc)));
   }
   for (const Value& v : function.inputs) {
     if (!v.defined() || &v.graph() != function.body.get() || v.node().op().name != "input") {
       throw GraphError(fmt::format("function '{}': its inputs must be inputs of its body\n  {}",
-                                   function.name, describe_place(loc)));
+                                   function.name, describe_source(loc)));
     }
   }
   for (const Value& v : function.outputs) {
     if (!v.defined() || &v.graph() != function.body.get()) {
       throw GraphError(fmt::format("function '{}': its outputs must be values of its body\n  {}",
-                                   function.name, describe_place(loc)));
+                                   function.name, describe_source(loc)));
     }
   }
   if (!function.body->variables().empty()) {
     throw GraphError(fmt::format(
         "function '{}' declares variable '{}'; a function is closed: hand variables in as operands"
         "\n  {}",
-        function.name, function.body->variables()[0].name(), describe_place(loc)));
+        function.name, function.body->variables()[0].name(), describe_source(loc)));
   }
   function_index_.emplace(function.name, functions_.size());
   functions_.push_back(std::move(function));
@@ -345,7 +345,7 @@ void Graph::check_symbols(const Dim& dim, std::string_view what, SourceLocation 
   try {
     check_symbols(dim);
   } catch (const Error& e) {
-    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_place(loc)));
+    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_source(loc)));
   }
 }
 
@@ -354,24 +354,24 @@ void Graph::check_type(const ValueType& type, std::string_view what, SourceLocat
     check_symbols(d, what, loc);
     if (d.is_constant() && d.constant() < 0) {
       throw ShapeError(fmt::format("{}: shape {} has a negative size\n  {}", what, type.shape.str(),
-                                   describe_place(loc)));
+                                   describe_source(loc)));
     }
   }
   if (!type.shape.is_constant()) return;
   try {
     tensor_bytes(type.dtype, type.shape.constant());
   } catch (const Error& e) {
-    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_place(loc)));
+    e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_source(loc)));
   }
 }
 
 void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) const {
   if (!value.defined()) {
-    throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_place(loc)));
+    throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_source(loc)));
   }
   if (&value.graph() != this) {
     throw GraphError(fmt::format("{}: the Value {} belongs to another graph\n  {}", what,
-                                 value.type().str(), describe_place(loc)));
+                                 value.type().str(), describe_source(loc)));
   }
 }
 

@@ -161,9 +161,9 @@ class Graph {
   /// Scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
   /// Copies location, frames and scope of `from` (of any graph) to a node of this graph.
-  void copy_place(const Node& from, const Node& to);
+  void copy_source_info(const Node& from, const Node& to);
   /// Sets location and scope of a node (for graphs read from text or files).
-  void set_place(const Node& node, SourceLocation location, std::string_view scope);
+  void set_source_info(const Node& node, SourceLocation location, std::string_view scope);
 
   /// While a Frame lives, nodes are recorded as built inside `function` (called at `loc`) and, if
   /// given, in scope `scope`. Layers open one, so that messages show the user's line and not only
@@ -181,12 +181,12 @@ class Graph {
   };
   /// The same for nodes made on behalf of another node (gradients, decompositions): they inherit
   /// its place, with `what` ("gradient of matmul") in front.
-  class PlaceOf {
+  class SourceInfoOf {
    public:
-    PlaceOf(Graph& graph, const Node& node, std::string what);
-    ~PlaceOf();
-    PlaceOf(const PlaceOf&) = delete;
-    PlaceOf& operator=(const PlaceOf&) = delete;
+    SourceInfoOf(Graph& graph, const Node& node, std::string what);
+    ~SourceInfoOf();
+    SourceInfoOf(const SourceInfoOf&) = delete;
+    SourceInfoOf& operator=(const SourceInfoOf&) = delete;
 
    private:
     Graph& graph_;
@@ -217,14 +217,14 @@ class Graph {
   /// The same for an error in running a node of this graph, at the place where it was built.
   [[noreturn]] void fail(const Error& error, const Node& node) const;
   /// Text of the current place: "main.cc:12" and the frames around it.
-  std::string describe_place(SourceLocation loc) const;
+  std::string describe_source(SourceLocation loc) const;
   /// Throws GraphError if `value` is undefined or of another graph.
   void check_owned(Value value, std::string_view what, SourceLocation loc) const;
 
  private:
   friend class Frame;
   friend class Undo;
-  friend class PlaceOf;
+  friend class SourceInfoOf;
   class Facts;
   struct FrameRecord {
     int parent = -1;
@@ -232,7 +232,7 @@ class Graph {
     SourceLocation location;
     std::string scope;
   };
-  struct Place {
+  struct SourceInfo {
     SourceLocation location;
     int frame = -1;
   };
@@ -277,12 +277,12 @@ class Graph {
 
   std::map<std::string, Value, std::less<>> names_;
   std::unordered_map<Value, std::string, ValueHash> name_of_;
-  std::vector<Place> places_;  // by node id
+  std::vector<SourceInfo> source_infos_;  // by node id
   std::vector<FrameRecord> frames_;
   std::deque<std::string> file_names_;  // keeps locations copied from other graphs alive
   std::map<std::pair<const void*, int>, int> copied_frames_;  // (graph, frame) -> frame here
   int frame_ = -1;
-  bool override_location_ = false;  // inside PlaceOf
+  bool override_location_ = false;  // inside SourceInfoOf
   SourceLocation location_;
 };
 

@@ -31,7 +31,7 @@ Graph::Undo::~Undo() {
   g.inputs_.resize(inputs_);
   g.functions_.erase(g.functions_.begin() + static_cast<std::ptrdiff_t>(functions_),
                      g.functions_.end());
-  g.places_.resize(nodes_);
+  g.source_infos_.resize(nodes_);
   g.nodes_.resize(nodes_);
 }
 

@@ -137,7 +137,7 @@ class Epilogues {
     const Index before = target.node_count();
     Node& made = target.apply(matmul.op().name + "_fused", std::move(operands),
                               std::move(attributes), matmul.graph().location(matmul));
-    if (target.node_count() != before) target.copy_place(matmul, made);
+    if (target.node_count() != before) target.copy_source_info(matmul, made);
     cloner.set(moved.product, made.output(0));
     for (Index r = 0; r < moved.steps.results.size(); ++r) {
       cloner.set(node.output(static_cast<int>(r)), made.output(static_cast<int>(r) + 1));

@@ -305,7 +305,7 @@ bool copy_fused(const Groups& groups, const Members& members, NodeId reduction, 
   const Index before = target.node_count();
   Node& fused = target.apply(reduction.defined() ? "fused_reduce" : "fused", std::move(operands),
                              std::move(attributes), last.graph().location(last));
-  if (target.node_count() != before) target.copy_place(last, fused);
+  if (target.node_count() != before) target.copy_source_info(last, fused);
   for (Index r = 0; r < results.size(); ++r) {
     cloner.set(groups.node(results[r]).output(0), fused.output(static_cast<int>(r)));
   }

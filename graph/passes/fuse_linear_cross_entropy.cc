@@ -88,7 +88,7 @@ class Head {
     const auto apply = [&](std::string_view op, std::vector<Value> inputs) -> Node& {
       const std::size_t before = graph.node_count();
       Node& node = graph.apply(op, std::move(inputs), attributes, graph.location(loss_));
-      if (graph.node_count() != before) graph.copy_place(loss_, node);
+      if (graph.node_count() != before) graph.copy_source_info(loss_, node);
       return node;
     };
     const Value x = linear_.x, weight = linear_.weight, bias = linear_.bias, t = loss_.input(1);

@@ -44,7 +44,7 @@ class Inliner {
           graph.apply(node.op(), operands,
                       with_streams_from(inside, node, node.attributes().substitute(bound.lookup())),
                       node.graph().location(node), instance(node.instance()));
-      if (graph.node_count() != before) graph.copy_place(node, copy);
+      if (graph.node_count() != before) graph.copy_source_info(node, copy);
       std::vector<Value> outputs;
       for (int i = 0; i < copy.output_count(); ++i) outputs.push_back(copy.output(i));
       return outputs;

@@ -134,7 +134,7 @@ VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
 // Every operand fits a tensor; what a kernel needs besides must as well.
 void check_scratch(const Kernel& kernel) {
   for (const std::size_t bytes : {kernel.shared_scratch, kernel.slot_scratch}) {
-    if (bytes <= kMostTensorBytes) continue;
+    if (bytes <= kMaxTensorBytes) continue;
     throw ShapeError(
         "the operands are so large that the kernel's own memory has more bytes than "
         "can be addressed (2^47, 128 TiB)");

@@ -16,7 +16,7 @@ struct PlanOptions {
   /// first uses and computed again before the later ones, by the same kernels, so that results keep
   /// their bits.
   std::size_t memory_budget = 0;
-  /// Weights that the program does not update are kept (OperandSpec::kept).
+  /// Weights that the program does not update are constant (OperandSpec::constant).
   bool prepack = false;
   /// Writes no variable before every step has run, so that a run can still be given up.
   bool updates_last = false;

@@ -142,7 +142,7 @@ class StoreAccess {
   // Under a lock:
   void check_whole() const { store_.check_whole_locked("run"); }
   Tensor value(std::string_view name) const { return store_.at(name).value; }
-  /// The tensor, in memory that may be written without anybody noticing.
+  /// The tensor, in memory that nobody else sees (copied first if it is shared: copy on write).
   Tensor& writable(std::string_view name);
   std::uint64_t version(std::string_view name) const { return store_.at(name).version; }
   void updated(std::string_view name) {

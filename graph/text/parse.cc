@@ -61,8 +61,8 @@ class Parser {
   SourceLocation here(std::size_t position) const {
     return {options_.file.c_str(), scan_.line_of(position)};
   }
-  void set_place(Graph& g, const Value& v, std::size_t position) {
-    if (!g.location(v.node()).known()) g.set_place(v.node(), here(position), {});
+  void note_source(Graph& g, const Value& v, std::size_t position) {
+    if (!g.location(v.node()).known()) g.set_source_info(v.node(), here(position), {});
   }
 
   void statements(Graph& g, Names& names, int depth) {
@@ -87,7 +87,7 @@ class Parser {
         scan_.expect(":");
         const ValueType t = type(g);
         const Value v = guard(at, [&] { return g.input(name, t, {}); });
-        set_place(g, v, at);
+        note_source(g, v, at);
         names.values.emplace(fmt::format("%{}", name), v);
       } else if (scan_.take_word("variable")) {
         variable(g, names, at);
@@ -119,7 +119,7 @@ class Parser {
     scan_.expect("=");
     options.initializer = initializer();
     const Variable v = guard(at, [&] { return g.variable(name, t, options, {}); });
-    set_place(g, v.value(), at);
+    note_source(g, v.value(), at);
     names.values.emplace(fmt::format("@{}", name), v.value());
     if (scan_.take_word("alias")) {
       do {
@@ -234,7 +234,7 @@ class Parser {
     Node& made = guard(at, [&]() -> std::reference_wrapper<Node> {
       return std::ref(g.apply(op, std::move(operands), std::move(attributes), {}, instance));
     });
-    set_place(g, made.output(0), at);
+    note_source(g, made.output(0), at);
     if (made.output_count() != static_cast<int>(outputs.size())) {
       scan_.fail_at(at, fmt::format("{} gives {} values, but {} are named", op.name,
                                     made.output_count(), outputs.size()));

@@ -69,7 +69,7 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
   };
   std::map<std::string, QuantizedRead> quantized;  // by the variable that keeps the matrix
   if (options.quantized) {
-    for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.kept.name()] = read;
+    for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.stored.name()] = read;
   }
   for (const Variable& variable : graph.variables()) {
     if (is_weight_matrix(variable.info())) add(variable.name(), variable);
@@ -116,8 +116,8 @@ Program copy_program(const Program& program, Cloner& cloner) {
   for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
   for (const auto& [variable, value] : program.given_updates()) {
     cloner.copy(variable.value());  // declares it
-    const Variable kept = cloner.target().find_variable(variable.name());
-    result.update(kept, as_kept(cloner.copy(value), kept.dtype()), {});
+    const Variable stored = cloner.target().find_variable(variable.name());
+    result.update(stored, as_stored(cloner.copy(value), stored.dtype()), {});
   }
   return result;
 }

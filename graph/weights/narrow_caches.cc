@@ -31,7 +31,7 @@ std::size_t declare_narrow_caches(Graph& source, Cloner& cloner) {
     const Variable narrow =
         target.variable(info.name, ValueType{DType::bf16, info.type.shape},
                         {.kind = VariableKind::cache, .initializer = info.initializer}, {});
-    target.copy_place(variable.value().node(), narrow.value().node());
+    target.copy_source_info(variable.value().node(), narrow.value().node());
     cloner.set(variable.value(), cast_to(narrow.value(), DType::f32));
     ++count;
   }
@@ -46,12 +46,12 @@ std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>
   std::vector<Value> operands = inputs;
   operands[0] = inputs[0].node().input(0);
   if (!of_cache(operands[0])) return {};
-  if (writes) operands[1] = as_kept(inputs[1], DType::bf16);
+  if (writes) operands[1] = as_stored(inputs[1], DType::bf16);
   const Value narrow = target.apply(op, std::move(operands), node.attributes(), {}).output(0);
   return {cast_to(narrow, DType::f32)};
 }
 
-Value as_kept(Value value, DType dtype) {
+Value as_stored(Value value, DType dtype) {
   if (value.dtype() == dtype) return value;
   if (is_widened(value) && dtype == DType::bf16) return value.node().input(0);
   return cast_to(value, dtype);

@@ -20,6 +20,6 @@ std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>
                                       Graph& target);
 
 /// `value` as a variable of type `dtype` keeps it: what it was widened from, or a cast.
-Value as_kept(Value value, DType dtype);
+Value as_stored(Value value, DType dtype);
 
 }  // namespace weft

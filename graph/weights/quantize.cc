@@ -101,12 +101,12 @@ void share_others(const Graph& graph, const VariableStore& from, VariableStore& 
 
 /// The matrix as programs read it.
 Tensor widened(const QuantizedWeight& w, const VariableStore& store, const QuantizedRead& read) {
-  const Tensor kept = store.tensor(read.kept.name());
+  const Tensor stored = store.tensor(read.stored.name());
   if (w.format == WeightFormat::bf16) {
-    const Tensor wide = kept.to(DType::f32);
+    const Tensor wide = stored.to(DType::f32);
     return w.out_in ? wide : transposed(wide);
   }
-  return evaluate_op(builtin_ops()->at("dequantize"), {kept, store.tensor(read.scale.name())},
+  return evaluate_op(builtin_ops()->at("dequantize"), {stored, store.tensor(read.scale.name())},
                      {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}})[0];
 }
 
@@ -135,7 +135,7 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const VariableInfo& info = Variable(chosen[i].value).info();
     std::size_t bytes = 0, part = 0;
-    for (const std::string& name : kept_names(info.name, options.weights)) {
+    for (const std::string& name : stored_names(info.name, options.weights)) {
       const Tensor& tensor = part++ == 0 ? tensors[i].value : tensors[i].scale;
       result.store->insert(name, info.kind, tensor.read_only());
       bytes += tensor.bytes();
@@ -157,7 +157,7 @@ QuantizedModel dequantize(const std::vector<Program>& programs, const VariableSt
   for (const QuantizedRead& read : reads) {
     if (!result.graph->has_variable(read.name)) continue;  // no program reads it
     std::size_t bytes = 0;
-    for (const std::string& name : kept_names(read.name, read.weight.format))
+    for (const std::string& name : stored_names(read.name, read.weight.format))
       bytes += store.tensor(name).bytes();
     Tensor wide = widened(read.weight, store, read);
     result.weights.push_back(

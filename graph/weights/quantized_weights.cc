@@ -47,8 +47,8 @@ std::optional<QuantizedRead> read_of_dequantize(Node& node) {
 
 /// The matrix that a widened parameter stands for.
 std::optional<QuantizedRead> read_of_cast(Node& node) {
-  const Value kept = node.input(0);
-  const VariableInfo* info = parameter(kept, DType::bf16);
+  const Value stored = node.input(0);
+  const VariableInfo* info = parameter(stored, DType::bf16);
   if (info == nullptr || info->type.shape.rank() != 2 || !info->type.shape.is_constant() ||
       node.type(0).dtype != DType::f32)
     return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<QuantizedRead> read_of_cast(Node& node) {
       info->name,
       {WeightFormat::bf16, info->type.shape[1].constant(), info->type.shape[0].constant(), true},
       node.output(0),
-      Variable(kept),
+      Variable(stored),
       Variable()};
 }
 
@@ -105,7 +105,7 @@ void replace(Cloner& cloner, const Value& from, const Declare& declare) {
   const std::size_t before = target.node_count();
   cloner.set(from, declare(target));
   for (std::size_t id = before; id < target.node_count(); ++id)
-    target.copy_place(from.node(), target.node(id));
+    target.copy_source_info(from.node(), target.node(id));
 }
 
 RewrittenPrograms finish(const std::vector<Program>& programs, Cloner& cloner,
@@ -162,7 +162,7 @@ QuantizedWeights quantized_weights(const Graph& graph) {
   return weights;
 }
 
-std::vector<std::string> kept_names(std::string_view name, WeightFormat format) {
+std::vector<std::string> stored_names(std::string_view name, WeightFormat format) {
   if (format == WeightFormat::bf16) return {std::string(name)};
   return {std::string(name) + std::string(kQ), std::string(name) + std::string(kScale)};
 }
@@ -210,7 +210,7 @@ RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
     replace(cloner, read.value, [&](Graph& target) {
       const Variable v = target.variable(read.name, {DType::f32, read.weight.shape()}, {}, {});
       const std::size_t suffix = read.weight.format == WeightFormat::bf16 ? 0 : kQ.size();
-      for (const std::string& alias : aliases_without(read.kept.info(), suffix))
+      for (const std::string& alias : aliases_without(read.stored.info(), suffix))
         target.alias(alias, v, {});
       return v.value();
     });

@@ -44,8 +44,8 @@ using QuantizedWeights = std::map<std::string, QuantizedWeight, std::less<>>;
 struct QuantizedRead {
   std::string name;  // of the matrix: "W"
   QuantizedWeight weight;
-  Value value;           // the matrix as floats
-  Variable kept, scale;  // W and nothing, or W.q and W.scale
+  Value value;             // the matrix as floats
+  Variable stored, scale;  // W and nothing, or W.q and W.scale
 };
 /// All of them in a graph that quantize() or with_quantized() made, in order of declaration.
 std::vector<QuantizedRead> quantized_reads(const Graph& graph);
@@ -53,7 +53,7 @@ std::vector<QuantizedRead> quantized_reads(const Graph& graph);
 QuantizedWeights quantized_weights(const Graph& graph);
 
 /// What of a matrix is a variable: {"W.q", "W.scale"}, or {"W"}.
-std::vector<std::string> kept_names(std::string_view name, WeightFormat format);
+std::vector<std::string> stored_names(std::string_view name, WeightFormat format);
 
 /// Programs in a graph of their own.
 struct RewrittenPrograms {

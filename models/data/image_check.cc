@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr int kMostScans = 100;
+constexpr int kMaxScans = 100;
 constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
 
 /// Bytes of a file under a name, with reads that know where it ends.
@@ -146,7 +146,7 @@ void check_jpeg(const Bytes& file) {
     at += length;
     if (marker != 0xDA) continue;
     // Each may cost as much time as the whole image; progressive files have about ten.
-    if (++scans > kMostScans) file.fail(fmt::format("more than {} scans", kMostScans), at);
+    if (++scans > kMaxScans) file.fail(fmt::format("more than {} scans", kMaxScans), at);
     // FF 00 is a coded byte FF, D0 to D7 are restarts inside the scan.
     while (file[at] != 0xFF || file[at + 1] == 0 || (file[at + 1] >= 0xD0 && file[at + 1] <= 0xD7))
       at += file[at] == 0xFF ? 2 : 1;

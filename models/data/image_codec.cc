@@ -40,9 +40,9 @@ Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_v
   const int size = static_cast<int>(bytes.size());
   int width = 0, height = 0, found = 0;
   if (stbi_info_from_memory(data, size, &width, &height, &found) == 0) fail(stbi_failure_reason());
-  if (width < 1 || height < 1 || std::int64_t{width} * height > kMostPixels) {
+  if (width < 1 || height < 1 || std::int64_t{width} * height > kMaxPixels) {
     fail(fmt::format("{} x {} pixels; at least 1 and at most {} are read", width, height,
-                     kMostPixels));
+                     kMaxPixels));
   }
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(data, size, &width, &height, &found, static_cast<int>(channels)),

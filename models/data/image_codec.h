@@ -10,7 +10,7 @@
 namespace weft {
 
 /// Most pixels of an image that is decoded: a file of a few bytes may ask for any size.
-inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
 /// The image in a PNG, JPEG or BMP file: f32 [channels, height, width] with values in [0, 1] (8
 /// bits per channel; 16 are shortened). 1 channel is grey (luma of Rec. 601), 3 are red, green,

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 /// More classes than any table of images has: a label is not a size that a file may choose freely.
-constexpr std::int64_t kMostClasses = 100'000;
+constexpr std::int64_t kMaxClasses = 100'000;
 
 /// Reads numbers line by line.
 class Reader {
@@ -88,8 +88,8 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
                               width, height * width + 1));
     }
     const std::int64_t label = options.label_first ? line.front() : line.back();
-    if (label < 0 || label >= kMostClasses)
-      reader.fail(fmt::format("class {} is not in [0, {})", label, kMostClasses));
+    if (label < 0 || label >= kMaxClasses)
+      reader.fail(fmt::format("class {} is not in [0, {})", label, kMaxClasses));
     line.erase(options.label_first ? line.begin() : line.end() - 1);
     for (const std::int64_t v : line) {
       if (v < 0 || v > options.highest)

@@ -101,7 +101,7 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 
 std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   constexpr std::string_view kUnits = "KMGTPE";
-  constexpr double kMost = 0x1p62;
+  constexpr double kMax = 0x1p62;
   const auto fail = [&] { refuse(what, "a number of bytes", "(1000, 500MiB, 2GiB)", text); };
   const std::size_t end = text.find_first_not_of("0123456789.");
   std::string_view unit = end == std::string_view::npos ? std::string_view() : text.substr(end);
@@ -119,7 +119,7 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   } else if (unit.empty() && end != std::string_view::npos) {
     fail();
   }
-  if (!(value <= kMost) || (name.empty() && value != std::floor(value))) fail();
+  if (!(value <= kMax) || (name.empty() && value != std::floor(value))) fail();
   return static_cast<std::uint64_t>(value);
 }
 

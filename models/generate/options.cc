@@ -50,14 +50,14 @@ bool GenerationOptions::is_end(std::int64_t id) const {
 void GenerationOptions::check() const {
   // Sums of lengths fit 64 bits, whatever the model says.
   constexpr std::int64_t kLongest = std::int64_t{1} << 40;
-  within("beams", beams, 1, kMostRows);
+  within("beams", beams, 1, kMaxRows);
   within("max_length", max_length, 1, kLongest);
   within("max_new", max_new, -1, kLongest);
   at_least("min_length", min_length, 0);
   at_least("min_new", min_new, 0);
   at_least("no_repeat_ngram", no_repeat_ngram, 0);
   at_least("eos_id", eos_id, -1);
-  within("results", results, 1, kMostRows);
+  within("results", results, 1, kMaxRows);
   if (!(repetition_penalty > 0) || std::isinf(repetition_penalty)) {
     throw ArgumentError(
         fmt::format("repetition_penalty must be positive, not {}", repetition_penalty));

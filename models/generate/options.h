@@ -43,7 +43,7 @@ enum class EarlyStopping : std::uint8_t {
 /// logits, with beams log-probabilities.
 struct GenerationOptions {
   /// Most beams, and most results: each is a row of the batch, with caches of its own.
-  static constexpr std::int64_t kMostRows = 4096;
+  static constexpr std::int64_t kMaxRows = 4096;
 
   std::int64_t beams = 1;        // 1 = greedy: always the most likely id (the first of equals)
   std::int64_t max_length = 20;  // most ids

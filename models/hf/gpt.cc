@@ -192,8 +192,8 @@ GptConfig read_llama(ConfigReader& config) {
     std::int64_t window = 4096;
     config.optional_id("sliding_window", window);
     // The library lets a query see the window and itself.
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() - 1;
-    c.window = window < 0 ? 0 : std::min(window, kMost) + 1;
+    constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
+    c.window = window < 0 ? 0 : std::min(window, kMax) + 1;
   } else {
     config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
   }

@@ -153,7 +153,7 @@ std::int64_t count_parameters(const Graph& graph) {
   std::set<std::string> quantized;
   for (const auto& [name, weight] : quantized_weights(graph)) {
     count += weight.inputs * weight.outputs;
-    for (std::string& kept : kept_names(name, weight.format)) quantized.insert(std::move(kept));
+    for (std::string& kept : stored_names(name, weight.format)) quantized.insert(std::move(kept));
   }
   for (const Variable& v : graph.variables()) {
     if (v.info().kind != VariableKind::parameter || quantized.contains(v.name())) continue;

@@ -117,14 +117,14 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
 
   const std::string search = "Searching";
   o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)").group(search);
-  o.integer("--beams", args.beams, {1, GenerationOptions::kMostRows}, "1 = greedy").group(search);
+  o.integer("--beams", args.beams, {1, GenerationOptions::kMaxRows}, "1 = greedy").group(search);
   o.real("--length-penalty", args.length_penalty, {-1000, 1000}, "scores are divided by length^F")
       .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
            "true: as soon as there are as many sequences as beams; false; never: only when "
            "nothing can get better")
       .group(search);
-  o.integer("--results", args.results, {1, GenerationOptions::kMostRows},
+  o.integer("--results", args.results, {1, GenerationOptions::kMaxRows},
             "texts per prompt: the best beams, or as many draws");
 
   const std::string rules = "Rules";

@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 /// The place that a path leads to, links followed: the last one also where nothing is behind it.
 fs::path resolved(const std::string& path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMaxLinks = 40;
   std::error_code error;
   fs::path at = fs::absolute(path, error);
-  for (int i = 0; i < kMostLinks && fs::is_symlink(at, error); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(at, error); ++i) {
     const fs::path to = fs::read_symlink(at, error);
     if (error) break;
     at = to.is_absolute() ? to : at.parent_path() / to;

@@ -36,10 +36,10 @@ void refuse_empty_values(int argc, const char* const* argv) {
 }
 
 /// Messages hold names from files, which may have any length, and lists of them.
-constexpr std::size_t kMostShown = 4000;
+constexpr std::size_t kMaxShown = 4000;
 
 int fail(int code, const std::string& message) {
-  fmt::print(stderr, "weft: {}\n", excerpt(one_line(message), kMostShown));
+  fmt::print(stderr, "weft: {}\n", excerpt(one_line(message), kMaxShown));
   return code;
 }
 

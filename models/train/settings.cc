@@ -75,8 +75,8 @@ void TrainSettings::check() const {
   check::at_least("steps", steps, 1);
   check::at_least("batch", batch, 1);
   // Far beyond any run: what is more is a slip, and sums of steps fit 64 bits.
-  constexpr std::int64_t kMostSteps = 1'000'000'000, kMostRows = std::int64_t{1} << 24;
-  check::at_most({{"steps", steps, kMostSteps}, {"batch", batch, kMostRows}});
+  constexpr std::int64_t kMaxSteps = 1'000'000'000, kMaxRows = std::int64_t{1} << 24;
+  check::at_most({{"steps", steps, kMaxSteps}, {"batch", batch, kMaxRows}});
   check::at_least("warmup", warmup, 0);
   check::at_least("eval_every", eval_every, 0);
   check::at_least("eval_batches", eval_batches, 0);

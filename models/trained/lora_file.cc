@@ -37,7 +37,7 @@ std::string adapters_base(const LoraAdapters& adapters, const VariableStore& sto
     const auto quantized = adapters.quantized.find(name);
     const std::vector<std::string> kept = quantized == adapters.quantized.end()
                                               ? std::vector<std::string>{name}
-                                              : kept_names(name, quantized->second);
+                                              : stored_names(name, quantized->second);
     for (const std::string& part : kept) {
       const Tensor tensor = store.tensor(part);
       crc = crc32c(tensor.raw(), tensor.bytes(), crc);

@@ -59,7 +59,7 @@ struct GemmBatch {
   GemmOperand a, b, c;
   bool accumulate = false;
   Precision precision = Precision::highest;
-  /// The input of the kernel that B is, if that input is constant (OperandSpec::kept) and B
+  /// The input of the kernel that B is, if that input is constant (OperandSpec::constant) and B
   /// begins at its first element.
   std::optional<std::size_t> constant_b = {};
 };

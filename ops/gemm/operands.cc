@@ -57,7 +57,7 @@ GemmBatch matmul_batch(const KernelRequest& request, const OperandSpec& c) {
   batch.b = {request.inputs[1].dtype, tb ? 1 : batch.n, tb ? batch.k : 1, {}};
   batch.c = {c.dtype, batch.n, 1, {}};
   batch.precision = request.precision;
-  if (request.inputs[1].kept) batch.constant_b = 1;
+  if (request.inputs[1].constant) batch.constant_b = 1;
 
   const Sizes batch_c(out.begin(), out.end() - 2);
   const Sizes batch_b(b.begin(), b.end() - 2);

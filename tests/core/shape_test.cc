@@ -11,7 +11,7 @@ using namespace weft;
 
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 using weft::testing::says_exactly;
 
@@ -25,13 +25,13 @@ BOOST_AUTO_TEST_CASE(numbers_of_elements) {
   BOOST_TEST(num_elements({}) == 1);
   BOOST_TEST(num_elements({2, 3, 4}) == 24);
   BOOST_TEST(num_elements({2, 0, 4}) == 0);
-  BOOST_TEST(num_elements({kMost, kMost, 0}) == 0);
+  BOOST_TEST(num_elements({kLargest, kLargest, 0}) == 0);
   BOOST_CHECK_EXCEPTION(num_elements({2, -3}), ShapeError,
                         says_exactly("size -3 of axis 1 of [2, -3] is negative"));
   BOOST_CHECK_EXCEPTION(num_elements({0, -3}), ShapeError,
                         says_exactly("size -3 of axis 1 of [0, -3] is negative"));
   BOOST_CHECK_EXCEPTION(
-      num_elements({kMost, 2}), ShapeError,
+      num_elements({kLargest, 2}), ShapeError,
       says_exactly("the number of elements of [9223372036854775807, 2] overflows 64 bits"));
 }
 
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(strides) {
   BOOST_TEST(row_major_strides({}) == Sizes{}, boost::test_tools::per_element());
   BOOST_TEST(row_major_strides({2, 3, 4}) == (Sizes{12, 4, 1}), boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(
-      row_major_strides({0, kMost, 2}), ShapeError,
+      row_major_strides({0, kLargest, 2}), ShapeError,
       says_exactly("the strides of [0, 9223372036854775807, 2] overflow 64 bits"));
 }
 

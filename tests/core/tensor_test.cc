@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_tensor_are_bounded_and_never_wrap) {
   BOOST_TEST(tensor_bytes(DType::f32, {}) == 4u);
   BOOST_TEST(tensor_bytes(DType::f64, {3, 5}) == 120u);
   BOOST_TEST(tensor_bytes(DType::f64, {3, 0, 5}) == 0u);
-  BOOST_TEST(tensor_bytes(DType::f32, {k45}) == kMostTensorBytes);
+  BOOST_TEST(tensor_bytes(DType::f32, {k45}) == kMaxTensorBytes);
   for (const Sizes& sizes : {Sizes{k31, k31}, Sizes{k45 + 1}, Sizes{kMax64},
                              Sizes{1, kMax64, kMax64}, Sizes{4, kMax64 / 8 + 1}}) {
     BOOST_CHECK_EXCEPTION(

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_graph_says_which_matrices_it_reads_in_fewer_bits) {
       BOOST_TEST((weight.format == format));
       BOOST_TEST((weight.shape() == net.graph.find_variable(name).shape()));
       BOOST_TEST(weight.out_in == (name != std::string("up.weight")));
-      for (const std::string& kept : kept_names(name, format))
+      for (const std::string& kept : stored_names(name, format))
         BOOST_TEST(model.store->contains(kept));
     }
   }
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(matrices_become_floats_again_and_give_the_same_bits_once_mo
     BOOST_TEST(relative_error(logits(*floats.graph, floats.store, floats.programs[0], 20),
                               logits(*model.graph, model.store, model.programs[0], 20)) < 1e-6);
     const QuantizedModel again = quantize(floats.programs, *floats.store, {.weights = format});
-    for (const std::string& name : kept_names("up.weight", format))
+    for (const std::string& name : stored_names("up.weight", format))
       BOOST_TEST(bitwise_equal(again.store->tensor(name), model.store->tensor(name)));
   }
 }

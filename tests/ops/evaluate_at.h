@@ -13,7 +13,7 @@ namespace weft::testing {
 /// scratch. Input `kept` (if any) is a weight, of which the kernel may ask for a packed copy.
 inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
                                        const std::vector<Tensor>& inputs,
-                                       const Attributes& attributes, int kept = -1) {
+                                       const Attributes& attributes, int constant = -1) {
   const OpRecord& op = builtin_ops()->at(name);
   KernelRequest request;
   request.attributes = op.complete(attributes).evaluate(Bindings{});
@@ -26,7 +26,7 @@ inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view nam
     in.push_back(present ? inputs[i].raw() : nullptr);
     request.inputs.push_back(present ? OperandSpec{inputs[i].dtype(), inputs[i].sizes()}
                                      : OperandSpec{DType::f32, {}, false});
-    request.inputs.back().kept = static_cast<int>(i) == kept;
+    request.inputs.back().constant = static_cast<int>(i) == constant;
     if (!present) continue;
     types[i] = {inputs[i].dtype(), Shape(inputs[i].sizes())};
     pointers[i] = &types[i];

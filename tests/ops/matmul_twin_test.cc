@@ -106,7 +106,7 @@ void add_steps(Choices& c, ProductUse& use) {
 void check_packed(std::string_view name, const ProductUse& use, Precision precision) {
   BOOST_TEST_CONTEXT("packed: " << use_text(name, use.in, use.attributes)) {
     const auto want = evaluate_at(precision, name, use.in, use.attributes);
-    const auto got = evaluate_at(precision, name, use.in, use.attributes, /*kept=*/1);
+    const auto got = evaluate_at(precision, name, use.in, use.attributes, /*constant=*/1);
     for (std::size_t o = 0; o < want.size(); ++o) BOOST_TEST(bitwise_equal(got[o], want[o]));
   }
 }

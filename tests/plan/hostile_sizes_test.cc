@@ -91,11 +91,11 @@ void check_plan(const Plan& plan) {
     __int128 bytes = static_cast<__int128>(dtype_size(v.dtype));
     for (const std::int64_t size : v.sizes) bytes *= size;
     BOOST_TEST((bytes == static_cast<__int128>(v.bytes)));
-    BOOST_TEST(v.bytes <= kMostTensorBytes);
+    BOOST_TEST(v.bytes <= kMaxTensorBytes);
   }
   for (const PlanStep& step : plan.steps) {
-    BOOST_TEST(step.kernel.shared_scratch <= kMostTensorBytes);
-    BOOST_TEST(step.kernel.slot_scratch <= kMostTensorBytes);
+    BOOST_TEST(step.kernel.shared_scratch <= kMaxTensorBytes);
+    BOOST_TEST(step.kernel.slot_scratch <= kMaxTensorBytes);
     BOOST_TEST(step.kernel.phases.size() < 200000u);
     for (const Phase& phase : step.kernel.phases) BOOST_TEST(phase.chunks >= 0);
     BOOST_TEST(step.cost_ns >= 0);

@@ -55,8 +55,8 @@ void over_held_out(const MaskedImageModel& model, const ImageSet& set, std::int6
 
 /// f32 [1, channels, height, width]: of an even number of values the upper one of the middle two.
 Tensor median_image(const ImageSet& set) {
-  constexpr std::int64_t kMost = 2000;
-  const ImageSet some = set.pick(evenly_spread(set.count(), kMost));
+  constexpr std::int64_t kMax = 2000;
+  const ImageSet some = set.pick(evenly_spread(set.count(), kMax));
   const auto [channels, height, width] = some.size();
   const std::int64_t pixels = channels * height * width;
   Tensor result = Tensor::empty(DType::f32, {1, channels, height, width});

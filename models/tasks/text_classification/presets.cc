@@ -43,10 +43,10 @@ EncoderConfig text_mini() {
 
 /// The steps that so many texts take.
 TrainSettings text_mini_training(std::int64_t texts, std::int64_t batch) {
-  constexpr std::int64_t kPasses = 14, kLeastPasses = 3, kLeastSteps = 400, kMostSteps = 12'800;
+  constexpr std::int64_t kPasses = 14, kLeastPasses = 3, kLeastSteps = 400, kMaxSteps = 12'800;
   const auto steps_of = [&](std::int64_t passes) { return divide_up(passes * texts, batch); };
   const std::int64_t steps =
-      std::max({std::min(steps_of(kPasses), kMostSteps), steps_of(kLeastPasses), kLeastSteps});
+      std::max({std::min(steps_of(kPasses), kMaxSteps), steps_of(kLeastPasses), kLeastSteps});
   return short_training(steps, batch, 2e-3, steps / 10);
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
 /// Of more texts a baseline that is tuned takes longer than many a model.
-constexpr std::int64_t kMostBaselineTexts = 20'000;
+constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 
 /// With --test all of the data are trained on, and these files are held out; without --data nothing
@@ -57,9 +57,9 @@ LabelledParts parts_of(const OptionValues& values) {
 /// What a classifier that learns no order of words makes of the same texts: a line.
 std::string baseline_line(const LabelledParts& parts) {
   constexpr const char* kWhat = "logistic regression on TF-IDF of words and pairs";
-  if (parts.train.size() > kMostBaselineTexts) {
+  if (parts.train.size() > kMaxBaselineTexts) {
     return fmt::format("baseline  {}: left out beyond {} training texts\n", kWhat,
-                       grouped(kMostBaselineTexts));
+                       grouped(kMaxBaselineTexts));
   }
   try {
     const TextBaseline found = tfidf_baseline(parts.train, parts.held_out);

@@ -26,12 +26,12 @@ std::string declared_name(Value value) {
 void Graph::set_name(std::string_view name, Value value, SourceLocation loc) {
   check_owned(value, fmt::format("name '{}'", name), loc);
   if (name.empty())
-    throw GraphError(fmt::format("a name cannot be empty\n  {}", describe_place(loc)));
+    throw GraphError(fmt::format("a name cannot be empty\n  {}", describe_source(loc)));
   const auto [it, fresh] = names_.emplace(std::string(name), value);
   if (!fresh && it->second != value) {
     throw GraphError(fmt::format("the name '{}' belongs to another value ({}, {})\n  {}", name,
                                  it->second.type().str(), where(it->second.node()),
-                                 describe_place(loc)));
+                                 describe_source(loc)));
   }
   name_of_.emplace(value, std::string(name));
 }
@@ -56,22 +56,23 @@ std::string Graph::frames_text(int frame) const {
   return text;
 }
 
-std::string Graph::describe_place(SourceLocation loc) const {
+std::string Graph::describe_source(SourceLocation loc) const {
   if (override_location_) loc = location_;
   return "at " + (loc.known() ? loc.str() : std::string("unknown line")) + frames_text(frame_);
 }
 
 std::string Graph::where(const Node& node) const {
-  const Place& p = places_[node.id()];
+  const SourceInfo& p = source_infos_[node.id()];
   return (p.location.known() ? p.location.str() : std::string("unknown line")) +
          frames_text(p.frame);
 }
 
-SourceLocation Graph::location(const Node& node) const { return places_[node.id()].location; }
+SourceLocation Graph::location(const Node& node) const { return source_infos_[node.id()].location; }
 
 SourceLocation Graph::origin(const Node& node) const {
-  SourceLocation outermost = places_[node.id()].location;
-  for (int f = places_[node.id()].frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+  SourceLocation outermost = source_infos_[node.id()].location;
+  for (int f = source_infos_[node.id()].frame; f >= 0;
+       f = frames_[static_cast<std::size_t>(f)].parent) {
     const FrameRecord& record = frames_[static_cast<std::size_t>(f)];
     if (record.location.known()) outermost = record.location;
   }
@@ -79,7 +80,8 @@ SourceLocation Graph::origin(const Node& node) const {
 }
 
 std::string_view Graph::scope_of(const Node& node) const {
-  for (int f = places_[node.id()].frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+  for (int f = source_infos_[node.id()].frame; f >= 0;
+       f = frames_[static_cast<std::size_t>(f)].parent) {
     const FrameRecord& record = frames_[static_cast<std::size_t>(f)];
     if (!record.scope.empty()) return record.scope;
   }
@@ -93,25 +95,25 @@ const char* Graph::keep_file_name(const char* file) {
   return file_names_.emplace_back(file).c_str();
 }
 
-void Graph::set_place(const Node& node, SourceLocation location, std::string_view scope) {
+void Graph::set_source_info(const Node& node, SourceLocation location, std::string_view scope) {
   int frame = -1;
   if (!scope.empty()) {
     frame = static_cast<int>(frames_.size());
     frames_.push_back({-1, "", {}, std::string(scope)});
   }
-  places_[node.id()] = {{keep_file_name(location.file), location.line}, frame};
+  source_infos_[node.id()] = {{keep_file_name(location.file), location.line}, frame};
 }
 
-void Graph::copy_place(const Node& from, const Node& to) {
+void Graph::copy_source_info(const Node& from, const Node& to) {
   const Graph& source = from.graph();
-  const Place& place = source.places_[from.id()];
+  const SourceInfo& info = source.source_infos_[from.id()];
   if (&source == this) {
-    places_[to.id()] = place;
+    source_infos_[to.id()] = info;
     return;
   }
   // Frames are few and shared by many nodes: map each once.
   std::vector<int> chain;
-  for (int f = place.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
+  for (int f = info.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
     chain.push_back(f);
   }
   int parent = -1;
@@ -129,7 +131,7 @@ void Graph::copy_place(const Node& from, const Node& to) {
     frames_.push_back(std::move(record));
     copied_frames_.emplace(key, parent);
   }
-  places_[to.id()] = {{keep_file_name(place.location.file), place.location.line}, parent};
+  source_infos_[to.id()] = {{keep_file_name(info.location.file), info.location.line}, parent};
 }
 
 Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
@@ -141,16 +143,16 @@ Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
 
 Graph::Frame::~Frame() { graph_.frame_ = previous_; }
 
-Graph::PlaceOf::PlaceOf(Graph& graph, const Node& node, std::string what)
+Graph::SourceInfoOf::SourceInfoOf(Graph& graph, const Node& node, std::string what)
     : graph_(graph),
       previous_(graph.frame_),
       previous_override_(graph.override_location_),
       previous_location_(graph.location_) {
   int parent = -1;
   if (&node.graph() == &graph) {
-    const Place& place = graph.places_[node.id()];
-    parent = place.frame;
-    graph.location_ = place.location;
+    const SourceInfo& info = graph.source_infos_[node.id()];
+    parent = info.frame;
+    graph.location_ = info.location;
   } else {
     graph.location_ = {graph.keep_file_name(node.graph().location(node).file),
                        node.graph().location(node).line};
@@ -160,7 +162,7 @@ Graph::PlaceOf::PlaceOf(Graph& graph, const Node& node, std::string what)
   graph.override_location_ = true;
 }
 
-Graph::PlaceOf::~PlaceOf() {
+Graph::SourceInfoOf::~SourceInfoOf() {
   graph_.frame_ = previous_;
   graph_.override_location_ = previous_override_;
   graph_.location_ = previous_location_;
@@ -199,7 +201,7 @@ void Graph::fail(const Error& error, const Node& node) const {
 void Graph::fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
                  SourceLocation loc) const {
   error.rethrow_as(fmt::format("{}: {}\n  {}{}", op, error.what(), operands_text(op, inputs),
-                               describe_place(loc)));
+                               describe_source(loc)));
   std::abort();  // not reached: rethrow_as throws, which g++ 12 cannot see through devirtualisation
 }
 
