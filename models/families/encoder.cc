@@ -27,6 +27,13 @@ Tensor taps_of_groups(const EncoderConfig& c) {
   return Tensor::of({c.width, 1, c.conv_kernel}, taps);
 }
 
+/// Whether there is a table of positions. (Relative keys do not read theirs: published files have
+/// one.)
+bool has_positions(const EncoderConfig& c) {
+  if (c.positions == EncoderPositions::disentangled) return c.absolute_positions;
+  return c.positions != EncoderPositions::none;
+}
+
 }  // namespace
 
 Encoder::Encoder(const Scope& scope, const EncoderConfig& config, SourceLocation loc)
@@ -78,7 +85,7 @@ void Encoder::declare_embeddings() {
                       .width = width,
                       .initializer = start,
                       .padding_id = c.padding_id < 0 ? std::nullopt : std::optional(c.padding_id)});
-  if (!disentangled() || c.absolute_positions) {
+  if (has_positions(c)) {
     positions_ = make_embedding(
         scope / "positions",
         {.vocab = c.context,
@@ -101,8 +108,8 @@ void Encoder::share_embeddings(const Encoder& other) {
   const EncoderConfig &ours = config_, &theirs = other.config_;
   const auto made_of = [](const EncoderConfig& c) {
     return std::tuple(c.vocab, c.context, c.token_types, c.padding_id, c.embeddings(),
-                      c.positions == EncoderPositions::disentangled, c.absolute_positions,
-                      c.positions_skip_padding, c.trainable_positions, c.norm_first);
+                      has_positions(c), c.positions_skip_padding, c.trainable_positions,
+                      c.norm_first);
   };
   const auto before = EmbeddingProjection::before_norm;
   if (made_of(ours) != made_of(theirs) || ours.embedding_projection == before ||

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 4> kEncoderPositions = {
-    "absolute", "relative_key", "relative_key_query", "disentangled"};
+constexpr std::array<std::string_view, 5> kEncoderPositions = {
+    "absolute", "relative_key", "relative_key_query", "disentangled", "none"};
 constexpr std::array<std::string_view, 3> kProjections = {"none", "after_norm", "before_norm"};
 
 }  // namespace

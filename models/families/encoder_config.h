@@ -16,8 +16,9 @@ enum class EncoderPositions : std::uint8_t {
   relative_key,        // vectors of the distance meet the queries (Shaw et al. 2018)
   relative_key_query,  // ... and the keys (Huang et al. 2020)
   disentangled,        // content and distance apart (DeBERTa)
+  none,                // not at all: order counts only within a convolution
 };
-/// "absolute", "relative_key", "relative_key_query", "disentangled".
+/// "absolute", "relative_key", "relative_key_query", "disentangled", "none".
 ChoiceNames choice_names(EncoderPositions);
 
 /// Where embeddings of another width become as wide as the layers.

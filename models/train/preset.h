@@ -20,12 +20,11 @@ struct Preset {
   TrainSettings training;
 };
 
-/// Throws ArgumentError that lists the presets.
-template <class Config>
-const Preset<Config>& find_preset(const std::vector<Preset<Config>>& presets,
-                                  std::string_view name) {
+/// Of presets of any kind. Throws ArgumentError that lists them.
+template <class AnyPreset>
+const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_view name) {
   std::string known;
-  for (const Preset<Config>& preset : presets) {
+  for (const AnyPreset& preset : presets) {
     if (preset.name == name) return preset;
     known += (known.empty() ? "" : ", ") + preset.name;
   }

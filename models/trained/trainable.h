@@ -1,6 +1,7 @@
 // A model that computes a loss becomes one that learns.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <string>
 
@@ -16,6 +17,16 @@ namespace weft {
 /// ArgumentError as add_training_step, freeze() and learning_rate_groups().
 void make_trainable(TrainedModel& model, const FineTuneOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
+
+/// The model that `build_...` gave, made trainable:
+///
+///     LanguageModel model = trainable(build_language_model(config, tokenizer, settings));
+template <std::derived_from<TrainedModel> Model>
+Model trainable(Model model, const FineTuneOptions& options = {},
+                SourceLocation loc = SourceLocation::current()) {
+  make_trainable(model, options, loc);
+  return model;
+}
 
 /// A task that feeds a trainable model, which must outlive it, with batches of `unit`. What it
 /// measures is still to be said.

@@ -16,7 +16,7 @@
 #include "weft/models/tasks/text_classification/presets.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
-#include "weft/models/trained/fine_tune.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 using namespace weft;
@@ -52,8 +52,8 @@ void train(Session& session, const TrainTask& task, const TrainSettings& setting
 TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   TrainSettings settings = find_preset(text_classifier_presets(), "bert-mini").training;
   settings.eval_every = 0;
-  TextClassifier model =
-      make_text_classifier(encoder.config, encoder.tokenizer, data.train.names, settings);
+  TextClassifier model = trainable(
+      build_text_classifier(encoder.config, encoder.tokenizer, data.train.names, settings));
   TensorMap weights;
   for (const std::string& name : encoder.store->names())
     weights[name] = encoder.store->tensor(name);
@@ -100,7 +100,7 @@ int run(const std::string& data, const std::filesystem::path& out) {
   EncoderConfig config = preset.model;
   config.vocab = tokenizer.vocab_size();
   config.padding_id = tokenizer.pad_id();
-  PretrainingModel encoder = make_pretraining_model(config, tokenizer, preset.training);
+  PretrainingModel encoder = trainable(build_pretraining_model(config, tokenizer, preset.training));
   {
     const PackedTexts rows(tokenizer, texts, config.context);
     fmt::print("Pre-training on {} texts, {} tokens\n", rows.texts(), rows.tokens());

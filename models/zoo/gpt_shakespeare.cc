@@ -9,6 +9,7 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/trained/trainable.h"
 
 using namespace weft;
 
@@ -35,7 +36,7 @@ void run(const std::string& path, std::int64_t steps) {
     preset.training.steps = steps;
     preset.training.warmup = steps / 10;
   }
-  LanguageModel model = make_language_model(preset.model, letters, preset.training);
+  LanguageModel model = trainable(build_language_model(preset.model, letters, preset.training));
   Session session(*model.graph, model.store, {.seed = preset.training.seed});
 
   // 3. Training, with looks at the held-out part; the last one is at all of it.

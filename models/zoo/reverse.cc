@@ -7,6 +7,7 @@
 #include "weft/models/data/reversal.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
+#include "weft/models/trained/trainable.h"
 
 using namespace weft;
 
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   Preset<EncoderDecoderConfig> preset = find_preset(translator_presets(), "reversal");
   if (argc > 1) preset.training.steps = std::atoll(argv[1]);
   const Tokenizer letters(CharacterTokenizer::from_text(ReversalOptions{}.alphabet));
-  Seq2SeqModel model = make_translator(preset.model, letters, preset.training);
+  Seq2SeqModel model = trainable(build_translator(preset.model, letters, preset.training));
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 

@@ -9,6 +9,7 @@
 
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
+#include "weft/models/trained/trainable.h"
 
 using namespace weft;
 
@@ -58,8 +59,8 @@ int main(int argc, char** argv) {
       read_text_pairs(argv[1]), preset.training.validation_fraction, preset.training.seed);
 
   // 2. The model: Vaswani et al. (2017) in small.
-  Seq2SeqModel model =
-      make_translator(preset.model, learn_pieces(data.train, preset.model.vocab), preset.training);
+  Seq2SeqModel model = trainable(build_translator(
+      preset.model, learn_pieces(data.train, preset.model.vocab), preset.training));
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 

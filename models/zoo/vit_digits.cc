@@ -13,6 +13,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/image_folder.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/models/trained/trainable.h"
 
 using namespace weft;
 
@@ -77,8 +78,8 @@ void run(const std::string& folder, const std::string& out) {
 
   // Training: digits slightly turned, scaled and moved are digits still.
   const ImageAugmentation augmentation{.shift = 0.5, .rotation = 8, .zoom = 0.08};
-  ImageClassifier model = make_image_classifier(
-      model_config(), train.classes, normalisation_of(train), augmentation, train_settings());
+  ImageClassifier model = trainable(build_image_classifier(
+      model_config(), train.classes, normalisation_of(train), augmentation, train_settings()));
   const auto start = std::chrono::steady_clock::now();
   {
     Session session(*model.graph, model.store, {.seed = kSeed});

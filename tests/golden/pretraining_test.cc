@@ -12,8 +12,8 @@
 #include "weft/models/tasks/common/image_data.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
-#include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 namespace weft::golden {
@@ -141,9 +141,9 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_start_from_published_folders) {
     const auto channels = static_cast<std::size_t>(config.channels);
     std::vector<std::string> classes;
     for (std::int64_t c = 0; c < logits.size(1); ++c) classes.push_back(std::to_string(c));
-    const ImageClassifier model = make_image_classifier(
+    const ImageClassifier model = trainable(build_image_classifier(
         config, classes, {std::vector<double>(channels, 0), std::vector<double>(channels, 1)}, {},
-        {});
+        {}));
     const LoadReport report =
         load_weights(*model.store, *model.graph, vit_weights(base, config), name);
     BOOST_TEST(report.missing.empty());

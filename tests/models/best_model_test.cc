@@ -12,6 +12,7 @@
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/train/training_step.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/tests/models/folder.h"
 
 namespace weft {
@@ -242,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
                                .eval_every = 3,
                                .eval_batches = 2,
                                .save_every = 5};
-  const auto fresh = [&] { return make_language_model(config, tokenizer, settings); };
+  const auto fresh = [&] { return trainable(build_language_model(config, tokenizer, settings)); };
   const testing::Folder folder("best");
   const Files straight(folder, "straight"), parts(folder, "parts");
   const TrainOutcome whole = run(fresh(), straight);

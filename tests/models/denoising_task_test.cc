@@ -11,6 +11,7 @@
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/train/preset.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
@@ -61,7 +62,8 @@ Tokenizer tokenizer_for(const DenoisingOptions& options) {
 
 Seq2SeqModel new_model(DenoisingObjective objective) {
   const DenoisingOptions options = options_for(objective);
-  return make_denoising_model(small(objective), tokenizer_for(options), settings(), options);
+  return trainable(
+      build_denoising_model(small(objective), tokenizer_for(options), settings(), options));
 }
 
 TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop_after = 0,
@@ -204,8 +206,8 @@ BOOST_AUTO_TEST_CASE(a_pre_trained_model_learns_to_write_what_was_hidden) {
   TrainSettings longer = settings();
   longer.steps = 80;
   longer.warmup = 40;
-  Seq2SeqModel model =
-      make_denoising_model(small(options.objective), tokenizer_for(options), longer, options);
+  Seq2SeqModel model = trainable(
+      build_denoising_model(small(options.objective), tokenizer_for(options), longer, options));
   Session session(*model.graph, model.store, {.seed = 1, .threads = 2});
   const Passages passages = make_passages(model, documents());
   const TrainTask task = denoising_task(session, model, passages, &passages);
@@ -222,19 +224,23 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
   const DenoisingOptions noise = options_for(DenoisingObjective::denoising);
   const Tokenizer with_mask = tokenizer_for(noise);
   check_says<ArgumentError>(
-      [&] { make_denoising_model(small(spans.objective), with_mask, settings(), spans); },
+      [&] {
+        trainable(build_denoising_model(small(spans.objective), with_mask, settings(), spans));
+      },
       "span-corruption needs the symbol <extra_id_0>, which the tokenizer does not have");
   EncoderDecoderConfig narrow = small(noise.objective);
   narrow.context = 40;
-  check_says<ArgumentError>([&] { make_denoising_model(narrow, with_mask, settings(), noise); },
-                            "context must be greater than passage, 40, for its end, not 40");
+  check_says<ArgumentError>(
+      [&] { trainable(build_denoising_model(narrow, with_mask, settings(), noise)); },
+      "context must be greater than passage, 40, for its end, not 40");
   check_says<ArgumentError>(
       [&] {
-        make_denoising_model(small(noise.objective), Tokenizer(CharacterTokenizer::from_text("ab")),
-                             settings(), noise);
+        trainable(build_denoising_model(small(noise.objective),
+                                        Tokenizer(CharacterTokenizer::from_text("ab")), settings(),
+                                        noise));
       },
       "the tokenizer has no id for the end of a text");
-  Seq2SeqModel pairs = make_translator(small(noise.objective), with_mask, settings());
+  Seq2SeqModel pairs = trainable(build_translator(small(noise.objective), with_mask, settings()));
   check_says<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
                             "learns from pairs of texts");
 }

@@ -11,6 +11,7 @@
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/tasks/image_classification/presets.h"
 #include "weft/models/trained/model.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
@@ -68,8 +69,8 @@ TrainSettings settings() {
 
 ImageClassifier fresh(const TrainSettings& s = settings()) {
   const ImageSet set = halves(200, 1);
-  return make_image_classifier(small(), set.classes, normalisation_of(set),
-                               {.padding = 1, .shift = 0.5}, s);
+  return trainable(build_image_classifier(small(), set.classes, normalisation_of(set),
+                                          {.padding = 1, .shift = 0.5}, s));
 }
 
 /// Trains `model` until the end or `stop_after`, saving to `path`.
@@ -127,7 +128,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
   VitConfig config = small();
   config.dropout = config.attention_dropout = 0;
   const ImageSet set = halves(200, 1);
-  ImageClassifier model = make_image_classifier(config, set.classes, normalisation_of(set), {}, s);
+  ImageClassifier model =
+      trainable(build_image_classifier(config, set.classes, normalisation_of(set), {}, s));
   const TrainOutcome outcome = run(model, files.path("m.weft"), 0, 2);
   // At the start every class is about as likely as any other.
   BOOST_TEST(std::abs(model.history.train.front().second - std::log(4.0)) < 0.5);
@@ -177,8 +179,9 @@ BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
     std::vector<std::string> classes = set.classes;
     ImageNormalisation normalisation = normalisation_of(set);
     change(config, classes, normalisation);
-    BOOST_CHECK_EXCEPTION(make_image_classifier(config, classes, normalisation, {}, settings()),
-                          ArgumentError, message_contains({message}));
+    BOOST_CHECK_EXCEPTION(
+        trainable(build_image_classifier(config, classes, normalisation, {}, settings())),
+        ArgumentError, message_contains({message}));
   };
   refuses([](auto&, auto& classes, auto&) { classes.resize(1); },
           "a classifier needs two classes or more, not 1");
@@ -231,9 +234,9 @@ BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_learn_most_of_them) {
   const ImageData data = load_image_data(std::string(folder) + "/optdigits", {1, 8, 8}, 1);
   BOOST_TEST(data.train.count() == 3823);
   BOOST_TEST(data.test.count() == 1797);
-  ImageClassifier model =
-      make_image_classifier(preset.model.model, data.train.classes, normalisation_of(data.train),
-                            preset.model.augmentation, preset.training);
+  ImageClassifier model = trainable(
+      build_image_classifier(preset.model.model, data.train.classes, normalisation_of(data.train),
+                             preset.model.augmentation, preset.training));
   Session session(*model.graph, model.store, {.seed = 1});
   const auto [train, validation] = split(data.train, 0.1, 1);
   Trainer trainer(session, image_task(session, model, train, validation),

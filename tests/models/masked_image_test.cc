@@ -10,6 +10,7 @@
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/tasks/masked_image/masked_image_task.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/folder.h"
@@ -66,8 +67,8 @@ TrainSettings settings() {
 }
 
 MaskedImageModel fresh(const VitConfig& config = small(), const TrainSettings& s = settings()) {
-  return make_masked_image_model(config, normalisation_of(stripes(80, 1)), {.shift = 0.5},
-                                 {.mask_ratio = 0.5}, s);
+  return trainable(build_masked_image_model(config, normalisation_of(stripes(80, 1)),
+                                            {.shift = 0.5}, {.mask_ratio = 0.5}, s));
 }
 
 TrainOutcome run(MaskedImageModel& model, const ImageSet& train, const std::string& path,
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(stripes_are_filled_in_better_than_any_guess) {
   config.dropout = config.attention_dropout = 0;
   config.pooling = VitPooling::mean;
   MaskedImageModel model =
-      make_masked_image_model(config, normalisation_of(stripes(80, 1)), {}, {}, s);
+      trainable(build_masked_image_model(config, normalisation_of(stripes(80, 1)), {}, {}, s));
   const ImageSet train = stripes(80, 1), held_out = stripes(30, 3);
   const double loss = run(model, train, files.path("m.weft")).evaluation.loss;
   const MaskedImageBaselines without = masked_image_baselines(model, train, held_out);
@@ -243,8 +244,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
   BOOST_TEST(base.classes.empty());
   BOOST_REQUIRE(base.normalisation.has_value());
   BOOST_TEST((base.normalisation->mean == model.images.normalisation.mean));
-  const ImageClassifier classifier = make_image_classifier(
-      base.config_of<VitConfig>(), {"across", "along"}, *base.normalisation, {}, settings());
+  const ImageClassifier classifier = trainable(build_image_classifier(
+      base.config_of<VitConfig>(), {"across", "along"}, *base.normalisation, {}, settings()));
   const LoadReport report = load_weights(*classifier.store, *classifier.graph,
                                          vit_weights(base, base.config_of<VitConfig>()), "m.weft");
   using Names = std::vector<std::string>;
@@ -273,8 +274,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
     ImageNormalisation normalisation = normalisation_of(set);
     PatchMasking masking;
     change(config, normalisation, masking);
-    BOOST_CHECK_EXCEPTION(make_masked_image_model(config, normalisation, {}, masking, settings()),
-                          ArgumentError, message_contains({message}));
+    BOOST_CHECK_EXCEPTION(
+        trainable(build_masked_image_model(config, normalisation, {}, masking, settings())),
+        ArgumentError, message_contains({message}));
   };
   refuses([](auto& c, auto&, auto&) { c.patch_width = 4; },
           "needs square patches, not patch_height 2 and patch_width 4");
@@ -306,7 +308,7 @@ BOOST_AUTO_TEST_CASE(pictures_show_images_holes_and_what_fills_them) {
   VitConfig config = small();
   config.channels = 1;
   const MaskedImageModel model =
-      make_masked_image_model(config, {{0}, {1}}, {}, {.mask_ratio = 0.5}, settings());
+      trainable(build_masked_image_model(config, {{0}, {1}}, {}, {.mask_ratio = 0.5}, settings()));
   Session session(*model.graph, model.store, {.seed = 1});
   const Tensor images = Tensor::full(DType::f32, {2, 1, 6, 8}, 0.5);
   const std::string svg =

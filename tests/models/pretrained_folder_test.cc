@@ -17,8 +17,8 @@
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
-#include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 namespace weft {
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(encoders_of_folders_are_fine_tuned) {
   BOOST_TEST(base.classes.empty());
   BOOST_TEST(base.weights.size() == weights.size());
   check_same(base.weights, weights);
-  const TextClassifier model = make_text_classifier(
-      base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings());
+  const TextClassifier model = trainable(build_text_classifier(
+      base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings()));
   const LoadReport report = load_weights(*model.store, *model.graph, base.weights, "bert");
   BOOST_TEST(report.missing ==
                  (Texts{"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}),
@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(classifiers_of_images_compute_what_their_folder_does) {
       const Pretrained base = load_pretrained(path);
       BOOST_TEST(base.config_of<VitConfig>().distillation == (prefix == std::string("DeiT")));
       BOOST_REQUIRE(base.normalisation.has_value());
-      const ImageClassifier model = make_image_classifier(
-          base.config_of<VitConfig>(), {"x", "y", "z"}, *base.normalisation, {}, settings());
+      const ImageClassifier model = trainable(build_image_classifier(
+          base.config_of<VitConfig>(), {"x", "y", "z"}, *base.normalisation, {}, settings()));
       const LoadReport report = load_weights(*model.store, *model.graph,
                                              vit_weights(base, base.config_of<VitConfig>()), path);
       BOOST_TEST(report.missing.empty());
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_treated_as_before) {
   BOOST_TEST(bitwise_equal(vit_weights(base, base.config_of<VitConfig>()).at("positions"),
                            base.weights.at("positions")));
   const ImageClassifier model =
-      make_image_classifier(larger, {"a", "b"}, *base.normalisation, {}, settings());
+      trainable(build_image_classifier(larger, {"a", "b"}, *base.normalisation, {}, settings()));
   const LoadReport report = load_weights(*model.store, *model.graph, fitted, path);
   BOOST_TEST(report.missing == (Texts{"classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());

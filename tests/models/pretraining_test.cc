@@ -15,8 +15,8 @@
 #include "weft/models/tasks/masked_tokens/pretraining_task.h"
 #include "weft/models/tasks/masked_tokens/replaced_tokens.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
-#include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 namespace weft {
@@ -54,11 +54,11 @@ PretrainingModel fresh(Objective objective, const TrainSettings& s = settings(),
   config.vocab = kVocab;
   config.token_types = 2;
   config.hidden_dropout = dropout;
-  return make_pretraining_model(config, document_tokenizer(), s,
-                                {.objective = objective,
-                                 .whole_words = true,
-                                 .generator_share = 0.5,
-                                 .replaced_weight = replaced_weight});
+  return trainable(build_pretraining_model(config, document_tokenizer(), s,
+                                           {.objective = objective,
+                                            .whole_words = true,
+                                            .generator_share = 0.5,
+                                            .replaced_weight = replaced_weight}));
 }
 
 /// Trains on the documents, or their lines, and measures on the same.
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(rows_fit_positions_that_skip_padding) {
   BOOST_TEST(config.longest_row() == 15);
   TrainSettings few = settings(2);
   few.warmup = 1;
-  PretrainingModel model = make_pretraining_model(config, document_tokenizer(), few);
+  PretrainingModel model = trainable(build_pretraining_model(config, document_tokenizer(), few));
   BOOST_TEST(std::isfinite(run(model).evaluation.loss));
   BOOST_TEST((input(first_batch(model), "tokens").sizes() == Sizes{4, 15}));
 }
@@ -181,8 +181,8 @@ BOOST_AUTO_TEST_CASE(pairs_are_padded_to_what_the_model_reads) {
   config.vocab = kVocab;
   config.token_types = 2;
   config.context = 21;  // no multiple of what rows are padded to
-  const PretrainingModel model = make_pretraining_model(config, document_tokenizer(), settings(),
-                                                        {.objective = Objective::mlm_sop});
+  const PretrainingModel model = trainable(build_pretraining_model(
+      config, document_tokenizer(), settings(), {.objective = Objective::mlm_sop}));
   const NamedTensors inputs = first_batch(model);
   const Tensor tokens = input(inputs, "tokens"), mask = input(inputs, "mask");
   BOOST_TEST((tokens.sizes() == Sizes{4, 21} || tokens.sizes() == Sizes{4, 16}));
@@ -375,8 +375,8 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
   config.width = 32;
   for (const Objective objective : kObjectives) {
     BOOST_TEST_CONTEXT(choice_name(objective)) {
-      PretrainingModel model =
-          make_pretraining_model(config, document_tokenizer(), s, {.objective = objective});
+      PretrainingModel model = trainable(
+          build_pretraining_model(config, document_tokenizer(), s, {.objective = objective}));
       const TrainOutcome outcome = run(model, 0, 2);
       BOOST_TEST(outcome.evaluation.loss < model.history.validation.front().second);
       if (objective != Objective::rtd) BOOST_TEST(metric(outcome, "masked_accuracy") > 0.5);
@@ -400,8 +400,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_any_objective) {
     save_model(files.path("m.weft"), model);
     const Pretrained base = load_pretrained(files.path("m.weft"));
     BOOST_TEST(base.classes.empty());
-    const TextClassifier classifier = make_text_classifier(
-        base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings());
+    const TextClassifier classifier = trainable(build_text_classifier(
+        base.config_of<EncoderConfig>(), encoder_tokenizer(base), {"a", "b"}, settings()));
     const LoadReport report =
         load_weights(*classifier.store, *classifier.graph, base.weights, "m.weft");
     // BERT's and ALBERT's pooler is trained, too.
@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   const auto make = [&](const PretrainingOptions& options) {
-    return make_pretraining_model(config, document_tokenizer(), settings(), options);
+    return trainable(build_pretraining_model(config, document_tokenizer(), settings(), options));
   };
   check_says<ArgumentError>([&] { make({.objective = Objective::mlm_nsp}); },
                             "mlm+nsp tells two segments apart by their token types: token_types "

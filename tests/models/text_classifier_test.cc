@@ -14,6 +14,7 @@
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 namespace weft {
@@ -33,7 +34,7 @@ TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads
 BOOST_AUTO_TEST_CASE(classifiers_go_on_with_the_same_bits_and_learn) {
   const TextFiles files("classifier");
   const auto fresh = [] {
-    return make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(40));
+    return trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(40)));
   };
   TextClassifier straight = fresh();
   const TrainOutcome whole = run(straight);
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
     config.norm_first = true;
     const ClassifierHead head{.summary = summary, .lower_case = true, .word_dropout = 0.3};
     TextClassifier model =
-        make_text_classifier(config, tokenizer(), {"ham", "spam"}, settings(40), {}, head);
+        trainable(build_text_classifier(config, tokenizer(), {"ham", "spam"}, settings(40), head));
     BOOST_TEST(run(model).evaluation.metrics[0].value == 1);
     BOOST_TEST(!model.store->contains("pooler.weight"));
     save_model(files.path("h.weft"), model);
@@ -91,15 +92,16 @@ BOOST_AUTO_TEST_CASE(a_head_says_how_texts_are_read_and_stays_in_the_file) {
   }
   check_says<ArgumentError>(
       [] {
-        make_text_classifier(small(), tokenizer(), {"a", "b"}, settings(), {}, {.word_dropout = 1});
+        trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings(),
+                                        {.word_dropout = 1}));
       },
       "word_dropout must be in [0, 1)");
 }
 
 BOOST_AUTO_TEST_CASE(words_are_hidden_in_training_alone_others_in_every_step) {
   const LabelledText texts = data();
-  TextClassifier model = make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(), {},
-                                              {.word_dropout = 0.5});
+  TextClassifier model = trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"},
+                                                         settings(), {.word_dropout = 0.5}));
   Session session(*model.graph, model.store, {.seed = 1});
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
   const auto tokens = [&](std::int64_t step, double rate) {
@@ -144,8 +146,7 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
   EncoderConfig config = small();
   config.layers = 0;
   config.norm_first = true;
-  config.positions = EncoderPositions::disentangled;
-  config.relative_attention = false;
+  config.positions = EncoderPositions::none;
   config.conv_kernel = 3;
   config.hidden_dropout = 0;
   EncoderConfig all_config = config;
@@ -162,13 +163,16 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
   // The bias is everybody's, so it must not learn here.
   const FineTuneOptions options{.freeze = {"classifier.bias"}};
   const std::vector<std::string> classes = {"ham", "spam"};
-  TextClassifier all = make_text_classifier(all_config, tokenizer(), classes, all_settings, options,
-                                            {.summary = Summary::max, .members = 3});
+  TextClassifier all =
+      trainable(build_text_classifier(all_config, tokenizer(), classes, all_settings,
+                                      {.summary = Summary::max, .members = 3}),
+                options);
   Session(*all.graph, all.store, {.seed = 5}).initialise();
   std::vector<TextClassifier> alone;
   for (std::int64_t member = 0; member < 3; ++member) {
-    alone.push_back(make_text_classifier(config, tokenizer(), classes, one_settings, options,
-                                         {.summary = Summary::max}));
+    alone.push_back(trainable(build_text_classifier(config, tokenizer(), classes, one_settings,
+                                                    {.summary = Summary::max}),
+                              options));
     Session session(*alone.back().graph, alone.back().store);
     session.initialise();
     for (const Variable& parameter : alone.back().graph->parameters()) {
@@ -212,10 +216,14 @@ BOOST_AUTO_TEST_CASE(members_are_models_in_one_and_the_mean_of_them_speaks) {
                  R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
                  .members == 1);  // files of earlier versions
   check_says<ArgumentError>(
-      [&] { make_text_classifier(config, tokenizer(), classes, settings(), {}, {.members = 3}); },
+      [&] {
+        trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));
+      },
       "members must divide the width of 16, which 3 does not");
   check_says<ArgumentError>(
-      [&] { make_text_classifier(config, tokenizer(), classes, settings(), {}, {.members = 0}); },
+      [&] {
+        trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 0}));
+      },
       "members must be at least 1");
 }
 
@@ -225,8 +233,8 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
     texts.texts.push_back(std::string("see you at home then see").substr(0, 1 + i % 24));
     texts.labels.push_back(i % 2);
   }
-  TextClassifier model = make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(), {},
-                                              {.by_length = true});
+  TextClassifier model = trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"},
+                                                         settings(), {.by_length = true}));
   Session session(*model.graph, model.store, {.seed = 1});
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
   const auto tokens = [&](std::int64_t first) {  // of each of 16 batches
@@ -257,7 +265,7 @@ BOOST_AUTO_TEST_CASE(texts_of_like_length_share_a_batch_and_none_is_left_out) {
 BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
   const auto& presets = text_classifier_presets();
   const auto steps = [&](std::int64_t texts, std::int64_t batch) {
-    const TrainSettings found = preset_training(presets.front(), texts, batch);
+    const TrainSettings found = presets.front().training_for(texts, batch);
     found.check();
     BOOST_TEST(found.eval_every == found.steps / 10);
     return found.steps;
@@ -267,17 +275,18 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
   BOOST_TEST(steps(2400, 16) == 2100);         // of smaller batches
   BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
   BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
-  BOOST_TEST(preset_training(find_preset(presets, "bert-mini"), 10, 32).steps == 220);
+  BOOST_TEST(find_preset(presets, "bert-mini").training_for(10, 32).steps == 220);
   BOOST_TEST(usual_text_classifier_preset(false) == presets.front().name);
-  BOOST_TEST((preset_head(find_preset(presets, "bert-mini")) == ClassifierHead()));
+  BOOST_TEST((find_preset(presets, "bert-mini").head == ClassifierHead()));
   // Members are models of their own: none sees the features of another.
-  BOOST_TEST(preset_head(presets.front()).members == presets.front().model.conv_groups);
+  BOOST_TEST(presets.front().head.members == presets.front().model.conv_groups);
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_may) {
   EncoderConfig config = small();
   config.context = 19;  // no multiple of what rows are padded to
-  TextClassifier model = make_text_classifier(config, tokenizer(), {"ham", "spam"}, settings());
+  TextClassifier model =
+      trainable(build_text_classifier(config, tokenizer(), {"ham", "spam"}, settings()));
   const LabelledText texts = data();
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
@@ -296,13 +305,15 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_
 
 BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
   const TextFiles files("start");
-  const PretrainingModel base = make_pretraining_model(small(), tokenizer(), settings(3));
+  const PretrainingModel base =
+      trainable(build_pretraining_model(small(), tokenizer(), settings(3)));
   Session(*base.graph, base.store, {.seed = 1}).initialise();
   save_model(files.path("base.weft"), base);
   const Pretrained loaded = load_pretrained(files.path("base.weft"));
   BOOST_TEST((loaded.config_of<EncoderConfig>() == base.config));
 
-  TextClassifier model = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
+  TextClassifier model =
+      trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings()));
   const LoadReport report = load_weights(*model.store, *model.graph, loaded.weights, "base.weft");
   BOOST_TEST(report.missing ==
                  (Texts{"pooler.weight", "pooler.bias", "classifier.weight", "classifier.bias"}),
@@ -317,7 +328,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
                            base.store->tensor("layers.1.attention.query.weight")));
 
   // Parameters that shall be new although they are there.
-  TextClassifier anew = make_text_classifier(small(), tokenizer(), {"a", "b"}, settings());
+  TextClassifier anew =
+      trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings()));
   const LoadReport partly =
       load_weights(*anew.store, *anew.graph, loaded.weights, "base.weft", {"layers.1.*"});
   BOOST_TEST(partly.missing == report.missing, boost::test_tools::per_element());
@@ -327,7 +339,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
 
   EncoderConfig other = small();
   other.context = 32;
-  TextClassifier misfit = make_text_classifier(other, tokenizer(), {"a", "b"}, settings());
+  TextClassifier misfit =
+      trainable(build_text_classifier(other, tokenizer(), {"a", "b"}, settings()));
   check_says<FormatError>(
       [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
       "base.weft does not fit the model: misshapen: 'embeddings.positions.weight' is f32[16, 16], "
@@ -342,8 +355,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
 
 BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {
   TextClassifier model =
-      make_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(4),
-                           {.freeze = {"embeddings.*", "layers.0.*"}, .layer_lr_decay = 0.5});
+      trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(4)),
+                {.freeze = {"embeddings.*", "layers.0.*"}, .layer_lr_decay = 0.5});
   {
     Session session(*model.graph, model.store, {.seed = model.settings.seed});
     session.initialise();
@@ -379,12 +392,13 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   EncoderConfig config = small();
   config.vocab = 61;
   check_says<ArgumentError>(
-      [&] { make_pretraining_model(config, tokenizer(), settings()); },
+      [&] { trainable(build_pretraining_model(config, tokenizer(), settings())); },
       "the model has a vocabulary of 61 with padding 0, the tokenizer one of");
   check_says<ArgumentError>(
-      [&] { make_text_classifier(small(), tokenizer(), {"one"}, settings()); },
+      [&] { trainable(build_text_classifier(small(), tokenizer(), {"one"}, settings())); },
       "a classifier needs two classes, not 1");
-  const PretrainingModel model = make_pretraining_model(small(), tokenizer(), settings(3));
+  const PretrainingModel model =
+      trainable(build_pretraining_model(small(), tokenizer(), settings(3)));
   Session(*model.graph, model.store, {.seed = 1}).initialise();
   save_model(files.path("m.weft"), model);
   check_says<FormatError>([&] { load_model<TextClassifier>(files.path("m.weft")); },

@@ -11,6 +11,7 @@
 #include "weft/models/data/scored_pairs.h"
 #include "weft/models/metrics/correlation.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {

@@ -17,6 +17,7 @@
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
 #include "weft/models/trained/pretrained.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
 
 namespace weft {
@@ -39,7 +40,7 @@ SentencePieceTokenizer town_tokenizer() {
 TokenClassifier tagger(std::int64_t steps = 8, std::int64_t context = 32) {
   EncoderConfig config = small();
   config.context = context;
-  return make_token_classifier(config, town_tokenizer(), kTags, settings(steps));
+  return trainable(build_token_classifier(config, town_tokenizer(), kTags, settings(steps)));
 }
 
 TrainOutcome run(TokenClassifier& model, std::int64_t stop_after = 0, int threads = 1) {
@@ -276,8 +277,8 @@ BOOST_AUTO_TEST_CASE(taggers_compute_what_the_folder_of_their_class_does) {
   files.write("bert/spiece.model", town_tokenizer().to_bytes());
 
   const Pretrained base = load_pretrained(path);
-  const TokenClassifier model =
-      make_token_classifier(base.config_of<EncoderConfig>(), town_tokenizer(), kTags, settings());
+  const TokenClassifier model = trainable(
+      build_token_classifier(base.config_of<EncoderConfig>(), town_tokenizer(), kTags, settings()));
   const LoadReport report = load_weights(*model.store, *model.graph, base.weights, path);
   BOOST_TEST(report.missing.empty());
   BOOST_TEST(report.unexpected.empty());

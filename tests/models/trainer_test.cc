@@ -10,6 +10,7 @@
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/train/training_step.h"
 #include "weft/models/trained/model.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/tests/models/folder.h"
 
 namespace weft {
@@ -78,7 +79,7 @@ void check_equal(const LanguageModel& a, const LanguageModel& b) {
 
 LanguageModel fresh() {
   const auto tokenizer = CharacterTokenizer::from_text(text());
-  return make_language_model(small(tokenizer.vocab_size()), tokenizer, settings());
+  return trainable(build_language_model(small(tokenizer.vocab_size()), tokenizer, settings()));
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   s.min_lr = 1e-3;
   GptConfig config = small(tokenizer.vocab_size());
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-  LanguageModel model = make_language_model(config, tokenizer, s);
+  LanguageModel model = trainable(build_language_model(config, tokenizer, s));
   const TrainOutcome outcome = run(model, files.path("m.weft"), 0, 2);
   BOOST_TEST(model.history.train.size() == 60U);
   // At the start every character is about as likely as any other.
@@ -211,10 +212,11 @@ BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
   refused({{kConfigPart, "weft.config.gpt", ""}},
           "holds no language model: it lacks the program 'evaluate'");
   const auto tokenizer = CharacterTokenizer::from_text("ab");
-  BOOST_CHECK_EXCEPTION(
-      make_language_model(small(3), tokenizer, settings()), ArgumentError, [](const Error& e) {
-        return std::string(e.what()) == "the model has a vocabulary of 3, the tokenizer one of 2";
-      });
+  BOOST_CHECK_EXCEPTION(trainable(build_language_model(small(3), tokenizer, settings())),
+                        ArgumentError, [](const Error& e) {
+                          return std::string(e.what()) ==
+                                 "the model has a vocabulary of 3, the tokenizer one of 2";
+                        });
 }
 
 }  // namespace

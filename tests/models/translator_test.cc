@@ -13,6 +13,7 @@
 #include "weft/models/data/reversal.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(pieces_as_sequences) {
 
 BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped) {
   const Files files;
-  Seq2SeqModel straight = make_translator(small(), letters(), settings());
+  Seq2SeqModel straight = trainable(build_translator(small(), letters(), settings()));
   const TrainOutcome whole = run(straight, files.path("a.weft"));
   BOOST_TEST(whole.step == 10);
   BOOST_TEST(std::isfinite(whole.evaluation.loss));
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
   BOOST_TEST(whole.evaluation.metrics[1].name == "exact match");
   BOOST_TEST(straight.history.metrics.at("perplexity").size() == 3U);  // steps 4, 8, 10
 
-  Seq2SeqModel first = make_translator(small(), letters(), settings());
+  Seq2SeqModel first = trainable(build_translator(small(), letters(), settings()));
   BOOST_TEST(run(first, files.path("b.weft"), 5, 2).stopped);
   Seq2SeqModel second = load_model<Seq2SeqModel>(files.path("b.weft"));
   BOOST_TEST((second.config == first.config));
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_translator_has_the_bits_of_one_that_never_stopped
 }
 
 BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
-  Seq2SeqModel model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   Session session(*model.graph, model.store, {.seed = 4, .threads = 1});
   const auto loss = [&](std::int64_t length) {
     Tensor source = Tensor::full(DType::i32, {1, length}, 0);
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(padding_changes_no_loss) {
 
 BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
   const Files files;
-  Seq2SeqModel model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
   Session session(*model.graph, model.store, session_options(model));
   const std::vector<std::string> texts = {"abcd", "d", "", "bbbbbbbbbbbb", "cab", "dcba"};
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_translation_does_not_depend_on_the_others) {
 
 BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
   const Files files;
-  Seq2SeqModel model = make_translator(small(), letters(), settings());
+  Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
   const Seq2SeqModel loaded = load_model<Seq2SeqModel>(files.path("m.weft"));
   for (const Seq2SeqModel* one : {&std::as_const(model), &loaded}) {
@@ -221,7 +222,7 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   few.batch = 512;
   few.steps = 20;
   few.eval_every = few.save_every = 0;
-  Seq2SeqModel model = make_translator(small(), tokenizer, few);
+  Seq2SeqModel model = trainable(build_translator(small(), tokenizer, few));
   Session session(*model.graph, model.store, session_options(model, {.seed = 1}));
   PairBatches batches = make_pair_batches(split.train, tokenizer, few);
   double first = 0, last = 0;

@@ -195,10 +195,10 @@ Config chosen_config(const Config& base, const TaskArguments& args) {
   return config;
 }
 /// Names and descriptions of presets.
-template <class Config>
-std::vector<PresetAbout> abouts(const std::vector<Preset<Config>>& presets) {
+template <class AnyPreset>
+std::vector<PresetAbout> abouts(const std::vector<AnyPreset>& presets) {
   std::vector<PresetAbout> result;
-  for (const Preset<Config>& preset : presets) result.push_back({preset.name, preset.about});
+  for (const AnyPreset& preset : presets) result.push_back({preset.name, preset.about});
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
@@ -95,18 +96,6 @@ ImageClassifier build_image_classifier(const VitConfig& config,
   model.check();
   model.programs = build_programs(*model.graph, config, static_cast<std::int64_t>(classes.size()),
                                   normalisation, settings, loc);
-  return model;
-}
-
-ImageClassifier make_image_classifier(const VitConfig& config,
-                                      const std::vector<std::string>& classes,
-                                      const ImageNormalisation& normalisation,
-                                      const ImageAugmentation& augmentation,
-                                      const TrainSettings& settings, const FineTuneOptions& options,
-                                      SourceLocation loc) {
-  ImageClassifier model =
-      build_image_classifier(config, classes, normalisation, augmentation, settings, loc);
-  make_trainable(model, options, loc);
   return model;
 }
 

@@ -17,7 +17,7 @@
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/image_info.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -48,14 +48,6 @@ ImageClassifier build_image_classifier(const VitConfig& config,
                                        const ImageAugmentation& augmentation,
                                        const TrainSettings& settings,
                                        SourceLocation loc = SourceLocation::current());
-/// The same, made trainable. Throws as make_trainable, too.
-ImageClassifier make_image_classifier(const VitConfig& config,
-                                      const std::vector<std::string>& classes,
-                                      const ImageNormalisation& normalisation,
-                                      const ImageAugmentation& augmentation,
-                                      const TrainSettings& settings,
-                                      const FineTuneOptions& options = {},
-                                      SourceLocation loc = SourceLocation::current());
 
 /// Probabilities of the classes: f32 [count, classes] for images [count, channels, height, width]
 /// of the model's size; ShapeError for others (fit_image makes an image fit).

@@ -81,15 +81,4 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
   return model;
 }
 
-MaskedImageModel make_masked_image_model(const VitConfig& config,
-                                         const ImageNormalisation& normalisation,
-                                         const ImageAugmentation& augmentation,
-                                         const PatchMasking& masking, const TrainSettings& settings,
-                                         SourceLocation loc) {
-  MaskedImageModel model =
-      build_masked_image_model(config, normalisation, augmentation, masking, settings, loc);
-  make_trainable(model, {}, loc);
-  return model;
-}
-
 }  // namespace weft

@@ -18,7 +18,7 @@
 #include "weft/models/data/patch_mask.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/trained/image_info.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -50,12 +50,6 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
                                           const PatchMasking& masking,
                                           const TrainSettings& settings,
                                           SourceLocation loc = SourceLocation::current());
-/// The same, made trainable. Throws as make_trainable, too.
-MaskedImageModel make_masked_image_model(const VitConfig& config,
-                                         const ImageNormalisation& normalisation,
-                                         const ImageAugmentation& augmentation,
-                                         const PatchMasking& masking, const TrainSettings& settings,
-                                         SourceLocation loc = SourceLocation::current());
 
 /// Images [count, channels, height, width] as they are, as the model sees them with `mask` i32
 /// [count, patches], and with the hidden patches filled in: an SVG document. ShapeError for images

@@ -12,6 +12,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {

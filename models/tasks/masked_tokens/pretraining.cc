@@ -31,13 +31,4 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config, const Toke
   return model;
 }
 
-PretrainingModel make_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                        const TrainSettings& settings,
-                                        const PretrainingOptions& options,
-                                        const FineTuneOptions& fine_tune) {
-  PretrainingModel model = build_pretraining_model(config, tokenizer, settings, options);
-  make_trainable(model, fine_tune);
-  return model;
-}
-
 }  // namespace weft

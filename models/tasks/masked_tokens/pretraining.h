@@ -4,7 +4,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
 #include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -23,10 +23,5 @@ struct PretrainingModel : ModelKind<PretrainingModel> {
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});
-/// The same, made trainable. Throws as make_trainable, too.
-PretrainingModel make_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                        const TrainSettings& settings,
-                                        const PretrainingOptions& options = {},
-                                        const FineTuneOptions& fine_tune = {});
 
 }  // namespace weft

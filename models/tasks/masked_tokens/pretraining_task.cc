@@ -12,6 +12,7 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/metrics/roc_auc.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {

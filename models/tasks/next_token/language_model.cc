@@ -62,13 +62,6 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
   return model;
 }
 
-LanguageModel make_language_model(const GptConfig& config, const Tokenizer& tokenizer,
-                                  const TrainSettings& settings, const FineTuneOptions& options) {
-  LanguageModel model = build_language_model(config, tokenizer, settings);
-  make_trainable(model, options);
-  return model;
-}
-
 TokenIds ids_without_text(const LanguageModel& model) {
   const Tokenizer& tokenizer = model.tokenizer;
   TokenIds ids;

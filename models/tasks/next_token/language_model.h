@@ -4,7 +4,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -33,10 +33,6 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision pre
 /// have more ids, as published models do whose vocabulary was rounded up: no text has those.
 LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings);
-/// The same, made trainable. Throws as make_trainable, too.
-LanguageModel make_language_model(const GptConfig& config, const Tokenizer& tokenizer,
-                                  const TrainSettings& settings,
-                                  const FineTuneOptions& options = {});
 
 /// The ids of a model that stand for no text, whatever their probability: what it must not
 /// generate. Beginnings and ends of texts are none of these.

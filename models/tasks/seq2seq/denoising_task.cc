@@ -11,6 +11,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
@@ -124,14 +125,6 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
   Seq2SeqModel model = build_translator(config, tokenizer, settings, loc);
   model.task = choice_name(options.objective);
   model.denoising = options;
-  return model;
-}
-
-Seq2SeqModel make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                  const TrainSettings& settings, const DenoisingOptions& options,
-                                  SourceLocation loc) {
-  Seq2SeqModel model = build_denoising_model(config, tokenizer, settings, options, loc);
-  make_trainable(model, {}, loc);
   return model;
 }
 

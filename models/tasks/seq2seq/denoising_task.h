@@ -18,10 +18,6 @@ namespace weft {
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
                                    SourceLocation loc = SourceLocation::current());
-/// The same, made trainable.
-Seq2SeqModel make_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                                  const TrainSettings& settings, const DenoisingOptions& options,
-                                  SourceLocation loc = SourceLocation::current());
 
 /// The documents in passages for `model`. Throws ArgumentError as Passages, and for a model that
 /// learns from pairs.

@@ -92,14 +92,6 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
   return model;
 }
 
-Seq2SeqModel make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                             const TrainSettings& settings, const FineTuneOptions& options,
-                             SourceLocation loc) {
-  Seq2SeqModel model = build_translator(config, tokenizer, settings, loc);
-  make_trainable(model, options, loc);
-  return model;
-}
-
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {

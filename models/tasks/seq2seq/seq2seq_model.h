@@ -11,7 +11,7 @@
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -40,10 +40,6 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings,
                               SourceLocation loc = SourceLocation::current());
-/// The same, made trainable. Throws as make_trainable, too.
-Seq2SeqModel make_translator(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
-                             const TrainSettings& settings, const FineTuneOptions& options = {},
-                             SourceLocation loc = SourceLocation::current());
 
 struct TranslateOptions {
   std::int64_t beams = 1;     // 1 = greedy

@@ -29,8 +29,7 @@ EncoderConfig text_mini() {
   config.width = 64 * kMembers;
   config.inner = 128;
   config.norm_first = true;
-  config.positions = EncoderPositions::disentangled;  // and no distances: there are no positions
-  config.relative_attention = false;
+  config.positions = EncoderPositions::none;
   config.conv_kernel = 5;
   config.conv_least_kernel = 1;
   config.conv_groups = kMembers;
@@ -52,35 +51,31 @@ TrainSettings text_mini_training(std::int64_t texts, std::int64_t batch) {
 
 }  // namespace
 
-const std::vector<Preset<EncoderConfig>>& text_classifier_presets() {
-  static const std::vector<Preset<EncoderConfig>> presets = {
-      {kFromTexts,
-       "8 convolutions of width 64 that learn from these texts alone, as many steps as they need: "
-       "about a minute for a few thousand sentences on two cores",
-       text_mini(), text_mini_training(2400, 32)},
-      {"bert-mini", "3 layers of width 128: a minute or two on two cores", bert_mini(),
-       short_training(220, 32, 5e-4, 55)},
-      bert_base_fine_tuning(3e-5),
+TrainSettings TextClassifierPreset::training_for(std::int64_t texts, std::int64_t batch) const {
+  return steps_from_data ? text_mini_training(texts, batch) : training;
+}
+
+const std::vector<TextClassifierPreset>& text_classifier_presets() {
+  static const std::vector<TextClassifierPreset> presets = {
+      {{kFromTexts,
+        "8 convolutions of width 64 that learn from these texts alone, as many steps as they need: "
+        "about a minute for a few thousand sentences on two cores",
+        text_mini(), text_mini_training(2400, 32)},
+       {.summary = Summary::max,
+        .lower_case = true,
+        .word_dropout = 0.2,
+        .by_length = true,
+        .members = kMembers},
+       true},
+      {{"bert-mini", "3 layers of width 128: a minute or two on two cores", bert_mini(),
+        short_training(220, 32, 5e-4, 55)}},
+      {bert_base_fine_tuning(3e-5)},
   };
   return presets;
 }
 
 std::string usual_text_classifier_preset(bool from_weights) {
   return from_weights ? "bert-mini" : kFromTexts;
-}
-
-ClassifierHead preset_head(const Preset<EncoderConfig>& preset) {
-  if (preset.name != kFromTexts) return {};
-  return {.summary = Summary::max,
-          .lower_case = true,
-          .word_dropout = 0.2,
-          .by_length = true,
-          .members = kMembers};
-}
-
-TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t texts,
-                              std::int64_t batch) {
-  return preset.name == kFromTexts ? text_mini_training(texts, batch) : preset.training;
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Classifiers of texts by name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,20 @@
 
 namespace weft {
 
+struct TextClassifierPreset : Preset<EncoderConfig> {
+  ClassifierHead head = {};
+  /// The steps of `training` follow from the data: 14 passes, but at least 400 steps, and of many
+  /// texts no more than 12,800 steps or 3 passes.
+  bool steps_from_data = false;
+
+  /// For so many texts, `batch` of them per step.
+  TrainSettings training_for(std::int64_t texts, std::int64_t batch) const;
+};
+
 /// The first is for a classifier that learns from its own texts alone; the others are called as
 /// those of pre-training, and their configs count where no trained weights do.
-const std::vector<Preset<EncoderConfig>>& text_classifier_presets();
+const std::vector<TextClassifierPreset>& text_classifier_presets();
 /// The preset that is meant where none is named: another one for trained weights.
 std::string usual_text_classifier_preset(bool from_weights);
-
-/// How a preset's classifier reads texts.
-ClassifierHead preset_head(const Preset<EncoderConfig>& preset);
-/// Its training for so many texts, `batch` of them per step. The first preset's steps follow from
-/// the data: 14 passes, but at least 400 steps, and of many texts no more than 12,800 steps or 3
-/// passes. The settings of others are fixed.
-TrainSettings preset_training(const Preset<EncoderConfig>& preset, std::int64_t texts,
-                              std::int64_t batch);
 
 }  // namespace weft

@@ -118,13 +118,13 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
 };
 
 /// The settings of the preset for so many texts, where none were given.
-TrainSettings settings_for(const Preset<EncoderConfig>& preset, const FieldTexts& given,
+TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts& given,
                            std::int64_t texts) {
   const auto batch = given.find("batch");
   return chosen_settings(
-      preset_training(preset, texts,
-                      batch == given.end() ? preset.training.batch
-                                           : parse_integer("--batch", batch->second, kBatchRange)),
+      preset.training_for(texts, batch == given.end()
+                                     ? preset.training.batch
+                                     : parse_integer("--batch", batch->second, kBatchRange)),
       given);
 }
 
@@ -180,7 +180,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     const auto& preset = find_preset(text_classifier_presets(), name);
     const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
     const ClassifierHead head = ClassifierHead::fields().with(
-        args.from ? head_of(*args.from) : preset_head(preset), args.options.fields(kGroup));
+        args.from ? head_of(*args.from) : preset.head, args.options.fields(kGroup));
     const auto [config, tokenizer, notes] =
         new_encoder(base_config(preset.model, args), args, [&] { return read(parts.train, head); });
     auto model = std::make_unique<TextClassifier>(

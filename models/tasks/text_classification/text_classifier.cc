@@ -18,6 +18,7 @@
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
@@ -233,15 +234,6 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
       .output("log_probabilities",
               log_softmax(classifier(mean_of_members(pooled(false), head.members)), -1));
   model.add_program("train").output("loss", members_loss(classifier, pooled(true), labels, head));
-  return model;
-}
-
-TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                    const std::vector<std::string>& classes,
-                                    const TrainSettings& settings, const FineTuneOptions& options,
-                                    const ClassifierHead& head) {
-  TextClassifier model = build_text_classifier(config, tokenizer, classes, settings, head);
-  make_trainable(model, options);
   return model;
 }
 

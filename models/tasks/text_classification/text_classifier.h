@@ -13,7 +13,7 @@
 #include "weft/models/tasks/text_classification/classifier_head.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -39,12 +39,6 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings,
                                      const ClassifierHead& head = {});
-/// The same, made trainable. Throws as make_trainable, too.
-TextClassifier make_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                    const std::vector<std::string>& classes,
-                                    const TrainSettings& settings,
-                                    const FineTuneOptions& options = {},
-                                    const ClassifierHead& head = {});
 
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class

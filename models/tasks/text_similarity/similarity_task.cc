@@ -11,6 +11,7 @@
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/correlation.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {

@@ -14,6 +14,7 @@
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
@@ -144,15 +145,6 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   Value h = encoder(inputs, true).last_hidden_state;
   if (config.hidden_dropout > 0) h = dropout(h, config.hidden_dropout, graph.key("dropout"));
   model.add_program("train").output("loss", label_loss(classifier(h), labels));
-  return model;
-}
-
-TokenClassifier make_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                      const std::vector<std::string>& tags,
-                                      const TrainSettings& settings,
-                                      const FineTuneOptions& options) {
-  TokenClassifier model = build_token_classifier(config, tokenizer, tags, settings);
-  make_trainable(model, options);
   return model;
 }
 

@@ -12,7 +12,7 @@
 #include "weft/models/metrics/span_f1.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/model.h"
 
 namespace weft {
 
@@ -39,11 +39,6 @@ struct TokenClassifier : ModelKind<TokenClassifier> {
 TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings);
-/// The same, made trainable. Throws as make_trainable, too.
-TokenClassifier make_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
-                                      const std::vector<std::string>& tags,
-                                      const TrainSettings& settings,
-                                      const FineTuneOptions& options = {});
 
 /// A sentence as a model reads it: every word is cut into pieces by itself.
 struct WordRow {
