@@ -56,7 +56,7 @@ void check_kept(const std::string& base, const std::string& tuned) {
   BOOST_TEST(weights.size() > 5U);
   BOOST_TEST((quantized_weights(file.graph()).size() == weights.size()));
   for (const auto& [name, weight] : weights) {
-    for (const std::string& kept : kept_names(name, weight.format))
+    for (const std::string& kept : stored_names(name, weight.format))
       BOOST_TEST(bitwise_equal(file.tensors().at(kept), small.tensors().at(kept)), kept);
     if (weight.format != WeightFormat::bf16) BOOST_TEST(!file.tensors().contains(name));
   }
