@@ -55,7 +55,7 @@ std::optional<std::string> token_text(const json& value) {
 /// counts.
 void read_special(const fs::path& folder, SubwordParts& parts) {
   const json config = read_object(folder / kConfigFile), map = read_object(folder / kSpecialFile);
-  const auto look = [&](const char* key, std::int32_t& id) {
+  const auto look = [&](const std::string& key, std::int32_t& id) {
     for (const json* source : {&map, &config}) {
       const auto it = source->find(key);
       if (it == source->end()) continue;
@@ -67,13 +67,7 @@ void read_special(const fs::path& folder, SubwordParts& parts) {
       if (id >= 0) return;
     }
   };
-  look("pad_token", parts.special.pad);
-  look("unk_token", parts.special.unk);
-  look("bos_token", parts.special.bos);
-  look("eos_token", parts.special.eos);
-  look("cls_token", parts.special.cls);
-  look("sep_token", parts.special.sep);
-  look("mask_token", parts.special.mask);
+  for (const auto& [name, id] : kSpecialIds) look(fmt::format("{}_token", name), parts.special.*id);
 }
 
 /// Tokens of added_tokens.json: {"<extra>": 50257}.

@@ -98,6 +98,10 @@ struct SentencePieceTokenizer::State {
   const SentencePieceModel::Added& added(std::int32_t id) const {
     return model.layout.added[static_cast<std::size_t>(-1 - inner(id))];
   }
+  const std::string& text_of(std::int32_t id) const {
+    const SentencePieceModel::Piece* known = piece(id);
+    return known == nullptr ? added(id).text : known->text;
+  }
   std::int32_t find(std::string_view text) const {
     const auto it = ids.find(text);
     return it == ids.end() ? -1 : it->second;
@@ -127,15 +131,14 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
     const SentencePieceModel::Piece* known = piece(id);
     const bool reserved = known == nullptr || known->kind == Kind::control ||
                           known->kind == Kind::unknown || known->kind == Kind::byte;
-    const std::string& text = known == nullptr ? added(id).text : known->text;
     // Where a reserved piece and one of texts have one name, it is that of the reserved one.
-    if (const auto [it, fresh] = ids.emplace(text, id); !fresh && reserved) it->second = id;
+    if (const auto [it, fresh] = ids.emplace(text_of(id), id); !fresh && reserved) it->second = id;
   }
   find_special();
   std::vector<std::pair<std::string_view, std::int32_t>> spelled;
-  for (const std::int32_t id : {special.pad, special.unk, special.bos, special.eos, special.cls,
-                                special.sep, special.mask}) {
-    if (id >= 0) spelled.emplace_back(piece(id) == nullptr ? added(id).text : piece(id)->text, id);
+  for (const SpecialIdName& named_id : kSpecialIds) {
+    if (const std::int32_t id = special.*named_id.id; id >= 0)
+      spelled.emplace_back(text_of(id), id);
   }
   for (std::int32_t id = 0; id < count(); ++id) {
     if (piece(id) == nullptr) spelled.emplace_back(added(id).text, id);
@@ -353,8 +356,7 @@ std::string SentencePieceTokenizer::decode_with_special(std::span<const std::int
 }
 
 const std::string& SentencePieceTokenizer::piece(std::int32_t id) const {
-  const SentencePieceModel::Piece* known = state_->piece(id);
-  return known == nullptr ? state_->added(id).text : known->text;
+  return state_->text_of(id);
 }
 
 std::int32_t SentencePieceTokenizer::find(std::string_view piece) const {

@@ -1,6 +1,7 @@
 // What all tokenizers have in common: ids with a meaning of their own, and where a text stands.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace weft {
@@ -17,6 +18,19 @@ struct SpecialIds {
 
   friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
 };
+
+/// All of them, in the order that files keep. Files call them by these names, or "pad_token".
+struct SpecialIdName {
+  const char* name;
+  std::int32_t SpecialIds::*id;
+};
+inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialIds::pad},
+                                                              {"unk", &SpecialIds::unk},
+                                                              {"bos", &SpecialIds::bos},
+                                                              {"eos", &SpecialIds::eos},
+                                                              {"cls", &SpecialIds::cls},
+                                                              {"sep", &SpecialIds::sep},
+                                                              {"mask", &SpecialIds::mask}}};
 
 /// Where a text stands that becomes ids. Some tokenizers take a text's beginning as that of a word,
 /// and show it by a blank in front, which a text that goes on must not get.

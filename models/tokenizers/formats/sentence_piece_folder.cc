@@ -46,7 +46,7 @@ struct Settings {
     return it->get<bool>();
   }
   /// A token's name: it stands as a string, or as an object with its "content".
-  void name(const char* key, std::string& value) const {
+  void name(const std::string& key, std::string& value) const {
     for (const json* from : {&special, &config}) {
       const auto it = from->find(key);
       if (it == from->end()) continue;
@@ -184,13 +184,8 @@ SentencePieceTokenizer read_sentence_piece_folder(const std::string& folder,
   layout.restarts = settings.flag("legacy", true);
   add_tokens(model, settings, layout);
   SpecialNames names = known->names;
-  settings.name("pad_token", names.pad);
-  settings.name("unk_token", names.unk);
-  settings.name("bos_token", names.bos);
-  settings.name("eos_token", names.eos);
-  settings.name("cls_token", names.cls);
-  settings.name("sep_token", names.sep);
-  settings.name("mask_token", names.mask);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    settings.name(fmt::format("{}_token", kSpecialIds[i].name), names[i]);
   set_special(model, layout, names);
   return tokenizer.with_layout(std::move(layout));
 }

@@ -152,16 +152,9 @@ std::int32_t find_id(const SentencePieceModel& model, const Layout& layout, std:
 }
 
 void set_special(const SentencePieceModel& model, Layout& layout, const SpecialNames& names) {
-  const auto look = [&](const std::string& name, std::int32_t& id) {
-    if (!name.empty()) id = find_id(model, layout, name);
-  };
-  look(names.pad, layout.special.pad);
-  look(names.unk, layout.special.unk);
-  look(names.bos, layout.special.bos);
-  look(names.eos, layout.special.eos);
-  look(names.cls, layout.special.cls);
-  look(names.sep, layout.special.sep);
-  look(names.mask, layout.special.mask);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].empty()) layout.special.*kSpecialIds[i].id = find_id(model, layout, names[i]);
+  }
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // model file: shifted, with others added.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,10 +14,8 @@
 
 namespace weft {
 
-/// Ids as the model has them, with names for the special ones ("" = none).
-struct SpecialNames {
-  std::string pad, unk, bos, eos, cls, sep, mask;
-};
+/// What the special ids are called, in the order of kSpecialIds; "" = there is none.
+using SpecialNames = std::array<std::string, kSpecialIds.size()>;
 
 /// The model's own ids.
 SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);

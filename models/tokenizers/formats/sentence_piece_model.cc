@@ -113,13 +113,11 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model)
     layout.ids.push_back(piece);
   }
   if (layout.ids.empty()) fail("a layout without ids");
-  std::int32_t* const special[] = {&layout.special.pad, &layout.special.unk, &layout.special.bos,
-                                   &layout.special.eos, &layout.special.cls, &layout.special.sep,
-                                   &layout.special.mask};
-  for (std::size_t i = 0; i < std::size(special) && i < std::size_t(proto.special_size()); ++i) {
-    *special[i] = proto.special(static_cast<int>(i));
-    if (*special[i] < -1 || *special[i] >= count(layout.ids))
-      fail(fmt::format("{} is a special id of {} ids", *special[i], layout.ids.size()));
+  for (int i = 0; i < std::min<int>(kSpecialIds.size(), proto.special_size()); ++i) {
+    const std::int32_t id = proto.special(i);
+    if (id < -1 || id >= count(layout.ids))
+      fail(fmt::format("{} is a special id of {} ids", id, layout.ids.size()));
+    layout.special.*kSpecialIds[static_cast<std::size_t>(i)].id = id;
   }
   layout.restarts = proto.restarts();
 }
@@ -133,9 +131,7 @@ void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layo
     one.set_lstrip(added.lstrip);
     one.set_rstrip(added.rstrip);
   }
-  const SpecialIds& ids = layout.special;
-  for (const std::int32_t id : {ids.pad, ids.unk, ids.bos, ids.eos, ids.cls, ids.sep, ids.mask})
-    proto.add_special(id);
+  for (const SpecialIdName& special : kSpecialIds) proto.add_special(layout.special.*special.id);
   proto.set_restarts(layout.restarts);
 }
 

@@ -17,13 +17,7 @@ struct SpecialFields {
 
   template <class Fields>
   void describe(Fields& fields) {
-    fields.required("pad", ids.pad);
-    fields.required("unk", ids.unk);
-    fields.required("bos", ids.bos);
-    fields.required("eos", ids.eos);
-    fields.required("cls", ids.cls);
-    fields.required("sep", ids.sep);
-    fields.required("mask", ids.mask);
+    for (const auto& [name, id] : kSpecialIds) fields.required(name, ids.*id);
   }
 };
 
