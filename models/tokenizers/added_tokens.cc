@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/tokenizers/subwords/vocabulary.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/properties.h"
 
@@ -51,9 +52,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& no
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (const AddedToken& token : tokens_) {
     if (token.content.empty()) throw FormatError("an added token is empty");
-    if (token.id < 0) {
-      throw FormatError(
-          fmt::format("the added token '{}' has the id {}", excerpt(token.content), token.id));
+    if (token.id < 0 || token.id > Vocabulary::kHighestId) {
+      throw FormatError(fmt::format("the added token '{}' has the id {}; ids are 0 to {}",
+                                    excerpt(token.content), token.id, Vocabulary::kHighestId));
     }
     if (!by_id_.emplace(token.id, seen_.size()).second)
       throw FormatError(fmt::format("two added tokens have the id {}", token.id));

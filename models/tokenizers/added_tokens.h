@@ -41,7 +41,8 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// `normaliser` may be null. Throws FormatError for a token that is empty, or an id below 0.
+  /// `normaliser` may be null. Throws FormatError for a token that is empty, or an id that is none
+  /// (Vocabulary::kHighestId).
   AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& normaliser);
 
   /// In order of id.

@@ -1,47 +1,28 @@
 // Folders with a SentencePiece model: the ids are those of the class of tokenizer that they name.
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "goldens.h"
+#include "tokenizer_folder.h"
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/formats/sentence_piece_folder.h"
 
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
 using Ids = std::vector<std::int32_t>;
 using Kind = SentencePieceModel::Kind;
 
-/// A folder that is gone afterwards.
-class ModelFolder {
+/// A folder with a SentencePiece model.
+class ModelFolder : public testing::TokenizerFolder {
  public:
-  ModelFolder()
-      : path_(fs::temp_directory_path() / ("weft_sp_folder_" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ModelFolder(const ModelFolder&) = delete;
-  ModelFolder& operator=(const ModelFolder&) = delete;
-  ~ModelFolder() { fs::remove_all(path_); }
-
-  void write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-  }
   SentencePieceTokenizer read() const {
-    return read_sentence_piece_folder(path_.string(), (path_ / "spiece.model").string());
+    return read_sentence_piece_folder(FolderSettings(path()), "spiece.model");
   }
   SentencePieceTokenizer read(const std::string& config) const {
     write("tokenizer_config.json", config);
     return read();
   }
-
- private:
-  fs::path path_;
 };
 
 std::string model_bytes() {

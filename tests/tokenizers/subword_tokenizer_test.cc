@@ -208,6 +208,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
   refused("/model/vocab/he", -1, "ids are 0 to");
   refused("/model/vocab/he", 257, "have the same id, 257");
   refused("/added_tokens/0/content", "", "an added token is empty");
+  refused("/added_tokens/0/id", 1 << 24, "has the id 16777216; ids are 0 to 16777215");
 }
 
 BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {

@@ -156,6 +156,12 @@ Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where) {
   return Vocabulary(pieces);
 }
 
+Vocabulary read_vocabulary(std::string_view json, const std::string& what) {
+  JsonLists lists{.table_path = ""};
+  parse_json_object(json, what, lists);
+  return vocabulary_of(lists, what);
+}
+
 void FieldWriter::vocabulary(const char* key, const Vocabulary& value) {
   OrderedJson& json = object_[key] = OrderedJson::object();
   // Appended as they come: looking for each key in an object that keeps its order takes too long.

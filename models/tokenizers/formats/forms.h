@@ -48,5 +48,7 @@ struct JsonForm<normalizers::Base64> {
 
 /// The pieces of an object that was read apart. Throws FormatError where there are none.
 Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where);
+/// The pieces of a vocab.json: {"piece": id, ...}; `what` names it in messages. Throws FormatError.
+Vocabulary read_vocabulary(std::string_view json, const std::string& what);
 
 }  // namespace weft

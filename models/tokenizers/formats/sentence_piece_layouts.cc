@@ -95,36 +95,27 @@ Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
   return layout;
 }
 
-Layout marian_layout(const SentencePieceModel& model,
-                     const std::vector<std::pair<std::string, std::int64_t>>& vocab) {
+Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
   std::unordered_map<std::string_view, std::int32_t> places;
   for (std::size_t i = 0; i < model.pieces.size(); ++i)
     places.emplace(model.pieces[i].text, static_cast<std::int32_t>(i));
-  std::vector<const std::string*> texts(vocab.size());
-  for (const auto& [text, id] : vocab) {
-    if (id < 0 || id >= static_cast<std::int64_t>(vocab.size()) ||
-        texts[static_cast<std::size_t>(id)] != nullptr) {
-      throw FormatError(fmt::format("'{}' has the id {}, which is not one of its own among {}",
-                                    text, id, vocab.size()));
-    }
-    texts[static_cast<std::size_t>(id)] = &text;
-  }
+  if (vocab.find("<unk>") < 0) throw FormatError("a vocabulary without '<unk>'");
   Layout layout;
-  for (const std::string* text : texts) {
-    const auto it = places.find(*text);
-    if (*text == "<unk>") {
+  for (std::int32_t id = 0; id < vocab.size(); ++id) {
+    if (!vocab.has(id)) throw FormatError(fmt::format("a vocabulary without the id {}", id));
+    const std::string text(vocab.piece(id));
+    const auto it = places.find(text);
+    if (text == "<unk>") {
       layout.ids.push_back(model.unknown());
     } else if (it != places.end() && it->second != model.unknown()) {
       layout.ids.push_back(it->second);
     } else {
       // Of the other language's model, or for padding.
-      const bool special = *text == "<pad>" || *text == "</s>" || *text == "<s>" ||
-                           (text->starts_with(">>") && text->ends_with("<<"));
-      append(layout, {.text = *text, .special = special});
+      const bool special = text == "<pad>" || text == "</s>" || text == "<s>" ||
+                           (text.starts_with(">>") && text.ends_with("<<"));
+      append(layout, {.text = text, .special = special});
     }
   }
-  if (find_id(model, layout, model.pieces[static_cast<std::size_t>(model.unknown())].text) < 0)
-    throw FormatError("a vocabulary without '<unk>'");
   return layout;
 }
 

@@ -7,10 +7,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
+#include "weft/models/tokenizers/subwords/vocabulary.h"
 
 namespace weft {
 
@@ -29,11 +28,9 @@ SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
 std::span<const std::string_view> mbart_languages(bool fifty);
 /// PEGASUS's: `offset` ids for what it was trained with in front of the pieces.
 SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
-/// Marian's: ids by the names of the pieces in vocab.json. Throws FormatError where ids are not
-/// whole, or none is called "<unk>".
-SentencePieceModel::Layout marian_layout(
-    const SentencePieceModel& model,
-    const std::vector<std::pair<std::string, std::int64_t>>& vocab);
+/// Marian's: ids by the names of the pieces in vocab.json. Throws FormatError where one is missing
+/// among them, or none is called "<unk>".
+SentencePieceModel::Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab);
 
 /// Gives `text` the id `id`, unless it has that already. Throws FormatError where it has another
 /// id, or where there would be a gap.

@@ -43,7 +43,7 @@ void check_utf8(std::string_view text, std::string_view what) {
 }
 
 subwords::Bpe::Merges read_merges(std::string_view text) {
-  check_utf8(text, "the list of merges");
+  check_utf8(text, "merges.txt");
   subwords::Bpe::Merges merges;
   std::size_t number = 0;
   for_each_line(text, [&](std::string_view line) {
@@ -52,7 +52,7 @@ subwords::Bpe::Merges read_merges(std::string_view text) {
     const std::size_t blank = line.find(' ');
     if (blank == std::string_view::npos || line.find(' ', blank + 1) != std::string_view::npos) {
       throw FormatError(fmt::format(
-          "line {} of the merges must be two pieces with a blank between them, not '{}'", number,
+          "line {} of merges.txt must be two pieces with a blank between them, not '{}'", number,
           excerpt(line)));
     }
     merges.emplace_back(line.substr(0, blank), line.substr(blank + 1));
@@ -85,9 +85,7 @@ PostProcessorPtr bert_template(std::int32_t cls, std::int32_t sep) {
 
 SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merges_txt,
                              const Gpt2Settings& settings) {
-  JsonLists lists{.table_path = ""};
-  parse_json_object(vocab_json, "the vocabulary", lists);
-  Vocabulary vocabulary = vocabulary_of(lists, "the vocabulary");
+  Vocabulary vocabulary = read_vocabulary(vocab_json, "vocab.json");
   SubwordParts parts;
   if (const std::int32_t id = vocabulary.find(kEndOfText); id >= 0)
     parts.added.push_back(special_token(kEndOfText, id));
@@ -102,7 +100,7 @@ SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merge
 }
 
 SubwordParts read_bert_files(std::string_view vocab_txt, const BertSettings& settings) {
-  check_utf8(vocab_txt, "the vocabulary");
+  check_utf8(vocab_txt, "vocab.txt");
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
   std::int32_t id = 0;
   for_each_line(vocab_txt, [&](std::string_view line) {
@@ -115,7 +113,7 @@ SubwordParts read_bert_files(std::string_view vocab_txt, const BertSettings& set
   });
   Vocabulary vocabulary(pieces);
   if (vocabulary.find(kUnknown) < 0)
-    throw FormatError(fmt::format("the vocabulary lacks '{}'", kUnknown));
+    throw FormatError(fmt::format("vocab.txt lacks '{}'", kUnknown));
   SubwordParts parts;
   for (const std::string_view name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
     if (const std::int32_t found = vocabulary.find(name); found >= 0)
