@@ -31,17 +31,10 @@ void FieldReader::merges(const char* key, std::vector<std::pair<std::string, std
   if (lists_ == nullptr || !lists_->pairs_found)
     throw FormatError(fmt::format("{} must be an array of merges", place(key)));
   value = lists_->pairs;
-  std::size_t number = 0;
-  for (auto& [left, right] : value) {
-    ++number;
-    if (!right.empty()) continue;
-    const std::size_t blank = left.find(' ');
-    if (blank == std::string::npos || left.find(' ', blank + 1) != std::string::npos) {
-      throw FormatError(fmt::format("{}[{}] must be two pieces with a blank between them, not '{}'",
-                                    place(key), number - 1, excerpt(left)));
-    }
-    right = left.substr(blank + 1);
-    left.resize(blank);
+  for (auto& merge : value) {
+    if (!merge.second.empty()) continue;
+    merge = split_merge(merge.first,
+                        [&] { return fmt::format("{}[{}]", place(key), &merge - value.data()); });
   }
 }
 
@@ -154,6 +147,16 @@ Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where) {
     pieces.emplace_back(piece, static_cast<std::int32_t>(id));
   }
   return Vocabulary(pieces);
+}
+
+std::pair<std::string, std::string> split_merge(std::string_view text,
+                                                FunctionRef<std::string()> place) {
+  const std::size_t blank = text.find(' ');
+  if (blank == std::string_view::npos || text.find(' ', blank + 1) != std::string_view::npos) {
+    throw FormatError(fmt::format("{} must be two pieces with a blank between them, not '{}'",
+                                  place(), excerpt(text)));
+  }
+  return {std::string(text.substr(0, blank)), std::string(text.substr(blank + 1))};
 }
 
 Vocabulary read_vocabulary(std::string_view json, const std::string& what) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/parallel.h"
 #include "weft/models/tokenizers/formats/fields.h"
 #include "weft/models/tokenizers/normalizers/precompiled_map.h"
 #include "weft/models/tokenizers/pattern.h"
@@ -48,6 +49,9 @@ struct JsonForm<normalizers::Base64> {
 
 /// The pieces of an object that was read apart. Throws FormatError where there are none.
 Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where);
+/// "left right" as two pieces; `place` says where it stands, for messages. Throws FormatError.
+std::pair<std::string, std::string> split_merge(std::string_view text,
+                                                FunctionRef<std::string()> place);
 /// The pieces of a vocab.json: {"piece": id, ...}; `what` names it in messages. Throws FormatError.
 Vocabulary read_vocabulary(std::string_view json, const std::string& what);
 

@@ -49,13 +49,8 @@ subwords::Bpe::Merges read_merges(std::string_view text) {
   for_each_line(text, [&](std::string_view line) {
     ++number;
     if (line.empty() || line.starts_with("#version")) return;
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos || line.find(' ', blank + 1) != std::string_view::npos) {
-      throw FormatError(fmt::format(
-          "line {} of merges.txt must be two pieces with a blank between them, not '{}'", number,
-          excerpt(line)));
-    }
-    merges.emplace_back(line.substr(0, blank), line.substr(blank + 1));
+    merges.push_back(
+        split_merge(line, [&] { return fmt::format("line {} of merges.txt", number); }));
   });
   return merges;
 }
