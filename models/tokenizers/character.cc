@@ -8,7 +8,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/utf8.h"
 #include "weft/serialization/strict_json.h"
 
 namespace weft {
@@ -143,9 +142,7 @@ bool CharacterTokenizer::is_word_start(std::int32_t id) const {
 }
 
 std::string CharacterTokenizer::characters() const {
-  std::string text;
-  for (const char32_t c : characters_) append_utf8(text, c);
-  return text;
+  return utf8(std::u32string_view(characters_.data(), characters_.size()));
 }
 
 }  // namespace weft

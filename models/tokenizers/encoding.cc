@@ -1,9 +1,9 @@
 #include "weft/models/tokenizers/encoding.h"
 
 #include <algorithm>
+#include <cstdlib>
 
-#include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
@@ -15,10 +15,7 @@ class CodePoints {
     before_.reserve(text.size() + 1);
     std::uint32_t count = 0;
     for (std::size_t at = 0; at < text.size();) {
-      std::size_t size = character_size(text[at]);
-      if (static_cast<unsigned char>(text[at]) >= 0x80) {
-        if (const std::size_t broken = broken_size(text, at); broken > 0) size = broken;
-      }
+      const auto size = static_cast<std::size_t>(std::abs(examine_character(text, at)));
       before_.resize(before_.size() + size, count++);
       at += size;
     }

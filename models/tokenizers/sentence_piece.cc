@@ -50,10 +50,10 @@ void append_with_blanks(std::string& text, std::string_view piece) {
 
 /// Each byte that is part of no character becomes U+FFFD.
 void append_characters(std::string& text, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t size = valid_character_size(bytes);
-    text += size == 0 ? std::string_view("\xEF\xBF\xBD") : bytes.substr(0, size);
-    bytes.remove_prefix(std::max<std::size_t>(size, 1));
+  for (std::size_t at = 0; at < bytes.size();) {
+    const int size = examine_character(bytes, at);
+    text += size < 0 ? kReplacementCharacter : bytes.substr(at, static_cast<std::size_t>(size));
+    at += static_cast<std::size_t>(std::max(size, 1));
   }
 }
 

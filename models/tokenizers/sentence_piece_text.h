@@ -12,6 +12,7 @@ namespace weft::sentence_piece {
 
 /// U+2581, which stands for a blank.
 inline constexpr std::string_view kBlank = "\xE2\x96\x81";
+inline constexpr char32_t kBlankCharacter = 0x2581;
 
 /// The words of `text`, each with kBlank in front, nothing between them: "a  b " -> "_a_b". One
 /// that stands in the middle of a text and begins with a word begins without kBlank. `origins`,

@@ -10,14 +10,14 @@
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft {
 namespace {
 
 using sentence_piece::kBlank;
+using sentence_piece::kBlankCharacter;
 
-constexpr char32_t kBlankCharacter = 0x2581;
 constexpr std::size_t kLongestPiece = 16;  // characters
 
 /// Pieces do not mix these.
@@ -213,12 +213,6 @@ class PairMerger {
   std::priority_queue<Candidate> queue_;
 };
 
-std::string utf8(const std::u32string& text) {
-  std::string result;
-  for (const char32_t c : text) append_utf8(result, c);
-  return result;
-}
-
 void check(const SentencePieceOptions& options) {
   if (!(options.character_coverage > 0 && options.character_coverage <= 1)) {
     throw ArgumentError(
@@ -255,7 +249,7 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string
   std::vector<char32_t> characters = alphabet(runs, options.character_coverage);
   // A symbol of one character is that character's id.
   std::erase_if(characters, [&](char32_t c) {
-    return std::find(options.symbols.begin(), options.symbols.end(), utf8({c})) !=
+    return std::find(options.symbols.begin(), options.symbols.end(), utf8(c)) !=
            options.symbols.end();
   });
   const std::size_t least = pieces.size() + characters.size();
@@ -269,7 +263,7 @@ SentencePieceTokenizer SentencePieceTokenizer::train(std::span<const std::string
   const std::vector<std::u32string> merged = PairMerger(runs, characters).run(wanted);
   float score = 0;
   for (const std::u32string& text : merged) pieces.push_back({utf8(text), score--, Kind::normal});
-  for (const char32_t c : characters) pieces.push_back({utf8({c}), score--, Kind::normal});
+  for (const char32_t c : characters) pieces.push_back({utf8(c), score--, Kind::normal});
   SentencePieceModel model;
   model.pieces = std::move(pieces);
   model.normalizer = {.name = "identity", .remove_extra_whitespace = !options.keep_whitespace};

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "weft/core/error.h"
@@ -21,7 +19,7 @@ char32_t next_code_point(std::string_view text, std::size_t& offset) {
     ++offset;
     return first;
   }
-  const int length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  const auto length = static_cast<int>(character_size(text[offset]));
   if (first < 0xC2 || first > 0xF4) fail("a byte that starts no character");
   if (offset + static_cast<std::size_t>(length) > text.size()) fail("the text ends in a character");
   char32_t c = first & (0xFF >> (length + 1));
@@ -38,28 +36,25 @@ char32_t next_code_point(std::string_view text, std::size_t& offset) {
   return c;
 }
 
-std::size_t valid_character_size(std::string_view text) {
+int examine_character(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (text.empty()) return 0;
-  const unsigned char first = byte(0);
+  const unsigned char first = byte(at);
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if (first < 0xC2 || first > 0xF4) return -1;
+  const auto size = static_cast<int>(character_size(text[at]));
+  // The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF.
+  unsigned char low = 0x80, high = 0xBF;
+  if (first == 0xE0) low = 0xA0;
+  if (first == 0xED) high = 0x9F;
+  if (first == 0xF0) low = 0x90;
+  if (first == 0xF4) high = 0x8F;
+  for (int i = 1; i < size; ++i) {
+    const std::size_t next = at + static_cast<std::size_t>(i);
+    if (next >= text.size() || byte(next) < low || byte(next) > high) return -i;
+    low = 0x80;
+    high = 0xBF;
   }
-  // Overlong ones, surrogates, and those beyond U+10FFFF.
-  const unsigned char second = byte(1);
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
-    return 0;
-  return length;
-}
-
-std::size_t character_size(std::string_view text, std::size_t begin) {
-  constexpr std::array<std::uint8_t, 16> kSizes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
-  const std::size_t size = kSizes[static_cast<unsigned char>(text[begin]) >> 4];
-  return std::min(size, text.size() - begin);
+  return size;
 }
 
 void append_utf8(std::string& out, char32_t c) {
@@ -83,10 +78,8 @@ void append_utf8(std::string& out, char32_t c) {
 
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t size = 1; size <= 3 && size <= text.size(); ++size) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - size]);
-    if ((byte & 0xC0) == 0x80) continue;  // goes on with a character
-    const std::size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return size < wanted ? size : 0;
+    const char byte = text[text.size() - size];
+    if (!goes_on(byte)) return size < character_size(byte) ? size : 0;
   }
   return 0;
 }

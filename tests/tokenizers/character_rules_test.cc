@@ -11,7 +11,7 @@
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
 #include "weft/models/tokenizers/sentence_piece.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft {
 namespace {
@@ -45,9 +45,7 @@ BOOST_AUTO_TEST_CASE(rules_of_unicode_are_those_of_models) {
   // Unicode has got characters since the models were made: their rules are among ours.
   int others = 0, rules = 0;
   for (const auto& [from, to] : character_rules("nmt_nfkc")) {
-    std::string text, becomes;
-    for (const char32_t c : from) append_utf8(text, c);
-    for (const char32_t c : to) append_utf8(becomes, c);
+    const std::string text = utf8(from), becomes = utf8(to);
     const auto rule = theirs.longest(text);
     const bool same = rule && rule->size == text.size() && rule->replacement == becomes;
     ++rules;

@@ -89,7 +89,7 @@ void ByteFallback::decode(Pieces& pieces, bool keep_bytes) const {
     if (keep_bytes || first_broken(bytes) == bytes.size()) {
       result.push_back(bytes);
     } else {
-      for (std::size_t i = 0; i < bytes.size(); ++i) result.emplace_back("\xEF\xBF\xBD");
+      for (std::size_t i = 0; i < bytes.size(); ++i) result.emplace_back(kReplacementCharacter);
     }
     bytes.clear();
   };

@@ -6,11 +6,13 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/normalizers/characters.h"
 #include "weft/models/tokenizers/subwords/double_array.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft {
 namespace {
@@ -117,13 +119,11 @@ CharacterRules nfkc() {
 }
 
 void add_nmt(CharacterRules& rules) {
-  for (const char32_t blank : {0x0009, 0x000A, 0x000C, 0x000D, 0x1680, 0x200B, 0x200E, 0x200F,
-                               0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD, 0x200C})
-    rules[{blank}] = U" ";
-  const auto drop = [&](char32_t c) { rules[{c}] = U""; };
-  for (char32_t c = 0x01; c <= 0x08; ++c) drop(c);
-  for (char32_t c = 0x0E; c <= 0x1F; ++c) drop(c);
-  for (const char32_t c : {0x0B, 0x7F, 0x8F, 0x9F}) drop(c);
+  constexpr char32_t kJoiner = 0x200D;  // stays in models
+  for (char32_t c = 1; c <= 0xFFFF; ++c) {
+    const std::optional<char32_t> mapped = normalizers::nmt(c);
+    if (mapped != c && c != kJoiner) rules[{c}] = mapped ? U" " : U"";
+  }
   rules.erase({0xFF5E});  // the full-width tilde is not the other one in Japanese
 }
 
@@ -139,12 +139,6 @@ void fold_case(CharacterRules& rules) {
       rules.try_emplace({c}, std::u32string(1, folded(c)));
   }
   remove_redundant(rules);
-}
-
-std::string utf8(const std::u32string& text) {
-  std::string result;
-  for (const char32_t c : text) append_utf8(result, c);
-  return result;
 }
 
 }  // namespace

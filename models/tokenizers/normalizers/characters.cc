@@ -9,17 +9,6 @@ namespace {
 constexpr char32_t kDottedI = 0x130;  // the one character whose lower case is two
 constexpr char32_t kDotAbove = 0x307;
 
-/// What SentencePiece's rules make of a character; none: it goes.
-std::optional<char32_t> nmt(char32_t c) {
-  if ((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
-      c == 0x9F)
-    return std::nullopt;
-  if (c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
-      c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD)
-    return U' ';
-  return c;
-}
-
 }  // namespace
 
 void lower(PartedText& parts) {
@@ -61,6 +50,16 @@ void Strip::normalise(PartedText& parts) const {
         edit.drop(begin);
         edit.keep(end - begin);
       });
+}
+
+std::optional<char32_t> nmt(char32_t c) {
+  if ((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
+      c == 0x9F)
+    return std::nullopt;
+  if (c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+      c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD)
+    return U' ';
+  return c;
 }
 
 void Nmt::normalise(PartedText& parts) const { map_characters(parts, nmt); }

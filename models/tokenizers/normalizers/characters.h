@@ -1,6 +1,8 @@
 // Normalisers that look at one character at a time.
 #pragma once
 
+#include <optional>
+
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 
 namespace weft::normalizers {
@@ -38,7 +40,10 @@ class Strip : public Normalizer {
   bool left_ = true, right_ = true;
 };
 
-/// SentencePiece's "nmt" rules: control characters go, odd blanks are blanks.
+/// What SentencePiece's "nmt" rules make of a character; none: it goes.
+std::optional<char32_t> nmt(char32_t c);
+
+/// These rules: control characters go, odd blanks are blanks.
 class Nmt : public Normalizer {
  public:
   static constexpr const char* kName = "Nmt";

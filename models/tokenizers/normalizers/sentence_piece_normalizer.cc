@@ -6,14 +6,10 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
 PieceTrie trie_of(const std::vector<std::string_view>& symbols) {
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
@@ -44,8 +40,9 @@ SentencePieceNormalizer::Part SentencePieceNormalizer::next_part(std::string_vie
   if (!map_.empty()) {
     if (const auto rule = map_.longest(text)) return {rule->replacement, rule->size};
   }
-  const std::size_t size = valid_character_size(text);
-  return size == 0 ? Part{kReplacement, 1} : Part{text.substr(0, size), size};
+  const int size = examine_character(text, 0);
+  if (size < 0) return {kReplacementCharacter, 1};
+  return {text.substr(0, static_cast<std::size_t>(size)), static_cast<std::size_t>(size)};
 }
 
 std::string SentencePieceNormalizer::normalise(std::string_view text, TextPlace place,

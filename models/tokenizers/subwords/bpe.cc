@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/sentence_piece_text.h"
 #include "weft/models/tokenizers/subwords/hash.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
@@ -140,8 +141,7 @@ bool Bpe::add_bytes(std::string_view character, std::uint32_t at,
 void Bpe::split(std::string_view word, std::vector<SubwordSpan>& out) const {
   bool open_unknown = false;  // the last one, which goes on where such are fused
   for (std::size_t at = 0; at < word.size();) {
-    const std::size_t size =
-        takes_bytes_ ? 1 : std::min(character_size(word[at]), word.size() - at);
+    const std::size_t size = takes_bytes_ ? 1 : character_size(word, at);
     const std::string_view character = word.substr(at, size);
     const auto begin = static_cast<std::uint32_t>(at);
     const auto end = static_cast<std::uint32_t>(at + size);
@@ -243,8 +243,9 @@ void Bpe::segment(std::string_view word, std::vector<SubwordSpan>& out) const {
 bool Bpe::begins_word(std::string_view piece) const {
   if (settings_.prefix) return !piece.starts_with(*settings_.prefix);
   if (settings_.suffix) return true;
-  constexpr std::string_view kSpelledBlank = "\xC4\xA0", kBlank = "\xE2\x96\x81";
-  return piece.starts_with(kSpelledBlank) || piece.starts_with(kBlank) || piece.starts_with(' ');
+  constexpr std::string_view kSpelledBlank = "\xC4\xA0";
+  return piece.starts_with(kSpelledBlank) || piece.starts_with(sentence_piece::kBlank) ||
+         piece.starts_with(' ');
 }
 
 }  // namespace weft::subwords

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/models/tokenizers/sentence_piece_text.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
 #include "weft/models/tokenizers/subwords/word_pieces.h"
 
@@ -27,7 +28,7 @@ class UnigramModel : public VocabularyModel {
   }
   std::int32_t unknown() const override { return unknown_.value_or(-1); }
   bool begins_word(std::string_view piece) const override {
-    return piece.starts_with("\xE2\x96\x81");
+    return piece.starts_with(sentence_piece::kBlank);
   }
 
  private:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "weft/models/tokenizers/sentence_piece_text.h"
+
 namespace weft {
 namespace {
 
@@ -25,7 +27,7 @@ bool is_possible_piece(std::u32string_view text) {
   UScriptCode before = USCRIPT_INVALID_CODE;  // any
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == 0 || text[i] == U' ') return false;
-    if (text[i] == kBlankPiece) {
+    if (text[i] == sentence_piece::kBlankCharacter) {
       if (i > 0) return false;
       continue;
     }

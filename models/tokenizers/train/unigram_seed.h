@@ -11,9 +11,6 @@
 
 namespace weft {
 
-/// U+2581, which stands for a blank.
-inline constexpr char32_t kBlankPiece = 0x2581;
-
 /// Words as normalised texts have them, with the blank in front, and the character that follows:
 /// the blank of the next word, or zero. What follows says which parts of words go on in several
 /// ways.

@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/sentence_piece_text.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
 #include "weft/models/tokenizers/train/unigram_seed.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/tokenizers/unicode/characters.h"
 
 namespace weft {
 namespace {
@@ -22,12 +22,6 @@ namespace {
 using Pieces = std::vector<std::pair<std::string, double>>;  // with log-probabilities
 using Counts = std::vector<std::pair<std::string, std::int64_t>>;
 using Kind = SentencePieceModel::Kind;
-
-std::string utf8(std::u32string_view text) {
-  std::string result;
-  for (const char32_t c : text) append_utf8(result, c);
-  return result;
-}
 
 template <class List>
 void sort_by_value(List& list) {  // the largest first; of equals the first in order of keys
@@ -63,7 +57,7 @@ WordCounts count_words(std::span<const std::string> texts,
         continue;
       }
       const char32_t c = next_code_point(text, at);
-      if (c == kBlankPiece) end(c);
+      if (c == sentence_piece::kBlankCharacter) end(c);
       word += c;
     }
     end(0);
@@ -128,7 +122,7 @@ class Trainer {
     words_.assign(counts.begin(), counts.end());
     double total = 0;
     for (const auto& [c, count] : required) {
-      pieces_.emplace_back(utf8({&c, 1}), static_cast<double>(count));
+      pieces_.emplace_back(utf8(c), static_cast<double>(count));
       total += static_cast<double>(count);
     }
     for (const auto& [text, score] : frequent_parts(parts, seed_pieces)) {
@@ -237,7 +231,7 @@ Pieces finished(const Pieces& learned,
   Pieces result;
   double more = 0;
   for (const auto& [c, count] : required) {
-    const std::string text = utf8({&c, 1});
+    const std::string text = utf8(c);
     const auto it = scores.find(text);
     result.emplace_back(text, it == scores.end() ? worst + more : it->second);
     if (it == scores.end()) more += 0.0001;  // no two have one score
@@ -298,7 +292,7 @@ SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
   auto required = required_characters(words, options.character_coverage);
   // A symbol of one character is that character's id.
   std::erase_if(required, [&](const auto& character) {
-    return std::find(options.symbols.begin(), options.symbols.end(), utf8({&character.first, 1})) !=
+    return std::find(options.symbols.begin(), options.symbols.end(), utf8(character.first)) !=
            options.symbols.end();
   });
   const std::size_t least = model.pieces.size() + required.size();

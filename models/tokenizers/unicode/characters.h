@@ -1,6 +1,7 @@
 // Walking over UTF-8 that is known to be valid.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,15 +9,6 @@
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
-
-/// True for the second to fourth byte of a character.
-constexpr bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
-/// Bytes of the character that begins with `first`.
-constexpr std::size_t character_size(char first) {
-  const auto byte = static_cast<unsigned char>(first);
-  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
 
 /// Bytes of `c` as UTF-8.
 constexpr std::size_t encoded_size(char32_t c) {
@@ -56,13 +48,21 @@ inline std::size_t count_characters(std::string_view text) {
   return count;
 }
 
-/// True where all bytes are below 0x80.
-bool is_ascii(std::string_view text);
+constexpr bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+/// True where all bytes are.
+inline bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return is_ascii(byte); });
+}
 
 /// `c` as UTF-8.
 inline std::string utf8(char32_t c) {
   std::string text;
   append_utf8(text, c);
+  return text;
+}
+inline std::string utf8(std::u32string_view characters) {
+  std::string text;
+  for (const char32_t c : characters) append_utf8(text, c);
   return text;
 }
 

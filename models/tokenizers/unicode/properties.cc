@@ -3,11 +3,6 @@
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 
-#include <algorithm>
-#include <string_view>
-
-#include "weft/models/tokenizers/unicode/characters.h"
-
 namespace weft {
 namespace {
 
@@ -18,11 +13,6 @@ bool has(char32_t c, UProperty property) {
 }
 
 }  // namespace
-
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
-}
 
 bool is_white_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
