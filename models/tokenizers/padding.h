@@ -17,7 +17,7 @@ struct Padding {
   std::optional<std::uint64_t> multiple = {};  // the length is rounded up to one of it
   std::int32_t pad_id = 0;
   std::int32_t pad_type_id = 0;
-  std::string pad_token = "[PAD]";
+  std::string pad_token = "[PAD]";  // of no effect: kept to be written again
 
   template <class Fields>
   void describe(Fields& fields) {

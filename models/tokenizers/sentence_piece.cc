@@ -61,24 +61,19 @@ void append_characters(std::string& text, std::string_view bytes) {
 
 /// All that is made of a model, once.
 struct SentencePieceTokenizer::State {
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>{}(text);
-    }
-  };
-
   SentencePieceModel model;
   SentencePieceNormalizer normalizer = {};
   std::optional<SentencePieceNormalizer> denormalizer = {};
   PieceCutter cutter = {};
-  std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids = {};
-  std::vector<std::int32_t> outer = {};  // by piece: its id in the layout
+  std::unordered_map<std::string_view, std::int32_t> ids = {};  // by what they are called
+  std::vector<std::int32_t> outer = {};                         // by piece: its id in the layout
   SpecialIds special = {};
   PieceTrie named = {};  // special ids and added pieces: what a text may spell
 
   State() = default;
   explicit State(SentencePieceModel made);
+  State(const State&) = delete;  // `ids` looks into `model`
+  State& operator=(const State&) = delete;
   void find_special();
 
   std::int64_t count() const {

@@ -124,11 +124,12 @@ void Strip::decode(Pieces& pieces, bool) const {
 }
 
 void Replace::decode(Pieces& pieces, bool) const {
+  Regex::Matches match(*regex_);
   for (std::string& piece : pieces) {
     if (first_broken(piece) < piece.size()) continue;  // bytes that were kept
     std::string result;
     std::size_t last = 0;
-    for (Regex::Matches match(*regex_, piece); match.next(); last = match.end()) {
+    for (match.restart(piece); match.next(); last = match.end()) {
       result += std::string_view(piece).substr(last, match.begin() - last);
       result += content_;
     }

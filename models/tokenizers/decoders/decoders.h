@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,7 @@ class ByteLevel : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 
  private:
-  pre_tokenizers::ByteLevel::Settings settings_;  // of no effect here
+  pre_tokenizers::ByteLevel::Settings settings_;  // of no effect here: kept to be written again
 };
 
 /// Pieces that go on lose their prefix, others get a blank in front.
@@ -108,22 +107,9 @@ class Strip : public Decoder {
   std::uint64_t start_ = 0, stop_ = 0;
 };
 
-/// Every match of a pattern becomes one text.
-class Replace : public Decoder {
+class Replace : public Decoder, public Replacement {
  public:
-  static constexpr const char* kName = "Replace";
-  template <class Fields>
-  void describe(Fields& fields) {
-    fields.required("pattern", pattern_);
-    fields.required("content", content_);
-  }
-  void prepare() { regex_ = std::make_shared<const Regex>(pattern_.regex()); }
   void decode(Pieces& pieces, bool keep_bytes) const override;
-
- private:
-  Pattern pattern_;
-  std::string content_;
-  std::shared_ptr<const Regex> regex_;
 };
 
 /// Connectionist temporal classification: of equal neighbours one stays, padding goes.

@@ -173,8 +173,8 @@ std::string compile(const CharacterRules& rules) {
   }
   // What a unit can say: a value has the highest bit; a node its label, bit 8 for a leaf, and how
   // far its children are, times 256 where bit 9 is set.
-  constexpr std::size_t kMostUnits = std::size_t{1} << 21;
-  const auto nodes = double_array({keys.begin(), keys.end()}, true, kMostUnits);
+  constexpr std::size_t kMaxUnits = std::size_t{1} << 21;
+  const auto nodes = double_array({keys.begin(), keys.end()}, true, kMaxUnits);
   std::string blob;
   const auto append = [&](std::uint32_t number) {
     for (int i = 0; i < 4; ++i) blob += static_cast<char>(number >> (8 * i) & 0xFF);

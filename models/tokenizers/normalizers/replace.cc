@@ -6,10 +6,12 @@ namespace weft::normalizers {
 
 void Replace::normalise(PartedText& parts) const {
   const bool is_plain = !pattern_.is_regex && !pattern_.text.empty();
+  Regex::Matches match(*regex_);
   parts.rewrite(
       [&](std::string_view text) {
         if (is_plain) return text.find(pattern_.text) != std::string_view::npos;
-        return Regex::Matches(*regex_, text).next();
+        match.restart(text);
+        return match.next();
       },
       [&](TextEdit& edit) {
         const auto replace = [&](std::size_t size) {
@@ -23,7 +25,7 @@ void Replace::normalise(PartedText& parts) const {
           }
         } else {
           std::size_t last = 0;
-          for (Regex::Matches match(*regex_, edit.part()); match.next(); last = match.end()) {
+          for (match.restart(edit.part()); match.next(); last = match.end()) {
             edit.keep(match.begin() - last);
             replace(match.end() - match.begin());
           }

@@ -1,7 +1,6 @@
 // Normalisers that put text of their own into a text.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"
@@ -9,23 +8,10 @@
 
 namespace weft::normalizers {
 
-/// Every match of a pattern becomes one text; it comes from where the match's last character came
-/// from.
-class Replace : public Normalizer {
+/// What takes the place of a match comes from where the match's last character came from.
+class Replace : public Normalizer, public Replacement {
  public:
-  static constexpr const char* kName = "Replace";
-  template <class Fields>
-  void describe(Fields& fields) {
-    fields.required("pattern", pattern_);
-    fields.required("content", content_);
-  }
-  void prepare() { regex_ = std::make_shared<const Regex>(pattern_.regex()); }
   void normalise(PartedText& parts) const override;
-
- private:
-  Pattern pattern_;
-  std::string content_;
-  std::shared_ptr<const Regex> regex_;
 };
 
 /// A text in front of every part.

@@ -23,10 +23,12 @@ class ByteLevel : public PreTokenizer {
  public:
   static constexpr const char* kName = "ByteLevel";
 
+  /// Files say all of them of the pre-tokenizer, the post-processor and the decoder. What one of
+  /// these does not need it keeps only to write it again.
   struct Settings {
     bool add_prefix_space = true;
-    bool trim_offsets = true;  // of no effect here; post-processors and files share the settings
-    bool use_regex = true;
+    bool trim_offsets = true;  // of post-processors
+    bool use_regex = true;     // of pre-tokenizers
   };
 
   ByteLevel() = default;

@@ -85,13 +85,13 @@ void cut_at_characters(std::string_view text, Delimiter behaviour, const IsDelim
   parts.finish();
 }
 
-/// Cuts `text` at every match of `pattern`; `invert`: at everything else.
+/// Cuts `text` at every match; `invert`: at everything else.
 template <class Emit>
-void cut_at_matches(std::string_view text, Delimiter behaviour, const Regex& pattern, bool invert,
+void cut_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& match, bool invert,
                     const Emit& emit) {
   DelimiterParts<Emit> parts(behaviour, emit);
   std::size_t last = 0;
-  for (Regex::Matches match(pattern, text); match.next();) {
+  for (match.restart(text); match.next();) {
     if (last != match.begin()) parts.add(last, match.begin(), invert);
     parts.add(match.begin(), match.end(), !invert);
     last = match.end();

@@ -12,9 +12,10 @@ void Split::prepare() {
 }
 
 void Split::split(PartedText& parts) const {
-  parts.split([this](std::string_view text, const auto& emit) {
-    if (known_ != nullptr) return known_(text, emit);
-    cut_at_matches(text, behaviour_, *regex_, invert_, emit);
+  if (known_ != nullptr) return parts.split(known_);
+  Regex::Matches match(*regex_);
+  parts.split([&](std::string_view text, const auto& emit) {
+    cut_at_matches(text, behaviour_, match, invert_, emit);
   });
 }
 

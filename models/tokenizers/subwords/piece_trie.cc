@@ -5,9 +5,9 @@
 namespace weft {
 
 PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> pieces) {
-  constexpr std::size_t kMostNodes = std::size_t{1} << (32 - kLabelBits);
+  constexpr std::size_t kMaxNodes = std::size_t{1} << (32 - kLabelBits);
   static_assert(DoubleArrayNode::kFree == kFree);
-  const auto nodes = double_array(std::move(pieces), false, kMostNodes);
+  const auto nodes = double_array(std::move(pieces), false, kMaxNodes);
   nodes_.reserve(nodes.size());
   for (const DoubleArrayNode& node : nodes)
     nodes_.push_back({node.base << kLabelBits | node.label, node.value});

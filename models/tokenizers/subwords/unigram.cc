@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr double kUnknownPenalty = 10;  // below the worst piece
-constexpr std::size_t kMostCandidates = std::size_t{1} << 28;
+constexpr std::size_t kMaxCandidates = std::size_t{1} << 28;
 
 std::vector<Unigram::Entry> entries_of(const std::vector<std::pair<std::string, double>>& pieces) {
   std::vector<Unigram::Entry> entries;
@@ -169,9 +169,9 @@ std::vector<Unigram::Cut> Unigram::best(std::string_view text, std::size_t count
   check(text);
   if (count == 0) return {};
   if (text.empty()) return {Cut()};
-  if (count > kMostCandidates / (text.size() + 1)) {
+  if (count > kMaxCandidates / (text.size() + 1)) {
     throw DataError(fmt::format("the {} best cuts of a text of {} bytes: at most {} are kept",
-                                count, text.size(), kMostCandidates));
+                                count, text.size(), kMaxCandidates));
   }
   // The best cuts of the text up to every place: each is one of those of an earlier place, and a
   // piece more.

@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kSlots = std::size_t{1} << 16;
-constexpr std::size_t kMostWords = kSlots / 2;
+constexpr std::size_t kMaxWords = kSlots / 2;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ bool WordCache::find(std::string_view word, std::span<const SubwordSpan>& pieces
 }
 
 void WordCache::keep(std::string_view word, std::span<const SubwordSpan> pieces) {
-  if (known_ == kMostWords) {
+  if (known_ == kMaxWords) {
     clear();
     last_slot_ = last_hash_ & (kSlots - 1);
   }

@@ -153,6 +153,12 @@ Regex::Matches::Matches(const Regex& regex, std::string_view text)
 
 Regex::Matches::~Matches() { pcre2_match_data_free(static_cast<pcre2_match_data*>(data_)); }
 
+void Regex::Matches::restart(std::string_view text) {
+  text_ = text;
+  begin_ = end_ = 0;
+  matched_ = false;
+}
+
 bool Regex::Matches::next() {
   const auto* code = static_cast<const pcre2_code*>(regex_.code_.get());
   auto* data = static_cast<pcre2_match_data*>(data_);

@@ -20,10 +20,12 @@ class Regex {
   class Matches {
    public:
     /// `text` must be valid UTF-8.
-    Matches(const Regex& regex, std::string_view text);
+    explicit Matches(const Regex& regex, std::string_view text = {});
     ~Matches();
     Matches(const Matches&) = delete;
     Matches& operator=(const Matches&) = delete;
+    /// Begins with another text: several need room for their matches only once.
+    void restart(std::string_view text);
     /// False at the end. Throws DataError where a text takes the pattern too long.
     bool next();
     std::size_t begin() const { return begin_; }
