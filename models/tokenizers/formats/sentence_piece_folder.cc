@@ -58,14 +58,7 @@ const std::array<Class, 9>& classes() {
             plain,
             {"<pad>", "<unk>", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
       Class{"DebertaV2Tokenizer",
-            [](const Model& model, const FolderSettings&) {
-              Layout layout = plain_layout(model);
-              if (find_id(model, layout, "[MASK]") < 0) {
-                add_token(model, layout, {.text = "[MASK]"},
-                          static_cast<std::int64_t>(layout.ids.size()));
-              }
-              return layout;
-            },
+            [](const Model& model, const FolderSettings&) { return deberta_layout(model); },
             {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
       Class{"MarianTokenizer", marian, {"<pad>", "<unk>", "", "</s>", "", "", ""}}};
   return all;
@@ -100,13 +93,10 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;
   Layout layout = known->layout(model, settings);
   layout.restarts = settings.value<bool>("legacy").value_or(true);
-  for (const AddedToken& token : settings.added()) {
-    add_token(model, layout, {token.content, token.special, token.lstrip, token.rstrip}, token.id);
-  }
   SpecialNames names = known->names;
   for (std::size_t i = 0; i < names.size(); ++i)
     names[i] = settings.token(fmt::format("{}_token", kSpecialIds[i].name)).value_or(names[i]);
-  set_special(model, layout, names);
+  add_tokens(model, layout, settings.added(), names);
   return tokenizer.with_layout(std::move(layout));
 }
 

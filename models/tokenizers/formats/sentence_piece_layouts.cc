@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 
 namespace weft {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Layout = SentencePieceModel::Layout;
 using Added = SentencePieceModel::Added;
 
-constexpr std::int64_t kMostIds = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxIds = std::int64_t{1} << 24;
 
 std::int32_t place_of(const SentencePieceModel& model, std::string_view text) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -62,8 +63,8 @@ Layout plain_layout(const SentencePieceModel& model) {
 }
 
 Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids) {
-  if (extra_ids < 0 || extra_ids > kMostIds)
-    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMostIds, extra_ids));
+  if (extra_ids < 0 || extra_ids > kMaxIds)
+    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMaxIds, extra_ids));
   Layout layout = plain_layout(model);
   for (std::int64_t i = extra_ids - 1; i >= 0; --i) {
     append(layout, {.text = fmt::format("<extra_id_{}>", i), .lstrip = true, .rstrip = true});
@@ -83,7 +84,7 @@ Layout fairseq_layout(const SentencePieceModel& model,
 }
 
 Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
-  if (offset != 0 && (offset < 4 || offset > kMostIds))
+  if (offset != 0 && (offset < 4 || offset > kMaxIds))
     throw FormatError(fmt::format("PEGASUS's offset must be 0, or from 4, not {}", offset));
   Layout layout;
   for (const char* text : {"<pad>", "</s>"}) append_named(model, layout, text);
@@ -92,6 +93,12 @@ Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
     for (std::int64_t i = 2; i < offset; ++i) append(layout, {fmt::format("<unk_{}>", i)});
   }
   append_rest(model, layout, 2);
+  return layout;
+}
+
+Layout deberta_layout(const SentencePieceModel& model) {
+  Layout layout = plain_layout(model);
+  if (place_of(model, "[MASK]") < 0) append(layout, {.text = "[MASK]"});
   return layout;
 }
 
@@ -119,32 +126,30 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
   return layout;
 }
 
-void add_token(const SentencePieceModel& model, Layout& layout, const Added& token,
-               std::int64_t id) {
-  const std::int32_t known = find_id(model, layout, token.text);
-  if (known == id) return;
-  if (known >= 0 || id != static_cast<std::int64_t>(layout.ids.size()) || id >= kMostIds) {
-    throw FormatError(fmt::format(
-        "the added token '{}' has the id {}; {}", token.text, id,
-        known >= 0 ? fmt::format("it is {} in the model", known)
-                   : fmt::format("the next one that is free is {}", layout.ids.size())));
-  }
-  append(layout, token);
-}
-
-std::int32_t find_id(const SentencePieceModel& model, const Layout& layout, std::string_view text) {
+void add_tokens(const SentencePieceModel& model, Layout& layout, std::span<const AddedToken> tokens,
+                const SpecialNames& names) {
+  layout.added.reserve(layout.added.size() + tokens.size());  // `ids` looks into it
+  std::unordered_map<std::string_view, std::int32_t> ids;
   for (std::size_t id = 0; id < layout.ids.size(); ++id) {
     const std::int32_t place = layout.ids[id];
-    const std::string& name = place < 0 ? layout.added[static_cast<std::size_t>(-1 - place)].text
-                                        : model.pieces[static_cast<std::size_t>(place)].text;
-    if (name == text) return static_cast<std::int32_t>(id);
+    ids.emplace(place < 0 ? layout.added[static_cast<std::size_t>(-1 - place)].text
+                          : model.pieces[static_cast<std::size_t>(place)].text,
+                static_cast<std::int32_t>(id));
   }
-  return -1;
-}
-
-void set_special(const SentencePieceModel& model, Layout& layout, const SpecialNames& names) {
+  for (const AddedToken& token : tokens) {
+    const auto next = static_cast<std::int32_t>(layout.ids.size());
+    const auto [known, added] = ids.emplace(token.content, next);
+    if (known->second != token.id) {
+      throw FormatError(fmt::format("the added token '{}' has the id {}; {}",
+                                    excerpt(token.content), token.id,
+                                    added ? fmt::format("the next one that is free is {}", next)
+                                          : fmt::format("it is {} in the model", known->second)));
+    }
+    if (added) append(layout, {token.content, token.special, token.lstrip, token.rstrip});
+  }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!names[i].empty()) layout.special.*kSpecialIds[i].id = find_id(model, layout, names[i]);
+    const auto it = ids.find(names[i]);
+    if (!names[i].empty()) layout.special.*kSpecialIds[i].id = it == ids.end() ? -1 : it->second;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/tokenizers/added_tokens.h"
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/subwords/vocabulary.h"
 
@@ -28,19 +29,15 @@ SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
 std::span<const std::string_view> mbart_languages(bool fifty);
 /// PEGASUS's: `offset` ids for what it was trained with in front of the pieces.
 SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
+/// DeBERTa's: "[MASK]" behind the pieces where it is none of them.
+SentencePieceModel::Layout deberta_layout(const SentencePieceModel& model);
 /// Marian's: ids by the names of the pieces in vocab.json. Throws FormatError where one is missing
 /// among them, or none is called "<unk>".
 SentencePieceModel::Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab);
 
-/// Gives `text` the id `id`, unless it has that already. Throws FormatError where it has another
-/// id, or where there would be a gap.
-void add_token(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
-               const SentencePieceModel::Added& token, std::int64_t id);
-/// The id of `text`, -1 where none is called so.
-std::int32_t find_id(const SentencePieceModel& model, const SentencePieceModel::Layout& layout,
-                     std::string_view text);
-/// Looks the names up.
-void set_special(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
-                 const SpecialNames& names);
+/// Gives `tokens` their ids, where they do not have them already, and special ids their names.
+/// Throws FormatError where a token has another id, or where there would be a gap.
+void add_tokens(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
+                std::span<const AddedToken> tokens, const SpecialNames& names);
 
 }  // namespace weft
