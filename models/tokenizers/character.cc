@@ -85,8 +85,8 @@ std::vector<std::int32_t> CharacterTokenizer::encode(std::string_view text, Text
   return ids;
 }
 
-Encoding CharacterTokenizer::encode_alone(std::string_view text,
-                                          const EncodeOptions& options) const {
+Encoding CharacterTokenizer::encode_alone(std::string_view text, const EncodeOptions& options,
+                                          const TokenLimit&) const {
   Encoding result;
   std::uint32_t at = 0;
   for (const std::int32_t id : encode(text, options.place)) {
@@ -108,11 +108,16 @@ void CharacterTokenizer::check(std::int32_t id) const {
     throw DataError(fmt::format("token id {} is outside the vocabulary [0, {})", id, vocab_size()));
 }
 
-std::string CharacterTokenizer::decode(std::span<const std::int32_t> ids) const {
+std::string CharacterTokenizer::decode(std::span<const std::int32_t> ids,
+                                       const DecodeOptions& options) const {
   std::string text;
   text.reserve(ids.size());
   for (const std::int32_t id : ids) {
-    if (!is_special(id)) append_utf8(text, characters_[static_cast<std::size_t>(id - first_)]);
+    if (!is_special(id)) {
+      append_utf8(text, characters_[static_cast<std::size_t>(id - first_)]);
+    } else if (options.keep_special) {
+      text += piece(id);
+    }
   }
   return text;
 }

@@ -15,7 +15,7 @@
 namespace weft {
 
 /// One id per code point that occurs in the training text, ids in order of code point. Immutable.
-class CharacterTokenizer {
+class CharacterTokenizer : public NothingAround {
  public:
   static constexpr const char* kType = "weft.tokenizer.character";
   static constexpr const char* kUnit = "characters";
@@ -40,11 +40,13 @@ class CharacterTokenizer {
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
   /// The same with spans.
-  Encoding encode_alone(std::string_view text, const EncodeOptions& options) const;
+  Encoding encode_alone(std::string_view text, const EncodeOptions& options,
+                        const TokenLimit& limit) const;
   /// The characters of `text`. Throws as encode().
   std::vector<std::string> pieces(std::string_view text) const;
-  /// UTF-8 of `ids`, without padding and ends. Throws DataError for an id outside the vocabulary.
-  std::string decode(std::span<const std::int32_t> ids) const;
+  /// UTF-8 of `ids`, without padding and ends, if `options` does not keep these. Throws DataError
+  /// for an id outside the vocabulary.
+  std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
   /// A character, "<pad>" or "</s>". Throws DataError for an id outside the vocabulary.
   std::string piece(std::int32_t id) const;
   /// -1 where no id stands for exactly `piece`.

@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weft/models/tokenizers/padding.h"
 #include "weft/models/tokenizers/special_ids.h"
@@ -31,7 +33,9 @@ struct EncodeOptions {
 };
 
 /// Where a text that will be truncated anyway need not be looked at any further: behind the word
-/// with which it has `most` ids, from its beginning or from its end.
+/// with which it has `most` ids, from its beginning or from its end. A kind that goes word by word
+/// stops there, so that windows onto what follows are not made (nor does the library whose results
+/// are the standard); others may encode all of the text.
 struct TokenLimit {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   TextEnd cut = TextEnd::right;
@@ -41,6 +45,12 @@ struct DecodeOptions {
   bool keep_special = false;
   /// Bytes that are no UTF-8 as they are; otherwise one U+FFFD for each part that is broken.
   bool keep_bytes = false;
+};
+
+/// What kinds of tokenizers have in common that put no ids around texts.
+struct NothingAround {
+  std::size_t added(bool) const { return 0; }
+  Encoding put_around(std::vector<Encoding> texts, bool) const { return joined(std::move(texts)); }
 };
 
 /// One text or two. The texts must live as long as they are used.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "weft/models/tokenizers/utf8.h"
 
@@ -101,6 +102,12 @@ void Encoding::append(const Encoding& other) {
 
 void Encoding::set_type(std::int32_t type_id) {
   std::fill(type_ids.begin(), type_ids.end(), type_id);
+}
+
+Encoding joined(std::vector<Encoding> texts) {
+  if (texts.empty()) return {};
+  for (std::size_t i = 1; i < texts.size(); ++i) texts.front().append(texts[i]);
+  return std::move(texts.front());
 }
 
 std::vector<Span> in_code_points(std::span<const Span> spans, std::string_view text) {

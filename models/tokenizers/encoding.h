@@ -37,6 +37,9 @@ struct Encoding {
   friend bool operator==(const Encoding&, const Encoding&) = default;
 };
 
+/// Texts as one, windows joined each with each.
+Encoding joined(std::vector<Encoding> texts);
+
 /// `spans`, bytes of `text` (any bytes), in code points; each broken part of `text` counts as one.
 std::vector<Span> in_code_points(std::span<const Span> spans, std::string_view text);
 /// The spans of `encoding`, in code points of the text that each belongs to.

@@ -314,6 +314,14 @@ std::vector<SubwordSpan> SentencePieceTokenizer::encode_spans(std::string_view t
   return result;
 }
 
+Encoding SentencePieceTokenizer::encode_alone(std::string_view text, const EncodeOptions& options,
+                                              const TokenLimit&) const {
+  Encoding result;
+  for (const SubwordSpan& part : encode_spans(text, options.place, options.special_in_text))
+    result.add(part.id, {part.begin, part.end}, -1, 0, 0);
+  return result;
+}
+
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
   const std::string whole = state_->normalised(text, TextPlace::beginning);
   std::vector<std::string> result;
@@ -342,12 +350,9 @@ std::vector<SentencePieceTokenizer::Cut> SentencePieceTokenizer::best(std::strin
   return cuts;
 }
 
-std::string SentencePieceTokenizer::decode(std::span<const std::int32_t> ids) const {
-  return state_->decode(ids, false);
-}
-
-std::string SentencePieceTokenizer::decode_with_special(std::span<const std::int32_t> ids) const {
-  return state_->decode(ids, true);
+std::string SentencePieceTokenizer::decode(std::span<const std::int32_t> ids,
+                                           const DecodeOptions& options) const {
+  return state_->decode(ids, options.keep_special);
 }
 
 const std::string& SentencePieceTokenizer::piece(std::int32_t id) const {

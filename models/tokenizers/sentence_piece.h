@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/tokenizers/encode_options.h"
+#include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
@@ -37,7 +39,7 @@ struct SentencePieceOptions {
 /// Models that Weft trained take runs of blanks (also tabs and line breaks) as one blank, those at
 /// the ends of a text as none, but where they keep whitespace; texts must be UTF-8. All others do
 /// what SentencePiece's library does: the same ids for the same bytes, whatever these are.
-class SentencePieceTokenizer {
+class SentencePieceTokenizer : public NothingAround {
  public:
   static constexpr const char* kType = "weft.tokenizer.sentence_piece";
   static constexpr const char* kUnit = "pieces";
@@ -69,9 +71,10 @@ class SentencePieceTokenizer {
 
   /// Number of ids.
   std::int64_t vocab_size() const;
-  /// Ids of `text`, no special ones around it; unknown characters side by side are one unk_id(), or
-  /// their bytes. Of models that Weft trained: throws FormatError for invalid UTF-8. Throws
-  /// DataError for a word (of models with blanks inside of pieces: a text) of more than 16 MiB.
+  /// Ids of `text`, no special ones around it, nor in it: "</s>" is text. Unknown characters side
+  /// by side are one unk_id(), or their bytes. Of models that Weft trained: throws FormatError for
+  /// invalid UTF-8. Throws DataError for a word (of models with blanks inside of pieces: a text) of
+  /// more than 16 MiB.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
   /// The same ids, each with the bytes of `text` that it came from. A blank in front of a text that
@@ -80,16 +83,17 @@ class SentencePieceTokenizer {
   std::vector<SubwordSpan> encode_spans(std::string_view text,
                                         TextPlace place = TextPlace::beginning,
                                         bool special_in_text = false) const;
+  /// The same with all that is known of them; of `options`, what concerns a text alone.
+  Encoding encode_alone(std::string_view text, const EncodeOptions& options,
+                        const TokenLimit& limit) const;
   /// The same as text: what each id stands for (unknown characters as they are).
   std::vector<std::string> pieces(std::string_view text) const;
   /// Up to `count` ways to cut `text`, the best first. Throws ArgumentError for other models than
   /// unigrams, DataError as Unigram::best.
   std::vector<Cut> best(std::string_view text, std::size_t count) const;
-  /// Text of `ids`; special ones are left out, an unknown one is U+2047. Throws DataError for an id
-  /// outside the vocabulary.
-  std::string decode(std::span<const std::int32_t> ids) const;
-  /// The same with the names of special ids.
-  std::string decode_with_special(std::span<const std::int32_t> ids) const;
+  /// Text of `ids`; special ones are left out if `options` does not keep their names, an unknown
+  /// one is U+2047. Throws DataError for an id outside the vocabulary.
+  std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
 
   /// "\u2581the" for an id. Throws DataError.
   const std::string& piece(std::int32_t id) const;

@@ -36,10 +36,6 @@ std::vector<std::string> SubwordTokenizer::pieces(std::string_view text) const {
   return pipeline_->pieces(text);
 }
 
-std::string SubwordTokenizer::decode(std::span<const std::int32_t> ids) const {
-  return pipeline_->decode(ids, {.keep_bytes = true});
-}
-
 std::string SubwordTokenizer::decode(std::span<const std::int32_t> ids,
                                      const DecodeOptions& options) const {
   return pipeline_->decode(ids, options);
@@ -74,9 +70,7 @@ Encoding SubwordTokenizer::put_around(std::vector<Encoding> texts, bool add_spec
     processor->process(texts, add_special,
                        [this](std::int32_t id) { return pipeline_->piece(id); });
   }
-  Encoding result;
-  for (const Encoding& text : texts) result.append(text);
-  return result;
+  return joined(std::move(texts));
 }
 
 const std::optional<Truncation>& SubwordTokenizer::truncation() const {

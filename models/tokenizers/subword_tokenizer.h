@@ -45,10 +45,9 @@ class SubwordTokenizer {
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
   std::vector<std::string> pieces(std::string_view text) const;
-  /// Text of `ids`, special ones left out; bytes that are no UTF-8 stay. Throws DataError for an id
-  /// outside the vocabulary.
-  std::string decode(std::span<const std::int32_t> ids) const;
-  std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const;
+  /// Text of `ids`. Throws DataError for an id outside the vocabulary.
+  std::string decode(std::span<const std::int32_t> ids,
+                     const DecodeOptions& options = {.keep_bytes = true}) const;
   /// As files spell it; empty for an id without one. Throws DataError for an id outside.
   std::string piece(std::int32_t id) const;
   /// -1 where no id stands for exactly `piece`.

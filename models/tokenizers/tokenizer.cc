@@ -10,7 +10,6 @@
 #include "weft/core/parallel.h"
 #include "weft/models/tokenizers/padding.h"
 #include "weft/models/tokenizers/truncation.h"
-#include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft {
 namespace {
@@ -44,53 +43,6 @@ std::vector<std::int32_t> narrowed(std::span<const std::int64_t> ids, std::int64
 
 constexpr std::size_t kBytesTogether = 4096;
 constexpr double kNanosecondsPerByte = 20;
-
-/// The ids of a text and where they stand in it; kinds that know no more say so by encode_spans().
-template <class Kind>
-Encoding encode_alone(const Kind& kind, std::string_view text, const EncodeOptions& options,
-                      bool is_second) {
-  if constexpr (requires { kind.encode_alone(text, options, TokenLimit()); }) {
-    TokenLimit limit;
-    if (options.truncation && (is_second || options.truncation->strategy != Truncated::only_second))
-      limit = {options.truncation->max_length, options.truncation->direction};
-    return kind.encode_alone(text, options, limit);
-  } else if constexpr (requires { kind.encode_alone(text, options); }) {
-    return kind.encode_alone(text, options);
-  } else {
-    Encoding result;
-    for (const SubwordSpan& found : kind.encode_spans(text, options.place, options.special_in_text))
-      result.add(found.id, {found.begin, found.end}, -1, 0, 0);
-    return result;
-  }
-}
-
-template <class Kind>
-std::size_t added_ids(const Kind& kind, bool pair) {
-  if constexpr (requires { kind.added(pair); }) return kind.added(pair);
-  return 0;
-}
-
-/// The text of `ids`, with the names of special ones in kinds that show them.
-template <class Kind>
-std::string decode_with_special(const Kind& kind, std::span<const std::int32_t> ids,
-                                bool keep_special) {
-  if constexpr (requires { kind.decode_with_special(ids); }) {
-    if (keep_special) return kind.decode_with_special(ids);
-  }
-  return kind.decode(ids);
-}
-
-/// Joins one text or two, with special ids around them in kinds that have such.
-template <class Kind>
-Encoding put_around(const Kind& kind, std::vector<Encoding> texts, bool add_special) {
-  if constexpr (requires { kind.put_around(texts, add_special); }) {
-    return kind.put_around(std::move(texts), add_special);
-  } else {
-    Encoding result;
-    for (const Encoding& text : texts) result.append(text);
-    return result;
-  }
-}
 
 }  // namespace
 
@@ -133,7 +85,7 @@ std::vector<std::string> Tokenizer::pieces(std::string_view text) const {
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
-  return std::visit([&](const auto& kind) { return kind.decode(ids); }, kinds_);
+  return decode(ids, {.keep_bytes = true});
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids) const {
@@ -147,21 +99,28 @@ Encoding Tokenizer::encode_text(std::string_view text, const EncodeOptions& opti
 Encoding Tokenizer::encode_pair(const TokenizerInput& texts, const EncodeOptions& options) const {
   return std::visit(
       [&](const auto& kind) {
-        Encoding first = encode_alone(kind, texts.first, options, false);
+        const auto encode_alone = [&](std::string_view text, bool is_second) {
+          TokenLimit limit;
+          if (options.truncation &&
+              (is_second || options.truncation->strategy != Truncated::only_second))
+            limit = {options.truncation->max_length, options.truncation->direction};
+          return kind.encode_alone(text, options, limit);
+        };
+        Encoding first = encode_alone(texts.first, false);
         std::optional<Encoding> second;
         if (texts.second) {
-          second = encode_alone(kind, *texts.second, options, true);
+          second = encode_alone(*texts.second, true);
           second->set_type(1);
           std::fill(second->sequences.begin(), second->sequences.end(), 1);
         }
         if (options.truncation) {
           truncate(first, second, *options.truncation,
-                   options.add_special ? added_ids(kind, second.has_value()) : 0);
+                   options.add_special ? kind.added(second.has_value()) : 0);
         }
         std::vector<Encoding> both;
         both.push_back(std::move(first));
         if (second) both.push_back(*std::move(second));
-        Encoding result = put_around(kind, std::move(both), options.add_special);
+        Encoding result = kind.put_around(std::move(both), options.add_special);
         if (options.padding) pad({&result, 1}, *options.padding);
         return result;
       },
@@ -204,16 +163,7 @@ EncodeOptions Tokenizer::default_options() const {
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids,
                               const DecodeOptions& options) const {
-  return std::visit(
-      [&](const auto& kind) {
-        if constexpr (requires { kind.decode(ids, options); }) {
-          return kind.decode(ids, options);
-        } else {
-          const std::string text = decode_with_special(kind, ids, options.keep_special);
-          return options.keep_bytes ? text : repaired(text);
-        }
-      },
-      kinds_);
+  return std::visit([&](const auto& kind) { return kind.decode(ids, options); }, kinds_);
 }
 
 std::string Tokenizer::piece(std::int64_t id) const {

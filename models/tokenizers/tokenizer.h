@@ -23,7 +23,8 @@ namespace weft {
 /// What a kind of tokenizer offers. Tokenizer says what each means.
 template <class T>
 concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t id,
-                                 std::span<const std::int32_t> ids, TextPlace place) {
+                                 std::span<const std::int32_t> ids, TextPlace place,
+                                 std::vector<Encoding> texts, bool yes) {
   { T::kType } -> std::convertible_to<std::string_view>;  // in files
   { T::kUnit } -> std::convertible_to<std::string_view>;  // "pieces"
   { T::from_bytes(text) } -> std::same_as<T>;
@@ -31,8 +32,12 @@ concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t
   { t.vocab_size() } -> std::same_as<std::int64_t>;
   { t.special() } -> std::convertible_to<SpecialIds>;
   { t.encode(text, place) } -> std::same_as<std::vector<std::int32_t>>;
+  // A text alone: nothing around it, cut off or filled up.
+  { t.encode_alone(text, EncodeOptions(), TokenLimit()) } -> std::same_as<Encoding>;
+  { t.added(yes) } -> std::same_as<std::size_t>;  // ids around one text, or two
+  { t.put_around(texts, yes) } -> std::same_as<Encoding>;
   { t.pieces(text) } -> std::same_as<std::vector<std::string>>;
-  { t.decode(ids) } -> std::same_as<std::string>;
+  { t.decode(ids, DecodeOptions()) } -> std::same_as<std::string>;
   { t.piece(id) } -> std::convertible_to<std::string>;
   { t.find(text) } -> std::same_as<std::int32_t>;
   { t.is_special(id) } -> std::same_as<bool>;
@@ -71,8 +76,9 @@ class Tokenizer {
   /// True where a word may begin with this id. Throws DataError for an id outside.
   bool is_word_start(std::int32_t id) const;
 
-  /// Ids of `text`, no special ones around it. Throws DataError for a character that has no id,
-  /// where there is no unk_id() for it; FormatError for invalid UTF-8.
+  /// Ids of `text`, no special ones around it. What spells a special id is text to characters and
+  /// SentencePiece's pieces; the tokens of a tokenizer.json are found. Throws DataError for a
+  /// character that has no id, where there is no unk_id() for it; FormatError for invalid UTF-8.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
   /// The same as text: what each id stands for (unknown characters as they are).
@@ -85,7 +91,9 @@ class Tokenizer {
 
   // Texts with all that models want to know of them.
 
-  /// One text, or two. Throws as encode(), ArgumentError where truncation cannot do what it says.
+  /// One text, or two. What spells a special id becomes it, of SentencePiece's pieces, too, where
+  /// `options` does not take it as text. Throws as encode(), ArgumentError where truncation cannot
+  /// do what it says.
   Encoding encode_text(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_pair(const TokenizerInput& texts, const EncodeOptions& options = {}) const;
   /// All of a batch, on all threads, filled up to one length where `options` has padding. Throws

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(classes_of_tokenizers_shift_ids_and_add_some) {
   BOOST_TEST(t5.bos_id() == -1);
   BOOST_TEST(t5.is_special(8));
   BOOST_TEST(t5.decode(Ids{6, 9, 6}) == "a a");
-  BOOST_TEST(t5.decode_with_special(Ids{6, 9, 6}) == "a<extra_id_0> a");
+  BOOST_TEST(t5.decode(Ids{6, 9, 6}, {.keep_special = true}) == "a<extra_id_0> a");
 
   const auto xlm = folder.read(R"({"tokenizer_class": "XLMRobertaTokenizer"})");
   BOOST_TEST(xlm.vocab_size() == 10);

@@ -220,6 +220,15 @@ BOOST_AUTO_TEST_CASE(pieces_that_stand_twice_are_refused) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(ids_for_ends_are_decoded_where_asked) {
+  const Tokenizer characters = CharacterTokenizer::from_text("ab").with_ends();
+  const Ids ids = {characters.find("a"), characters.eos_id(), characters.pad_id()};
+  BOOST_TEST(characters.decode(ids) == "a");
+  BOOST_TEST(characters.decode(ids, DecodeOptions{.keep_special = true}) == "a</s><pad>");
+  BOOST_TEST(characters.encode_text("ba", {.truncation = Truncation{.max_length = 1}})
+                 .overflowing.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   const auto cut = [&](Truncation truncation) {
