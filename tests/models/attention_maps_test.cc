@@ -9,6 +9,7 @@
 #include "weft/models/layers/multi_head_attention.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(attention_map)
 namespace {
 
 Tensor waves(const Sizes& sizes, double frequency) {
@@ -81,4 +82,6 @@ BOOST_AUTO_TEST_CASE(every_layer_has_its_map_under_its_scope) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

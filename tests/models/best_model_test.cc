@@ -16,6 +16,7 @@
 #include "weft/tests/models/folder.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(best_model)
 namespace {
 
 using Steps = std::vector<std::int64_t>;
@@ -281,4 +282,6 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

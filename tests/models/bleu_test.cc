@@ -10,6 +10,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(bleu)
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -121,4 +122,6 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

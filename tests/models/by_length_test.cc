@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(length_batches)
 namespace {
 
 using Numbers = std::vector<std::size_t>;
@@ -28,4 +29,6 @@ BOOST_AUTO_TEST_CASE(batches_of_like_length_hold_every_example_once) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

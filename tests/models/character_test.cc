@@ -6,6 +6,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(character)
 namespace {
 
 using testing::says;
@@ -65,4 +66,6 @@ BOOST_AUTO_TEST_CASE(broken_utf8_is_refused_with_its_offset) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "weft/models/families/gpt.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(claims)
 namespace {
 
 double largest(const Tensor& t) {
@@ -119,4 +120,6 @@ BOOST_AUTO_TEST_CASE(relative_biases_read_texts_longer_than_those_of_the_trainin
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

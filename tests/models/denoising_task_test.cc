@@ -14,6 +14,7 @@
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(denoising_training)
 namespace {
 
 const DenoisingObjective kAll[] = {DenoisingObjective::span_corruption, DenoisingObjective::ul2,
@@ -246,4 +247,6 @@ BOOST_AUTO_TEST_CASE(models_that_do_not_fit_are_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

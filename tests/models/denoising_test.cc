@@ -12,6 +12,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(denoising)
 namespace {
 
 using testing::says;
@@ -144,4 +145,6 @@ BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_say_most_of_the_rest) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

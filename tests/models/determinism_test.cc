@@ -13,6 +13,7 @@
 #include "weft/tests/kit/more_threads.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(determinism)
 namespace {
 
 // Large enough that products and reductions are cut into many chunks.
@@ -80,8 +81,6 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
     BOOST_TEST(bitwise_equal(a[i], b[i]), "tensor " << i << " differs");
   }
 }
-
-BOOST_AUTO_TEST_SUITE(determinism)
 
 BOOST_AUTO_TEST_CASE(any_number_of_workers_and_any_order) {
   const testing::MoreThreads more;

@@ -9,9 +9,8 @@
 #include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(divergence_command)
 namespace {
-
-BOOST_AUTO_TEST_SUITE(divergence)
 
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 2 --warmup 0 --eval-every 0 --threads 1";

@@ -18,9 +18,8 @@
 #include "weft/tests/models/folder.h"
 
 namespace weft {
-namespace {
-
 BOOST_AUTO_TEST_SUITE(divergence)
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

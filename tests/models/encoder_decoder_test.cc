@@ -13,6 +13,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(encoder_decoder)
 namespace {
 
 using testing::says;
@@ -314,4 +315,6 @@ BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "weft/models/hf/model.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(encoder)
 namespace {
 
 struct Variant {
@@ -329,4 +330,6 @@ BOOST_AUTO_TEST_CASE(losses_of_heads_are_their_formulas) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(epochs)
 namespace {
 
 using testing::says_exactly;
@@ -28,8 +29,6 @@ Epochs::Order joined(const Epochs& epochs, std::int64_t step, std::int64_t shard
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(epochs)
 
 BOOST_AUTO_TEST_CASE(an_epoch_is_the_shuffled_set_and_the_next_one_follows_in_the_same_batch) {
   const Epochs epochs(10, 7);

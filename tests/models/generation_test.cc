@@ -14,6 +14,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(generation)
 namespace {
 
 using Sequences = std::vector<TokenIds>;
@@ -281,4 +282,6 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_say_what_they_cannot_do) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(gpt_config)
 namespace {
 
 using testing::says;
@@ -189,4 +190,6 @@ BOOST_AUTO_TEST_CASE(decoders_go_to_hugging_face_and_back) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(gpt)
 namespace {
 
 GptConfig small() {
@@ -239,4 +240,6 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include "weft/models/layers/positions.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(gpt_variants)
 namespace {
 
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::uint64_t seed) {
@@ -212,4 +213,6 @@ BOOST_AUTO_TEST_CASE(configs_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

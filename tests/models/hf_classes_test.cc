@@ -12,6 +12,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(hf_classes)
 namespace {
 
 using nlohmann::json;
@@ -265,4 +266,6 @@ BOOST_AUTO_TEST_CASE(bart_has_three_labels_unless_it_says_otherwise) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

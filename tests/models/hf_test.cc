@@ -14,6 +14,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(hf)
 namespace {
 
 using nlohmann::json;
@@ -241,4 +242,6 @@ BOOST_AUTO_TEST_CASE(vision_transformers_read_or_refuse_every_key) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -17,6 +17,7 @@
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(image_classifier)
 namespace {
 
 using testing::Folder;
@@ -245,4 +246,6 @@ BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_learn_most_of_them) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

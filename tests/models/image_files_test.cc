@@ -15,6 +15,7 @@
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(image_files)
 namespace {
 
 using testing::Folder;
@@ -276,4 +277,6 @@ BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

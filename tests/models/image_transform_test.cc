@@ -14,6 +14,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(image_transform)
 namespace {
 
 using testing::message_contains;
@@ -251,4 +252,6 @@ BOOST_AUTO_TEST_CASE(sets_are_split_class_by_class) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "weft/models/tasks/text_classification/text_baseline.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(labelled_text)
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -215,4 +216,6 @@ BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_within_the_training_part) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

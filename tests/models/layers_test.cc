@@ -11,6 +11,7 @@
 #include "weft/models/layers/norm.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(layers)
 namespace {
 
 template <class E, class Fn>
@@ -115,4 +116,6 @@ BOOST_AUTO_TEST_CASE(mistakes_name_the_users_line) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

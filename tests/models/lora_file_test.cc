@@ -10,6 +10,7 @@
 #include "weft/serialization/safetensors.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(lora_file)
 namespace {
 
 BOOST_AUTO_TEST_CASE(adapters_round_trip_and_damage_is_named) {
@@ -46,4 +47,6 @@ BOOST_AUTO_TEST_CASE(adapters_round_trip_and_damage_is_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(masked_image_command)
 namespace {
 
 /// A small data set: digits.tra, digits.tes of two classes, light above or below.
@@ -110,4 +111,6 @@ BOOST_AUTO_TEST_CASE(masked_image_options_that_do_not_fit_are_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

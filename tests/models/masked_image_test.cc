@@ -16,6 +16,7 @@
 #include "weft/tests/models/folder.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(masked_image)
 namespace {
 
 using testing::Folder;
@@ -327,4 +328,6 @@ BOOST_AUTO_TEST_CASE(pictures_show_images_holes_and_what_fills_them) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

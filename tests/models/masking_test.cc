@@ -14,6 +14,7 @@
 #include "weft/models/data/token_rows.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(masking)
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -274,4 +275,6 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_few_lengths) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -16,6 +16,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(parallel_text)
 namespace {
 
 using testing::says;
@@ -193,4 +194,6 @@ BOOST_AUTO_TEST_CASE(strings_and_what_they_are_backwards) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "weft/models/data/passages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(passages)
 namespace {
 
 using Documents = std::vector<std::vector<TokenIds>>;
@@ -56,4 +57,6 @@ BOOST_AUTO_TEST_CASE(where_no_passage_can_be_made_it_is_said) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(patch_masks)
 namespace {
 
 using testing::message_contains;
@@ -82,4 +83,6 @@ BOOST_AUTO_TEST_CASE(maskings_are_written_and_read) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(prefetch)
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -99,8 +100,6 @@ Numbers counted(std::int64_t count) {
 using testing::says_exactly;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(prefetch)
 
 BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
   for (const std::int64_t accumulate : {1, 3}) {

@@ -22,6 +22,7 @@
 #include "weft/models/trained/weights.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(pretrained_folder)
 namespace {
 
 using nlohmann::json;
@@ -300,4 +301,6 @@ BOOST_AUTO_TEST_CASE(the_program_starts_from_folders) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

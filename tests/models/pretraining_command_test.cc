@@ -5,6 +5,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(pretraining_command)
 namespace {
 
 class Files {
@@ -93,4 +94,6 @@ BOOST_AUTO_TEST_CASE(pretraining_options_that_do_not_fit_are_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

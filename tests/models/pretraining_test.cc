@@ -20,6 +20,7 @@
 #include "weft/models/trained/weights.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(pretraining)
 namespace {
 
 using Objective = PretrainingObjective;
@@ -460,4 +461,6 @@ BOOST_AUTO_TEST_CASE(what_an_objective_cannot_do_is_said) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(program)
 namespace {
 
 const std::string kTiny =
@@ -392,4 +393,6 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_figures) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <vector>
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(progress_pace)
 namespace {
 
 /// The steps from `first` on that have a line, where each takes `seconds`.
@@ -38,4 +39,6 @@ BOOST_AUTO_TEST_CASE(a_run_has_some_twenty_lines_and_one_a_minute) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

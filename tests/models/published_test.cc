@@ -5,6 +5,7 @@
 #include "weft/models/hf/published.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(published)
 namespace {
 
 BOOST_AUTO_TEST_CASE(every_config_of_the_table_has_its_published_number_of_parameters) {
@@ -25,4 +26,6 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_lists_those_there_are) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

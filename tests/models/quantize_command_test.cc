@@ -6,6 +6,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(quantize_command)
 namespace {
 
 const std::string kSmall =
@@ -122,4 +123,6 @@ BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "weft/models/trained/lora_file.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(quantized_adapters)
 namespace {
 
 /// A small language model of the shell's text, quantised, and commands over them.
@@ -70,8 +71,6 @@ void check_kept(const std::string& base, const std::string& tuned) {
   BOOST_TEST(adapters > 0U);
   BOOST_TEST(rest < 256U);
 }
-
-BOOST_AUTO_TEST_SUITE(quantized_adapters)
 
 BOOST_AUTO_TEST_CASE(adapters_learn_beside_weights_in_any_format_which_stay_as_they_are) {
   const QuantizedShell weft;

@@ -14,6 +14,7 @@
 #include "weft/models/layers/positions.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(rotary)
 namespace {
 
 constexpr std::int64_t kBatch = 2, kHeads = 3, kSeq = 21, kSize = 10, kFeatures = 8;
@@ -167,4 +168,6 @@ BOOST_AUTO_TEST_CASE(scalings_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

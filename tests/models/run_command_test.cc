@@ -9,6 +9,7 @@
 #include "weft/serialization/safetensors.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(run_command)
 namespace {
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
@@ -216,4 +217,6 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_of_a_folders_model) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

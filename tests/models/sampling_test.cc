@@ -10,6 +10,7 @@
 #include "weft/models/generate/sampling.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(sampling)
 namespace {
 
 // Scores whose softmax is 0.1, 0.5, 0.15, 0.25.
@@ -197,4 +198,6 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

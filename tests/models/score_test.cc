@@ -13,6 +13,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(scoring)
 namespace {
 
 const std::vector<TokenIds> kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
@@ -158,4 +159,6 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scored_is_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

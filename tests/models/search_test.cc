@@ -9,6 +9,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(beam_search)
 namespace {
 
 using testing::says;
@@ -211,4 +212,6 @@ BOOST_AUTO_TEST_CASE(prompts_and_masks_must_fit) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "weft/models/tokenizers/sentence_piece.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(sentence_piece)
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -236,4 +237,6 @@ BOOST_AUTO_TEST_CASE(options_and_texts_that_do_not_fit_are_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

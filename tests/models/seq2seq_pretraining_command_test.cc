@@ -6,6 +6,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(seq2seq_pretraining_command)
 namespace {
 
 class Files {
@@ -117,4 +118,6 @@ BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(seq2seq_program)
 namespace {
 
 const std::string kSmall =
@@ -108,4 +109,6 @@ BOOST_AUTO_TEST_CASE(misuse_of_translators_is_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(train_settings)
 namespace {
 
 using testing::says;
@@ -142,4 +143,6 @@ BOOST_AUTO_TEST_CASE(a_history_knows_its_best_evaluation) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

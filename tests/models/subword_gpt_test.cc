@@ -17,6 +17,7 @@
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(subword_gpt)
 namespace {
 
 const std::string kTiny =
@@ -231,4 +232,6 @@ BOOST_AUTO_TEST_CASE(folders_whose_tokenizer_is_not_read_say_which_and_what_help
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

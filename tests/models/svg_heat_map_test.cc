@@ -7,6 +7,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(svg_heat_map)
 namespace {
 
 using testing::message_contains;
@@ -72,4 +73,6 @@ BOOST_AUTO_TEST_CASE(a_heat_map_that_does_not_fit_is_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "weft/models/plots/svg_plot.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(svg_plot)
 namespace {
 
 int count(const std::string& text, const std::string& part) {
@@ -40,4 +41,6 @@ BOOST_AUTO_TEST_CASE(degenerate_plots_are_still_documents) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

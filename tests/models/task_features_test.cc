@@ -21,6 +21,7 @@
 #include "weft/models/tasks/tasks.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(task_features)
 namespace {
 
 /// How a tiny model of a task is trained.
@@ -325,8 +326,6 @@ void check_shards(const Task& task) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(task_features)
 
 BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantised) {
   for (const Task* task : all_tasks()) {

@@ -18,6 +18,7 @@
 #include "weft/models/trained/weights.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(text_classifier)
 namespace {
 
 TrainOutcome run(TextClassifier& model, std::int64_t stop_after = 0, int threads = 1) {
@@ -408,4 +409,6 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

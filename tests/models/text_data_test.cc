@@ -7,6 +7,7 @@
 #include "weft/models/data/text.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(text_data)
 namespace {
 
 std::vector<std::int32_t> counting(int n) {
@@ -89,4 +90,6 @@ BOOST_AUTO_TEST_CASE(unreadable_files_are_named) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

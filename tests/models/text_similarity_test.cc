@@ -14,6 +14,7 @@
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(text_similarity)
 namespace {
 
 using Numbers = std::vector<double>;
@@ -83,8 +84,6 @@ double metric(const Evaluation& found, std::string_view name) {
   }
   return NAN;
 }
-
-BOOST_AUTO_TEST_SUITE(text_similarity)
 
 BOOST_AUTO_TEST_CASE(scored_lines_hold_two_texts_or_one) {
   const TextFiles files("scored");

@@ -21,6 +21,7 @@
 #include "weft/models/trained/weights.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(token_classification)
 namespace {
 
 const std::string kTowns = std::string(WEFT_FIXTURES) + "/tagged/towns.conll";
@@ -53,8 +54,6 @@ TrainOutcome run(TokenClassifier& model, std::int64_t stop_after = 0, int thread
                    .stop_after = stop_after});
   return trainer.run();
 }
-
-BOOST_AUTO_TEST_SUITE(token_classification)
 
 BOOST_AUTO_TEST_CASE(tagged_files_are_read_with_tabs_blanks_and_more_columns) {
   const TextFiles files("tagged");

@@ -12,6 +12,7 @@
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(tokenizer_kinds)
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -204,4 +205,6 @@ BOOST_AUTO_TEST_CASE(folders_give_their_tokenizer_or_say_what_they_hold) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

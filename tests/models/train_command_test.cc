@@ -7,6 +7,7 @@
 #include "weft/models/tasks/next_token/language_model.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(train_command)
 namespace {
 
 const std::string kTiny =
@@ -170,4 +171,6 @@ BOOST_AUTO_TEST_CASE(of_a_preset_a_model_from_a_file_takes_the_training_only) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

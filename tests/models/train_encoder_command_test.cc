@@ -8,6 +8,7 @@
 #include "weft/models/tasks/text_classification/text_classifier.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(train_encoder_command)
 namespace {
 
 /// Files sms, of labels and texts, and text.
@@ -147,4 +148,6 @@ BOOST_AUTO_TEST_CASE(mistakes_of_encoders_are_named_in_one_line) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

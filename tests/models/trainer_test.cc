@@ -14,6 +14,7 @@
 #include "weft/tests/models/folder.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(trainer)
 namespace {
 
 std::string text() {
@@ -220,4 +221,6 @@ BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

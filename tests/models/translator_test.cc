@@ -17,6 +17,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(translator)
 namespace {
 
 using testing::says;
@@ -238,4 +239,6 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

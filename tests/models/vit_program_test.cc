@@ -6,6 +6,7 @@
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(vit_program)
 namespace {
 
 /// Writes a small data set: digits.tra, digits.tes of two classes, light above or below; and a
@@ -107,4 +108,6 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

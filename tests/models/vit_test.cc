@@ -10,6 +10,7 @@
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(vit)
 namespace {
 
 using testing::says;
@@ -171,4 +172,6 @@ BOOST_AUTO_TEST_CASE(masked_patches_are_not_seen) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "program_shell.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(weft_files)
 namespace {
 
 struct Number {
@@ -76,4 +77,6 @@ BOOST_AUTO_TEST_CASE(files_of_earlier_programs_give_what_they_gave) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

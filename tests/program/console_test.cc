@@ -9,6 +9,7 @@
 #include "command_files.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(console)
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +142,6 @@ BOOST_AUTO_TEST_CASE(more_threads_than_cores_are_no_matter_for_stderr) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

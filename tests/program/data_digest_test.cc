@@ -8,6 +8,7 @@
 #include "weft/tests/serialization/temporary_folder.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(digests)
 namespace {
 
 using testing::TemporaryFolder;
@@ -84,4 +85,6 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_has_no_digest) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

@@ -10,6 +10,7 @@
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(data_errors)
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +93,6 @@ BOOST_AUTO_TEST_CASE(columns_that_are_not_read_are_said) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

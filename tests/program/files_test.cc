@@ -13,6 +13,7 @@
 #include "command_walk.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(files)
 namespace {
 
 namespace fs = std::filesystem;
@@ -302,4 +303,6 @@ BOOST_AUTO_TEST_CASE(an_empty_resume_is_no_new_training) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

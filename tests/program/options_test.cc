@@ -7,6 +7,7 @@
 #include "weft/core/error.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(options)
 namespace {
 
 const std::vector<std::string> kNoIntegers = {"many",
@@ -218,4 +219,6 @@ BOOST_AUTO_TEST_CASE(bytes_have_units) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program

@@ -14,6 +14,7 @@
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {
+BOOST_AUTO_TEST_SUITE(sizes)
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +165,6 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_training_ends_it_otherwise_than_in_a_line) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft::program
