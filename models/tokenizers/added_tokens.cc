@@ -29,9 +29,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
          (end == text.size() || !is_word_character(character_at(text, end)));
 }
 
-/// Where the white space begins that ends at `end`.
-std::size_t blanks_before(std::string_view text, std::size_t end) {
-  while (end > 0 && is_white_space(character_before(text, end))) {
+/// Where the white space begins that ends at `end`; not before `least`.
+std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t least) {
+  while (end > least && is_white_space(character_before(text, end))) {
     do --end;
     while (goes_on(text[end]));
   }
@@ -132,9 +132,10 @@ void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special) c
       at = end;
       if ((token.special && !special) || (token.single_word && !stands_alone(text, begin, end)))
         continue;
-      if (token.lstrip) begin = blanks_before(text, begin);
-      if (token.rstrip) end = blanks_behind(text, end);
+      // What has been given is not looked at again, so that many tokens take no longer than one.
+      if (token.rstrip) end = blanks_behind(text, std::max(end, given));
       if (end <= given) continue;
+      if (token.lstrip) begin = blanks_before(text, begin, given);
       begin = std::max(begin, given);
       give(given, begin, -1);
       give(begin, end, token.id);

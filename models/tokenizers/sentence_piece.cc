@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/piece_cutter.h"
 #include "weft/models/tokenizers/utf8.h"
 
@@ -216,7 +217,7 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
   for (const std::int32_t id : list) {
     const SentencePieceModel::Piece* known = piece(id);
     if (known != nullptr && known->kind == Kind::byte) {
-      bytes += static_cast<char>(std::stoi(known->text.substr(3, 2), nullptr, 16));
+      bytes += static_cast<char>(byte_of_piece(known->text).value());
       continue;
     }
     append_characters(text, bytes);

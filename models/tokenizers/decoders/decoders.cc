@@ -1,10 +1,10 @@
 #include "weft/models/tokenizers/decoders/decoders.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 
@@ -13,9 +13,14 @@ namespace {
 
 /// Every `from` in `text` becomes `to`.
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  if (from.empty()) return;
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+  if (from.empty() || text.find(from) == std::string::npos) return;
+  std::string result;
+  std::size_t last = 0;
+  for (std::size_t at; (at = text.find(from, last)) != std::string::npos; last = at + from.size()) {
+    result.append(text, last, at - last);
+    result += to;
+  }
+  text = result.append(text, last);
 }
 
 /// Blanks in front of signs and English contractions go.
@@ -25,20 +30,6 @@ void clean_up(std::string& text) {
       {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
       {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kRules) replace_all(text, from, to);
-}
-
-std::optional<char> fallback_byte(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
-  int byte = 0;
-  for (const char c : piece.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                             : -1;
-    if (digit < 0) return std::nullopt;
-    byte = byte * 16 + digit;
-  }
-  return static_cast<char>(byte);
 }
 
 }  // namespace
@@ -94,8 +85,8 @@ void ByteFallback::decode(Pieces& pieces, bool keep_bytes) const {
     bytes.clear();
   };
   for (std::string& piece : pieces) {
-    if (const auto byte = fallback_byte(piece)) {
-      bytes += *byte;
+    if (const auto byte = byte_of_piece(piece)) {
+      bytes += static_cast<char>(*byte);
     } else {
       flush();
       result.push_back(std::move(piece));

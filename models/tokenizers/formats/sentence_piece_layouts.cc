@@ -14,7 +14,7 @@ namespace {
 using Layout = SentencePieceModel::Layout;
 using Added = SentencePieceModel::Added;
 
-constexpr std::int64_t kMaxIds = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxExtra = std::int64_t{1} << 16;  // ids that a number adds
 
 std::int32_t place_of(const SentencePieceModel& model, std::string_view text) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -63,8 +63,8 @@ Layout plain_layout(const SentencePieceModel& model) {
 }
 
 Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids) {
-  if (extra_ids < 0 || extra_ids > kMaxIds)
-    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMaxIds, extra_ids));
+  if (extra_ids < 0 || extra_ids > kMaxExtra)
+    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMaxExtra, extra_ids));
   Layout layout = plain_layout(model);
   for (std::int64_t i = extra_ids - 1; i >= 0; --i) {
     append(layout, {.text = fmt::format("<extra_id_{}>", i), .lstrip = true, .rstrip = true});
@@ -84,8 +84,9 @@ Layout fairseq_layout(const SentencePieceModel& model,
 }
 
 Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
-  if (offset != 0 && (offset < 4 || offset > kMaxIds))
-    throw FormatError(fmt::format("PEGASUS's offset must be 0, or from 4, not {}", offset));
+  if (offset != 0 && (offset < 4 || offset > kMaxExtra))
+    throw FormatError(
+        fmt::format("PEGASUS's offset must be 0, or from 4 to {}, not {}", kMaxExtra, offset));
   Layout layout;
   for (const char* text : {"<pad>", "</s>"}) append_named(model, layout, text);
   if (offset > 0) {

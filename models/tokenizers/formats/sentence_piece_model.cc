@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/utf8.h"
 #include "weft_proto/sentence_piece.pb.h"
 
@@ -81,11 +82,10 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
     if (!std::isfinite(piece.score()))
       fail(fmt::format("piece {} has the score {}", id, piece.score()));
     if (kind == Kind::byte) {
-      std::size_t byte = 0;
-      while (byte < 256 && piece.piece() != fmt::format("<0x{:02X}>", byte)) ++byte;
-      if (byte == 256)
+      const auto byte = byte_of_piece(piece.piece());
+      if (!byte || piece.piece() != byte_piece(*byte))
         fail(fmt::format("piece {} is a byte, and is called '{}'", id, piece.piece()));
-      bytes.set(byte);
+      bytes.set(*byte);
     }
     unknown += kind == Kind::unknown ? 1 : 0;
     result.pieces.push_back({piece.piece(), piece.score(), kind});

@@ -18,12 +18,8 @@ void cut(PartedText& parts, Delimiter behaviour, const IsDelimiter& is_delimiter
 constexpr int kAnyScript = -1;
 
 int joined_script(char32_t c) {
-  if (c == U' ') return kAnyScript;
-  if (c == 0x30FC) return USCRIPT_HAN;  // the long vowel of Katakana
   const int script = script_of(c);
-  return script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA ? USCRIPT_HAN
-         : script == USCRIPT_UNKNOWN                              ? kAnyScript
-                                                                  : script;
+  return c == U' ' || script == USCRIPT_UNKNOWN ? kAnyScript : script;
 }
 
 }  // namespace

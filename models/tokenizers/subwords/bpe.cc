@@ -10,6 +10,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/hash.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
@@ -73,7 +74,7 @@ void Bpe::prepare(bool takes_bytes) {
     byte_ids_[byte] = takes_bytes_  ? by_bytes_.find({&c, 1})
                       : byte < 0x80 ? vocabulary_.find({&c, 1})
                                     : -1;
-    fallback_ids_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
+    fallback_ids_[byte] = vocabulary_.find(byte_piece(static_cast<unsigned char>(byte)));
   }
 }
 

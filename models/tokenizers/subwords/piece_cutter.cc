@@ -34,29 +34,17 @@ bool has_blank_behind_other(std::string_view text) {
   return false;
 }
 
-ScoredBpe byte_pairs(const SentencePieceModel& model) {
-  std::vector<ScoredBpe::Entry> entries;
-  for (const auto& piece : model.pieces) {
-    using Use = ScoredBpe::Use;
-    const Use use = piece.kind == Kind::normal   ? Use::normal
-                    : piece.kind == Kind::symbol ? Use::forced
-                    : piece.kind == Kind::unused ? Use::step
-                                                 : Use::none;
-    entries.push_back({piece.text, piece.score, use});
+std::vector<ScoredPiece> scored(const SentencePieceModel& model) {
+  std::vector<ScoredPiece> pieces;
+  pieces.reserve(model.pieces.size());
+  for (const auto& [text, score, kind] : model.pieces) {
+    const PieceUse use = kind == Kind::normal   ? PieceUse::normal
+                         : kind == Kind::symbol ? PieceUse::forced
+                         : kind == Kind::unused ? PieceUse::step
+                                                : PieceUse::none;
+    pieces.push_back({text, score, use});
   }
-  return ScoredBpe(entries);
-}
-
-Unigram unigrams(const SentencePieceModel& model) {
-  std::vector<Unigram::Entry> entries;
-  for (const auto& piece : model.pieces) {
-    using Use = Unigram::Use;
-    const Use use = piece.kind == Kind::normal   ? Use::normal
-                    : piece.kind == Kind::symbol ? Use::forced
-                                                 : Use::none;
-    entries.push_back({piece.text, piece.score, use});
-  }
-  return Unigram(entries, {.unknown = model.unknown(), .single_precision = true});
+  return pieces;
 }
 
 }  // namespace
@@ -84,8 +72,11 @@ PieceCutter::PieceCutter(const SentencePieceModel& model) : unknown_(model.unkno
                     bytes_.size(), model.byte_fallback ? "become bytes" : "do not become bytes"));
   }
   switch (model.algorithm) {
-    case Algorithm::unigram: algorithm_.emplace<Unigram>(unigrams(model)); break;
-    case Algorithm::byte_pairs: algorithm_.emplace<ScoredBpe>(byte_pairs(model)); break;
+    case Algorithm::unigram:
+      algorithm_.emplace<Unigram>(scored(model),
+                                  Unigram::Options{.unknown = unknown_, .single_precision = true});
+      break;
+    case Algorithm::byte_pairs: algorithm_.emplace<ScoredBpe>(scored(model)); break;
     case Algorithm::words:
     case Algorithm::characters:
       algorithm_.emplace<Words>(Words{PieceTrie(std::move(pieces)), PieceTrie(std::move(symbols)),

@@ -41,7 +41,7 @@ ScoredBpe::ScoredBpe(const std::vector<Entry>& entries) {
     const auto id = static_cast<std::int32_t>(i);
     if (entry.use != Use::none) all.emplace_back(entry.text, id);
     if (entry.use == Use::forced) symbols.emplace_back(entry.text, id);
-    scores_.push_back(entry.score);
+    scores_.push_back(static_cast<float>(entry.score));
     is_step_.push_back(entry.use == Use::step);
   }
   trie_ = PieceTrie(std::move(all));
@@ -66,6 +66,7 @@ void ScoredBpe::consider(Work& work, std::size_t left, std::size_t right) const 
 // A step that was never joined with more is what it was made of.
 void ScoredBpe::put(const Work& work, const SubwordSpan& part,
                     std::vector<SubwordSpan>& out) const {
+  if (work.steps.empty()) return out.push_back(part);
   std::vector<SubwordSpan> open = {part};
   while (!open.empty()) {
     const SubwordSpan next = open.back();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/models/tokenizers/subwords/piece_trie.h"
+#include "weft/models/tokenizers/subwords/scored_piece.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
 namespace weft {
@@ -16,20 +17,12 @@ namespace weft {
 /// A byte-pair model whose pieces have scores. Immutable.
 class ScoredBpe {
  public:
-  enum class Use : std::uint8_t {
-    normal,
-    forced,  // a user's symbol: found before all else, the longest first, and joined with nothing
-    step,    // joined on the way to others; taken apart again where it is left
-    none     // no text becomes it
-  };
-  struct Entry {
-    std::string_view text;
-    float score = 0;
-    Use use = Use::normal;
-  };
+  using Use = PieceUse;
+  using Entry = ScoredPiece;
 
   ScoredBpe() = default;
-  /// Ids are places in `entries`.
+  /// Ids are places in `entries`, whose scores are `float`. Forced ones are found before all else,
+  /// the longest first, and joined with nothing.
   explicit ScoredBpe(const std::vector<Entry>& entries);
 
   /// Appends the pieces of `text` to `out`; a character that is unknown has the id -1. Takes some

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
@@ -30,7 +32,7 @@ Unigram::Unigram(const std::vector<std::pair<std::string, double>>& pieces,
   if (!byte_fallback) return;
   std::array<std::int32_t, 256> bytes;
   for (std::size_t byte = 0; byte < bytes.size(); ++byte)
-    bytes[byte] = trie_.find(fmt::format("<0x{:02X}>", byte));
+    bytes[byte] = trie_.find(byte_piece(static_cast<unsigned char>(byte)));
   bytes_ = bytes;
 }
 
@@ -56,7 +58,8 @@ Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : op
       worst = std::min(worst, entry.score);
       best_score_ = std::max(best_score_, entry.score);
     }
-    if (entry.use != Use::none) found.emplace_back(entry.text, static_cast<std::int32_t>(id));
+    if (entry.use == Use::normal || entry.use == Use::forced)
+      found.emplace_back(entry.text, static_cast<std::int32_t>(id));
   }
   unknown_score_ = worst - kUnknownPenalty;
   trie_ = PieceTrie(std::move(found));
@@ -73,7 +76,7 @@ std::int32_t Unigram::unknown_id(std::string_view text, std::size_t at) const {
   if (options_.unknown) return *options_.unknown;
   throw DataError(fmt::format(
       "'{}' at byte {} is unknown to a unigram model that has no id for what is unknown",
-      text.substr(at, character_size(text, at)), at));
+      excerpt(text.substr(at, character_size(text, at))), at));
 }
 
 // What one piece, or one unknown character, that begins at `begin` may be: visit(end, id, score),
@@ -128,21 +131,23 @@ void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* su
   std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
 }
 
+void Unigram::best_cut(std::string_view text, std::vector<Piece>& out, double* sum) const {
+  check(text);
+  options_.single_precision ? viterbi<float>(text, out, sum) : viterbi<double>(text, out, sum);
+}
+
 void Unigram::segment_characters(std::string_view text, std::vector<Piece>& out,
                                  double* sum) const {
-  check(text);
   const std::size_t first = out.size();
-  options_.single_precision ? viterbi<float>(text, out, sum) : viterbi<double>(text, out, sum);
+  best_cut(text, out, sum);
   for (std::size_t i = first; i < out.size(); ++i) {
     if (out[i].id < 0) out[i].id = unknown_id(text, out[i].begin);
   }
 }
 
 void Unigram::segment(std::string_view text, std::vector<Piece>& out) const {
-  check(text);
   const std::size_t first = out.size();
-  options_.single_precision ? viterbi<float>(text, out, nullptr)
-                            : viterbi<double>(text, out, nullptr);
+  best_cut(text, out, nullptr);
   const auto unknown = [](const Piece& piece) { return piece.id < 0; };
   const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, out.end(), unknown)) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/models/tokenizers/subwords/piece_trie.h"
+#include "weft/models/tokenizers/subwords/scored_piece.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
 namespace weft {
@@ -21,17 +22,8 @@ class Unigram {
  public:
   using Piece = SubwordSpan;
 
-  /// What a text may do with a piece.
-  enum class Use : std::uint8_t {
-    normal,
-    forced,  // a user's symbol: wins over all that covers the same text
-    none     // no text becomes it: control ids, bytes
-  };
-  struct Entry {
-    std::string_view text;
-    double score = 0;
-    Use use = Use::normal;
-  };
+  using Use = PieceUse;
+  using Entry = ScoredPiece;
   struct Options {
     /// What stands for a character of which no piece is.
     std::optional<std::int32_t> unknown = {};
@@ -71,6 +63,7 @@ class Unigram {
  private:
   template <class Sum>
   void viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const;
+  void best_cut(std::string_view text, std::vector<Piece>& out, double* sum) const;
   template <class Visit>
   void visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const;
   void check(std::string_view text) const;

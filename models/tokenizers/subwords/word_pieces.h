@@ -11,7 +11,7 @@
 
 namespace weft::subwords {
 
-/// What models with a vocabulary and a name for the unknown have in common.
+/// What models with a vocabulary have in common.
 class VocabularyModel : public SubwordModel {
  public:
   std::int64_t size() const override { return vocabulary_.size(); }

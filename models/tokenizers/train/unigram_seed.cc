@@ -3,35 +3,30 @@
 #include <unicode/uscript.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "weft/core/error.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
+#include "weft/models/tokenizers/unicode/properties.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kLongestPiece = 16;  // characters
 
-UScriptCode script_of(char32_t c, UScriptCode before) {
-  UErrorCode status = U_ZERO_ERROR;
-  const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &status);
-  constexpr char32_t kProlonged = 0x30FC;  // of both kana
-  if (script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA || c == kProlonged)
-    return USCRIPT_HAN;
-  return script == USCRIPT_INHERITED ? before : script;
-}
-
 }  // namespace
 
 bool is_possible_piece(std::u32string_view text) {
   if (text.empty() || text.size() > kLongestPiece) return false;
-  UScriptCode before = USCRIPT_INVALID_CODE;  // any
+  int before = USCRIPT_INVALID_CODE;  // any
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == 0 || text[i] == U' ') return false;
     if (text[i] == sentence_piece::kBlankCharacter) {
       if (i > 0) return false;
       continue;
     }
-    const UScriptCode script = script_of(text[i], before);
+    const int script = script_of(text[i]);
+    if (script == USCRIPT_INHERITED) continue;
     if (before != USCRIPT_INVALID_CODE && script != before) return false;
     before = script;
   }
@@ -48,6 +43,8 @@ std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const WordCo
     ends.resize(all.size(), static_cast<std::uint32_t>(all.size()));
     counts.resize(all.size(), count);
   }
+  if (all.size() > std::numeric_limits<std::uint32_t>::max())
+    throw DataError("different words of 4 Gi characters or more to learn from");
   // All beginnings, sorted by what follows; equal beginnings of neighbours are what occurs often.
   const auto from = [&](std::size_t begin) {
     return std::u32string_view(all).substr(begin, std::min(kLongestPiece + 1, ends[begin] - begin));

@@ -12,6 +12,7 @@
 #include "weft/models/tokenizers/normalizers/character_rules.h"
 #include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
+#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
 #include "weft/models/tokenizers/train/unigram_seed.h"
 #include "weft/models/tokenizers/unicode/characters.h"
@@ -279,7 +280,7 @@ SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
   }
   if (options.byte_fallback) {
     for (int byte = 0; byte < 256; ++byte)
-      model.pieces.push_back({fmt::format("<0x{:02X}>", byte), 0, Kind::byte});
+      model.pieces.push_back({byte_piece(static_cast<unsigned char>(byte)), 0, Kind::byte});
     model.byte_fallback = true;
   }
   model.normalizer = {.name = options.normalization,

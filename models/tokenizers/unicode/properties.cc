@@ -68,7 +68,10 @@ char32_t lower_case(char32_t c) {
 
 int script_of(char32_t c) {
   UErrorCode status = U_ZERO_ERROR;
-  return uscript_getScript(static_cast<UChar32>(c), &status);
+  const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &status);
+  constexpr char32_t kProlonged = 0x30FC;  // of both kana
+  const bool kana = script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA || c == kProlonged;
+  return kana ? USCRIPT_HAN : script;
 }
 
 }  // namespace weft

@@ -27,7 +27,7 @@ bool is_ideograph(char32_t c);
 /// The lower-case form of one character, without regard to those around it. U+0130 has two (the
 /// second is U+0307); this is the first.
 char32_t lower_case(char32_t c);
-/// Number of the script (of ICU), for comparing.
+/// Number of the script (of ICU), for comparing; what Japanese is written in is one.
 int script_of(char32_t c);
 
 }  // namespace weft
