@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "weft/models/tokenizers/utf8.h"
@@ -9,27 +10,45 @@
 namespace weft {
 namespace {
 
+/// Bytes at the beginning of `text` that are ASCII.
+std::size_t ascii_prefix(std::string_view text) {
+  std::size_t at = 0;
+  for (std::uint64_t eight = 0; at + sizeof(eight) <= text.size(); at += sizeof(eight)) {
+    std::memcpy(&eight, text.data() + at, sizeof(eight));
+    if ((eight & 0x8080808080808080U) != 0) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
+  return at;
+}
+
 /// How many characters begin before each byte of a text.
 class CodePoints {
  public:
-  explicit CodePoints(std::string_view text) {
-    before_.reserve(text.size() + 1);
-    std::uint32_t count = 0;
-    for (std::size_t at = 0; at < text.size();) {
-      const auto size = static_cast<std::size_t>(std::abs(examine_character(text, at)));
-      before_.resize(before_.size() + size, count++);
-      at += size;
+  explicit CodePoints(std::string_view text) : ascii_(ascii_prefix(text)) {
+    behind_.resize(text.size() - ascii_ + 1);
+    auto* out = behind_.data();
+    auto count = static_cast<std::uint32_t>(ascii_);
+    for (std::size_t at = ascii_; at < text.size();) {
+      const int size = std::abs(examine_character(text, at));
+      for (int i = 0; i < size; ++i) *out++ = count;
+      ++count;
+      at += static_cast<std::size_t>(size);
     }
-    before_.push_back(count);
+    *out = count;
   }
 
   Span of(Span bytes) const {
-    if (bytes.begin == bytes.end) return {before_[bytes.begin], before_[bytes.begin]};
-    return {before_[bytes.begin], before_[bytes.end - 1] + 1};
+    if (bytes.begin == bytes.end) return {before(bytes.begin), before(bytes.begin)};
+    return {before(bytes.begin), before(bytes.end - 1) + 1};
   }
 
  private:
-  std::vector<std::uint32_t> before_;
+  std::uint32_t before(std::uint32_t byte) const {
+    return byte < ascii_ ? byte : behind_[byte - ascii_];
+  }
+
+  std::size_t ascii_;                  // so many bytes at the beginning are characters
+  std::vector<std::uint32_t> behind_;  // of every byte behind them, and of the end
 };
 
 template <class T>

@@ -139,11 +139,11 @@ BOOST_AUTO_TEST_CASE(folders_without_a_readable_tokenizer_say_what_they_hold) {
   };
   fails(path + " has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
   files.write("bert/spiece.model", "nonsense");
-  fails("bert/spiece.model: ");
+  fails("bert: spiece.model: ");
   files.write("bert/vocab.txt", "[PAD]\n");
-  fails("bert/vocab.txt: the vocabulary lacks '[UNK]'");
+  fails("bert: vocab.txt lacks '[UNK]'");
   files.write("bert/tokenizer.json", "{}");
-  fails("bert/tokenizer.json lacks 'model'");
+  fails("bert: tokenizer.json lacks 'model'");
   json gpt = {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
               {"n_embd", 8},          {"n_layer", 1},
               {"n_head", 2},          {"vocab_size", 9},

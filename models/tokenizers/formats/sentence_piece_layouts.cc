@@ -64,7 +64,8 @@ Layout plain_layout(const SentencePieceModel& model) {
 
 Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids) {
   if (extra_ids < 0 || extra_ids > kMaxExtra)
-    throw FormatError(fmt::format("extra_ids must be from 0 to {}, not {}", kMaxExtra, extra_ids));
+    throw FormatError(fmt::format("tokenizer_config.json.extra_ids must be from 0 to {}, not {}",
+                                  kMaxExtra, extra_ids));
   Layout layout = plain_layout(model);
   for (std::int64_t i = extra_ids - 1; i >= 0; --i) {
     append(layout, {.text = fmt::format("<extra_id_{}>", i), .lstrip = true, .rstrip = true});
@@ -85,8 +86,8 @@ Layout fairseq_layout(const SentencePieceModel& model,
 
 Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset) {
   if (offset != 0 && (offset < 4 || offset > kMaxExtra))
-    throw FormatError(
-        fmt::format("PEGASUS's offset must be 0, or from 4 to {}, not {}", kMaxExtra, offset));
+    throw FormatError(fmt::format("tokenizer_config.json.offset must be 0, or from 4 to {}, not {}",
+                                  kMaxExtra, offset));
   Layout layout;
   for (const char* text : {"<pad>", "</s>"}) append_named(model, layout, text);
   if (offset > 0) {
@@ -107,10 +108,10 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
   std::unordered_map<std::string_view, std::int32_t> places;
   for (std::size_t i = 0; i < model.pieces.size(); ++i)
     places.emplace(model.pieces[i].text, static_cast<std::int32_t>(i));
-  if (vocab.find("<unk>") < 0) throw FormatError("a vocabulary without '<unk>'");
+  if (vocab.find("<unk>") < 0) throw FormatError("vocab.json lacks '<unk>'");
   Layout layout;
   for (std::int32_t id = 0; id < vocab.size(); ++id) {
-    if (!vocab.has(id)) throw FormatError(fmt::format("a vocabulary without the id {}", id));
+    if (!vocab.has(id)) throw FormatError(fmt::format("vocab.json lacks the id {}", id));
     const std::string text(vocab.piece(id));
     const auto it = places.find(text);
     if (text == "<unk>") {
