@@ -26,6 +26,7 @@ void add_generate_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
+void add_tokenizer_command(CLI::App& app, Action& action);
 void add_quantize_command(CLI::App& app, Action& action);
 void add_merge_command(CLI::App& app, Action& action);
 void add_evaluate_command(CLI::App& app, Action& action);

@@ -57,6 +57,12 @@ bool is_our_plot(const std::string& bytes) {
          bytes.find(R"(font-family="system-ui, sans-serif" font-size=")") != std::string::npos;
 }
 
+/// As Hugging Face's library and weft begin a tokenizer.json.
+bool is_tokenizer(const std::string& bytes) {
+  return bytes.starts_with('{') && bytes.find("\"version\"") < bytes.find("\"truncation\"") &&
+         bytes.find("\"truncation\"") != std::string::npos;
+}
+
 /// A length of 8 bytes and a JSON object.
 bool is_safetensors(const std::string& bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
 
@@ -80,6 +86,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::tensors: return is_safetensors(bytes) && !holds_adapters(path);
     case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
     case FileKind::log: return bytes.starts_with("{\"event\":");
+    case FileKind::tokenizer: return is_tokenizer(bytes);
   }
   return false;
 }
@@ -91,6 +98,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::tensors: return "a safetensors file of plain tensors";
     case FileKind::adapters: return "a file of adapters";
     case FileKind::log: return "a log of a training";
+    case FileKind::tokenizer: return "a tokenizer.json";
   }
   return "";
 }
@@ -120,10 +128,11 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
   const std::string ending = fs::path(path).extension().string();
   constexpr std::array<std::string_view, 5> kEndings = {".weft", ".svg", ".safetensors", ".json",
                                                         ".jsonl"};
-  const std::string_view own = kind == FileKind::model  ? ".weft"
-                               : kind == FileKind::plot ? ".svg"
-                               : kind == FileKind::log  ? ".jsonl"
-                                                        : ".safetensors";
+  const std::string_view own = kind == FileKind::model       ? ".weft"
+                               : kind == FileKind::plot      ? ".svg"
+                               : kind == FileKind::log       ? ".jsonl"
+                               : kind == FileKind::tokenizer ? ".json"
+                                                             : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
     throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,
                                  kind_name(kind), ending));

@@ -15,11 +15,12 @@ namespace weft::program {
 
 /// What an output is. A file that is there already is only replaced by one of its kind.
 enum class FileKind {
-  model,     // .weft
-  plot,      // .svg, as Weft draws them
-  tensors,   // .safetensors
-  adapters,  // .safetensors, as save_lora writes them
-  log,       // .jsonl, as LogFile writes it
+  model,      // .weft
+  plot,       // .svg, as Weft draws them
+  tensors,    // .safetensors
+  adapters,   // .safetensors, as save_lora writes them
+  log,        // .jsonl, as LogFile writes it
+  tokenizer,  // tokenizer.json
 };
 
 /// A file that may be written: only CommandPaths makes one.

@@ -110,6 +110,7 @@ CommandLine::CommandLine()
   add_score_command(*app_, action_);
   add_translate_command(*app_, action_);
   add_inspect_command(*app_, action_);
+  add_tokenizer_command(*app_, action_);
   add_quantize_command(*app_, action_);
   add_merge_command(*app_, action_);
   add_evaluate_command(*app_, action_);

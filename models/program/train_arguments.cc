@@ -116,7 +116,7 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.writes("an earlier checkpoint", beside(path, earlier_ending(saves)), FileKind::model);
-  digest = data_digest(*command, {"--resume", "--from"});
+  digest = data_digest(*command, {"--resume", "--from", "--tokenizer"});
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,

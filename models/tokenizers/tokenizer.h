@@ -112,6 +112,11 @@ class Tokenizer {
   /// What ids are, for people: "characters", "pieces".
   std::string_view unit() const;
   bool reads_characters() const;
+  /// visit(kind), whichever it is: for who asks what only one kind knows.
+  template <class Visit>
+  decltype(auto) visit(Visit&& visit) const {
+    return std::visit(std::forward<Visit>(visit), kinds_);
+  }
 
   /// What a text begins with where nobody says: a line break where a text can have one, else the
   /// id that stands in front of texts, else the first that stands for text. Throws ArgumentError

@@ -89,6 +89,7 @@ class CommandFiles {
          "--steps 2 --data digits --image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 "
          "--inner 32 --batch 8 --warmup 1 --shift 0 --rotation 0 --zoom 0 --patch-height 1 "
          "--patch-width 1 --threads 2"},
+        {"tokenizer train", "text.txt --vocab 300"},
         {"merge", "gpt.weft --adapters tuned.lora.safetensors"},
         {"quantize", "gpt.weft"},
         {"run", "folder --inputs inputs.safetensors"},
@@ -107,6 +108,8 @@ class CommandFiles {
         {"--resume", "gpt.weft"},
         {"--from", "gpt.weft"},
         {"file", "gpt.weft"},
+        {"files", "text.txt"},
+        {"--tokenizer", "text.txt"},
         {"--adapters", "tuned.lora.safetensors"},
         {"model", "gpt.weft"},
         {"--inputs", "inputs.safetensors"},

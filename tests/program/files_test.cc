@@ -66,6 +66,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
 /// An ending that suits the option.
 std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
+  if (writer.command->name == "tokenizer train") return ".json";
   return writer.command->name == "run" ? ".safetensors" : ".weft";
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "goldens.h"
+#include "training_goldens.h"
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/train/unigram_seed.h"
 
@@ -18,29 +18,12 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library) {
-  const auto metrics = testing::token_goldens() / "train/metrics.json";
-  const auto corpus = testing::shared_token_goldens() / "../../data/tinyshakespeare/input.txt";
-  if (!std::filesystem::exists(metrics) || !std::filesystem::exists(corpus)) {
-    std::cout << "no goldens of training: skipped\n";
-    return;
-  }
-  const auto golden =
-      nlohmann::json::parse(testing::golden_bytes(metrics)).at("sentencepiece_0.1.97");
-  const std::string text = testing::golden_bytes(corpus);
-  constexpr std::size_t kTrained = 1003854;
-  const Texts trained = {text.substr(0, kTrained)};
-  const auto rest = lines_of(text.substr(kTrained));
+  const auto corpus = testing::training_corpus();
+  if (!corpus) return;
+  const nlohmann::json golden = testing::training_metrics("sentencepiece_0.1.97");
+  const Texts trained = {corpus->trained};
+  const auto rest = testing::lines_of(corpus->rest);
   struct Case {
     const char* name;
     std::int64_t vocab;
@@ -67,8 +50,7 @@ BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library)
     BOOST_TEST(likelihood == best, boost::test_tools::tolerance(0.01));
     if (std::string(c.name) != "unigram-1000") continue;
     std::set<std::string> theirs;
-    for (const std::string& line :
-         lines_of(testing::golden_bytes(testing::token_goldens() / "train/ts-unigram-1000.vocab")))
+    for (const std::string& line : testing::training_lines("ts-unigram-1000.vocab"))
       theirs.insert(line.substr(0, line.find('\t')));
     int same = 0;
     for (const auto& piece : tokenizer.model().pieces) same += theirs.contains(piece.text) ? 1 : 0;

@@ -10,11 +10,30 @@ namespace weft {
 namespace {
 
 constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held-out",
-                     *kTestFraction = "--test-fraction", *kSplitSeed = "--split-seed",
-                     *kVocab = "--vocab";
+                     *kTestFraction = "--test-fraction", *kSplitSeed = "--split-seed";
 constexpr double kUsualTestFraction = 0.2;
 constexpr std::uint64_t kUsualSplitSeed = 1;
-constexpr std::int64_t kUsualVocab = 4000;
+
+/// Throws FormatError where `source`'s tokenizer lacks an id that rows of encoders need.
+void check_ids(const Tokenizer& tokenizer, const std::string& source) {
+  for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
+                                 {"[SEP]", tokenizer.sep_id()},
+                                 {"padding", tokenizer.pad_id()}}) {
+    if (id < 0)
+      throw FormatError(fmt::format("the tokenizer of {} has no piece for {}", source, name));
+  }
+}
+
+/// The tokenizer that a new encoder is asked to have.
+LearnedTokenizer asked_tokenizer(const TaskArguments& args,
+                                 const std::function<std::vector<std::string>()>& texts) {
+  LearnedTokenizer made =
+      make_tokenizer(tokenizer_choice(args.options, "bpe"),
+                     {.texts = texts, .special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}});
+  check_ids(made.tokenizer,
+            fmt::format("{} {}", kTokenizerOption, args.options.text(kTokenizerOption)));
+  return made;
+}
 
 }  // namespace
 
@@ -27,11 +46,6 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
       .real(kTestFraction, {0.01, 0.9}, "of each class (default 0.2)")
       .seed(kSplitSeed, "which texts these are (default 1)")
       .data();
-}
-
-TaskOptions& add_vocab(TaskOptions& options) {
-  return options.integer(kVocab, kVocabRange, "most pieces of a new tokenizer (default 4000)")
-      .of_new_models();
 }
 
 std::string held_out_part(const OptionValues& values) { return values.choice(kHeldOut, "test"); }
@@ -57,22 +71,11 @@ LabelledParts labelled_parts(const OptionValues& values) {
   return {train.subset(inner.train), train.subset(inner.test)};
 }
 
-LearnedTokenizer learn_pieces(std::span<const std::string> texts,
-                              const SentencePieceOptions& options) {
-  LearnedTokenizer learned{SentencePieceTokenizer::train(texts, options)};
-  if (const std::int64_t found = learned.tokenizer.vocab_size(); found < options.vocab) {
-    learned.notes = fmt::format("vocab     {} pieces: the text gives no more of the {} asked for\n",
-                                grouped(found), grouped(options.vocab));
-  }
-  return learned;
-}
-
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts) {
   chosen_config(base, args);  // before a tokenizer is made, which takes its time
   auto [tokenizer, notes] =
-      args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)}
-                : learn_pieces(texts(), {.vocab = args.options.integer(kVocab, kUsualVocab)});
+      args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)} : asked_tokenizer(args, texts);
   EncoderConfig config = base;
   config.vocab = tokenizer.vocab_size();
   config.padding_id = tokenizer.pad_id();
@@ -80,15 +83,8 @@ NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
 }
 
 Tokenizer encoder_tokenizer(const Pretrained& base) {
-  const Tokenizer& tokenizer = base.tokenizer();
-  for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
-                                 {"[SEP]", tokenizer.sep_id()},
-                                 {"padding", tokenizer.pad_id()}}) {
-    if (id < 0) {
-      throw FormatError(fmt::format("the tokenizer of {} has no piece for {}", base.source, name));
-    }
-  }
-  return tokenizer;
+  check_ids(base.tokenizer(), base.source);
+  return base.tokenizer();
 }
 
 std::string describe_encoder(const EncoderConfig& c, const Graph& graph) {

@@ -186,7 +186,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
                         "files of lines 'label <tab> text' or 'text <tab> label': the texts of "
                         "the training part are learned from");
     }
-    add_vocab(options);
+    add_tokenizer(options, "bpe", true);
     std::set<std::string> skip = {"objective"};
     if (objective_ != PretrainingObjective::rtd)
       skip.insert({"generator_share", "replaced_weight"});

@@ -16,10 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kText = "--text", *kDropout = "--dropout", *kTokenizer = "--tokenizer",
-                     *kVocab = "--vocab";
-constexpr const char *kCharacters = "characters", *kPairs = "bpe";
-constexpr std::int64_t kUsualVocab = 4000;
+constexpr const char *kText = "--text", *kDropout = "--dropout";
 // Of GptConfig, what ids become and what becomes ids: a new tokenizer needs new ones.
 const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
 
@@ -89,18 +86,27 @@ class NextTokenRun final : public RunOf<LanguageModel> {
   std::string path_;
 };
 
-/// Pieces of the part of a text that trains. No character of the other is unknown: figures per byte
-/// are of the whole text.
-LearnedTokenizer learn_pieces_of(const std::string& text, double validation_fraction,
-                                 std::int64_t vocab) {
+/// What pieces are learned from: the part of a text that trains. No character of the other is
+/// unknown: figures per byte are of the whole text.
+std::vector<std::string> texts_to_learn(const std::string& text, double validation_fraction) {
   const TextParts parts = split_text(text, validation_fraction);
   // Each of the characters once, between blanks: nothing is learned of what stands beside it.
   const std::string characters = CharacterTokenizer::from_text(text).characters();
   std::string alphabet;
   for (std::size_t at = 0; at < characters.size(); alphabet += ' ')
     append_utf8(alphabet, next_code_point(characters, at));
-  return learn_pieces(std::vector<std::string>{std::string(parts.train), alphabet},
-                      {.vocab = vocab, .character_coverage = 1, .keep_whitespace = true});
+  return {std::string(parts.train), alphabet};
+}
+
+/// Says so where a tokenizer does not give the text back that it reads.
+std::string note_of_losses(const Tokenizer& tokenizer, const std::string& text) {
+  constexpr std::size_t kExamined = 4096;
+  std::size_t size = std::min(text.size(), kExamined);
+  while (size < text.size() && goes_on(text[size])) --size;
+  const std::string part = text.substr(0, size);
+  if (tokenizer.decode(tokenizer.encode(part)) == part) return {};
+  return "tokenizer the text does not come back from its ids as it was (blanks, line breaks or "
+         "capitals are lost):\n          bits per byte are still of all its bytes\n";
 }
 
 const std::string& text_path(const OptionValues& values) {
@@ -124,13 +130,11 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options.file(kText, "UTF-8 file to learn from; its end validates")
-        .data()
-        .choice(kTokenizer, {kCharacters, kPairs},
-                "what ids are: characters, or pieces of words that byte-pair encoding finds "
-                "(default: characters; with --from that of the weights: another one is learned "
-                "anew, and so are the embeddings)")
-        .integer(kVocab, kVocabRange, "most pieces, where they are learned (default 4000)")
+    options.file(kText, "UTF-8 file to learn from; its end validates").data();
+    add_tokenizer(options,
+                  "chars; with --from that of the weights: with another one the embeddings are "
+                  "learned anew",
+                  false)
         .real(kDropout, {0, 0.99}, "all three dropout rates");
     return options;
   }
@@ -143,7 +147,7 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
     GptConfig config = base_config(preset.model, args);
     const auto [tokenizer, notes] = tokenizer_for(args, text, preset.training.validation_fraction);
-    const bool learned = !args.from || args.options.has(kTokenizer);
+    const bool learned = !args.from || args.options.has(kTokenizerOption);
     if (learned) {
       config.vocab = tokenizer.vocab_size();
       config.padding_id = -1;
@@ -169,15 +173,15 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
  private:
   static LearnedTokenizer tokenizer_for(const TaskArguments& args, const std::string& text,
                                         double validation_fraction) {
-    const std::string kind = args.options.choice(kTokenizer, args.from ? "" : kCharacters);
-    if (kind != kPairs && args.options.has(kVocab)) {
-      throw ArgumentError(
-          "--vocab is how many pieces are learned: it needs --tokenizer bpe (characters are "
-          "as many as the text has)");
-    }
-    if (kind == kCharacters) return {CharacterTokenizer::from_text(text)};
-    if (kind == kPairs) {
-      return learn_pieces_of(text, validation_fraction, args.options.integer(kVocab, kUsualVocab));
+    const TokenizerChoice choice = tokenizer_choice(args.options, "chars");
+    if (!args.from || args.options.has(kTokenizerOption)) {
+      if (choice.kind == TokenizerChoice::Kind::characters)
+        return {CharacterTokenizer::from_text(text)};
+      LearnedTokenizer made = make_tokenizer(
+          choice, {.texts = [&] { return texts_to_learn(text, validation_fraction); },
+                   .pieces = {.character_coverage = 1, .keep_whitespace = true}});
+      made.notes += note_of_losses(made.tokenizer, text);
+      return made;
     }
     if (args.from->text.tokenizer) return {*args.from->text.tokenizer};
     throw FormatError(

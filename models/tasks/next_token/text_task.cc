@@ -1,7 +1,6 @@
 #include "weft/models/tasks/next_token/text_task.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -21,10 +20,6 @@ TextParts split_text(std::string_view text, double validation_fraction) {
     if (begins(text[end]) && left-- == 0) break;
   }
   return {text.substr(0, end), text.substr(end)};
-}
-
-double bits_per_byte(double loss, std::int64_t ids, std::int64_t bytes) {
-  return loss / std::log(2) * static_cast<double>(ids) / static_cast<double>(bytes);
 }
 
 double LanguageData::bits_per_byte(double loss) const {

@@ -5,16 +5,11 @@
 #include <string_view>
 
 #include "weft/models/data/text.h"
+#include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/train/trainer.h"
 
 namespace weft {
-
-/// A mean loss per id of a text in bits per byte of it: what different tokenizers can be compared
-/// by.
-double bits_per_byte(double loss, std::int64_t ids, std::int64_t bytes);
-/// The metric that is.
-inline constexpr const char* kBitsPerByte = "bits_per_byte";
 
 /// A text in the parts that a training sees: its last characters validate, whatever the tokenizer,
 /// so that figures of different tokenizers are of the same text.

@@ -17,9 +17,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kText = "--text";
-constexpr const char* kVocab = "--vocab";
 constexpr const char* kGroup = "Pre-training";
-constexpr std::int64_t kUsualVocab = 4000;
 constexpr std::int64_t kSamples = 3;
 
 constexpr std::array<std::string_view, 4> kAbouts = {
@@ -101,9 +99,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options.files(kText, "UTF-8 files, a sentence per line and a blank line between documents")
-        .data()
-        .integer(kVocab, kVocabRange, "most pieces of words (default 4000)")
-        .of_new_models();
+        .data();
+    add_tokenizer(options, "bpe", true);
     std::set<std::string> skip;
     std::vector<std::string> used = fields_of(objective_);
     used.emplace_back("passage");
@@ -126,11 +123,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     options.check();  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] =
-        args.from ? LearnedTokenizer{args.from->tokenizer()}
-                  : learn_pieces(sentences(documents),
-                                 {.vocab = args.options.integer(kVocab, kUsualVocab),
-                                  .symbols = denoising_symbols(options)});
+    const auto [tokenizer, notes] = args.from ? LearnedTokenizer{args.from->tokenizer()}
+                                              : asked_tokenizer(args, options, documents);
     auto model = std::make_unique<Seq2SeqModel>(
         build_denoising_model(config, tokenizer, preset.training, options));
     auto loaded = start_weights(*model, args);
@@ -144,6 +138,17 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   }
 
  private:
+  static LearnedTokenizer asked_tokenizer(const TaskArguments& args,
+                                          const DenoisingOptions& options,
+                                          const std::vector<TextDocument>& documents) {
+    const std::vector<std::string> symbols = denoising_symbols(options);
+    std::vector<std::string> special = {"<pad>", "</s>", "<unk>"};
+    special.insert(special.end(), symbols.begin(), symbols.end());
+    return make_tokenizer(tokenizer_choice(args.options, "bpe"),
+                          {.texts = [&] { return sentences(documents); },
+                           .special = special,
+                           .pieces = {.symbols = symbols}});
+  }
   static std::vector<TextDocument> read(const OptionValues& options) {
     if (!options.has(kText)) throw ArgumentError("--text is required: files to learn from");
     return read_documents(options.texts(kText));

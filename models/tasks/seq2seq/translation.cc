@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "weft/core/error.h"
 #include "weft/models/data/reversal.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/plots/svg_plot.h"
+#include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
@@ -19,7 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kPairs = "--pairs", *kPieces = "--vocab";
+constexpr const char* kPairs = "--pairs";
 constexpr const char *kMeasure = ".measure.svg", *kAttention = ".attention.svg";
 constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
@@ -82,10 +84,21 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return {mean_loss(session, model.program("evaluate"), batches_.validation), {}};
+    const double loss = mean_loss(session, model.program("evaluate"), batches_.validation);
+    return {loss, {{kBitsPerByte, bits_of_targets(data_.split.validation, loss)}}};
   }
 
  private:
+  /// A loss in bits per byte of the target texts; the ends of texts count, too.
+  double bits_of_targets(const std::vector<TextPair>& pairs, double loss) const {
+    std::int64_t ids = 0, bytes = 0;
+    for (const TextPair& pair : pairs) {
+      ids += std::ssize(model_->tokenizer.encode_to_end(pair.target));
+      bytes += std::ssize(pair.target);
+    }
+    return bits_per_byte(loss, ids, bytes);
+  }
+
   /// The figures of the part that nothing was chosen by.
   std::string test_figures(Session& session) {
     const std::vector<TextPair>& test = data_.split.test;
@@ -93,8 +106,10 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     const std::vector<TranslationCase> cases = group_by_source(test);
     const double loss = mean_loss(session, model_->program("evaluate"), pairs);
     const Translations greedy = translate_cases(session, *model_, cases);
-    std::string text = fmt::format("test      {} sources: loss {:.4f}, perplexity {:.3f}\n",
-                                   cases.size(), loss, std::exp(loss));
+    std::string text = fmt::format(
+        "test      {} sources: loss {:.4f}, perplexity {:.3f}, {:.4f} bits per byte of the "
+        "targets\n",
+        cases.size(), loss, std::exp(loss), bits_of_targets(test, loss));
     if (model_->tokenizer.reads_characters()) {
       return text + fmt::format("test      exact match {:.2f}%\n",
                                 100 * exact_match(greedy.outputs, greedy.references));
@@ -186,11 +201,9 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
         .file(kPairs,
               "file to learn from: source <tab> target on every line; some of the sources "
               "validate, some test")
-        .data()
-        .integer(kPieces, kVocabRange,
-                 "most pieces of words, of both languages together (default: as the preset says)")
-        .of_new_models();
-    return options;
+        .data();
+    return add_tokenizer(options, "bpe, of both languages together, as many as the preset says",
+                         true);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
@@ -213,8 +226,12 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     }
     if (pairs && reversal)
       throw ArgumentError("the preset reversal makes its own strings: it takes no --pairs");
-    if (args.options.has(kPieces) && reversal)
-      throw ArgumentError("the preset reversal reads characters: it takes no --vocab");
+    for (const char* option : {kVocabOption, kTokenizerOption}) {
+      if (args.options.has(option) && reversal) {
+        throw ArgumentError(
+            fmt::format("the preset reversal reads characters: it takes no {}", option));
+      }
+    }
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     PairData data = read_pairs(args.options, preset.training);
     const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
@@ -251,8 +268,10 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
       return {tokenizer};
     }
     if (reversal) return {CharacterTokenizer::from_text(ReversalOptions{}.alphabet)};
-    return learn_pieces(texts_of(data.split.train),
-                        {.vocab = args.options.integer(kPieces, config.vocab)});
+    return make_tokenizer(tokenizer_choice(args.options, "bpe"),
+                          {.texts = [&] { return texts_of(data.split.train); },
+                           .special = {"<pad>", "</s>", "<unk>"},
+                           .usual_vocab = config.vocab});
   }
 };
 

@@ -159,7 +159,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                "files of such lines to measure on; all of --data is then trained on (default: a "
                "part of --data)")
         .data();
-    add_vocab(options);
+    add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, ClassifierHead::fields());
   }
   TaskFields config_fields() const override {

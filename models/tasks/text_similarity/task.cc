@@ -153,7 +153,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         .files(kValidation, "files of such lines to validate on (default: a share of --data)")
         .files(kTest, "files of such lines to measure on once, at the end (default: none)")
         .data();
-    add_vocab(options);
+    add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SimilarityHead::fields(), {"pairs", "low", "high"});
   }
   TaskFields config_fields() const override {

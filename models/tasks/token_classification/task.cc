@@ -153,7 +153,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
                "such files to validate on (default: a share of the training sentences)")
         .files(kTest, "such files to measure on once, at the end")
         .data();
-    return add_vocab(options);
+    return add_tokenizer(options, "bpe", true);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};

@@ -6,6 +6,12 @@
 
 namespace weft::subwords {
 
+UnigramModel::UnigramModel(std::vector<std::pair<std::string, double>> pieces,
+                           std::optional<std::int32_t> unknown, bool byte_fallback)
+    : unknown_(unknown), pieces_(std::move(pieces)), byte_fallback_(byte_fallback) {
+  prepare(false);
+}
+
 void UnigramModel::prepare(bool) {
   if (unknown_ && (*unknown_ < 0 || *unknown_ >= static_cast<std::int64_t>(pieces_.size()))) {
     throw FormatError(

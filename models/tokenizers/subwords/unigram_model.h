@@ -16,6 +16,11 @@ namespace weft::subwords {
 class UnigramModel : public VocabularyModel {
  public:
   static constexpr const char* kName = "Unigram";
+
+  UnigramModel() = default;
+  /// Pieces with their log-probabilities, in order of id. Throws FormatError as prepare().
+  UnigramModel(std::vector<std::pair<std::string, double>> pieces,
+               std::optional<std::int32_t> unknown, bool byte_fallback);
   template <class Fields>
   void describe(Fields& fields) {
     fields.required("unk_id", unknown_);

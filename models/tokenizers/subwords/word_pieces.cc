@@ -22,6 +22,12 @@ void add_unknown(std::string_view word, std::int32_t unknown, std::string_view t
 
 }  // namespace
 
+WordLevel::WordLevel(Vocabulary vocabulary, std::string unknown_token)
+    : unknown_token_(std::move(unknown_token)) {
+  vocabulary_ = std::move(vocabulary);
+  prepare(false);
+}
+
 void WordLevel::prepare(bool) { unknown_ = vocabulary_.find(unknown_token_); }
 
 void WordLevel::segment(std::string_view word, std::vector<SubwordSpan>& out) const {
@@ -30,8 +36,8 @@ void WordLevel::segment(std::string_view word, std::vector<SubwordSpan>& out) co
   out.push_back({id, 0, static_cast<std::uint32_t>(word.size())});
 }
 
-WordPiece::WordPiece(Vocabulary vocabulary, std::string unknown_token)
-    : unknown_token_(std::move(unknown_token)) {
+WordPiece::WordPiece(Vocabulary vocabulary, std::string unknown_token, std::string prefix)
+    : unknown_token_(std::move(unknown_token)), prefix_(std::move(prefix)) {
   vocabulary_ = std::move(vocabulary);
   prepare(false);
 }

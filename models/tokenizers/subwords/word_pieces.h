@@ -26,6 +26,9 @@ class VocabularyModel : public SubwordModel {
 class WordLevel : public VocabularyModel {
  public:
   static constexpr const char* kName = "WordLevel";
+
+  WordLevel() = default;
+  WordLevel(Vocabulary vocabulary, std::string unknown_token);
   template <class Fields>
   void describe(Fields& fields) {
     fields.vocabulary("vocab", vocabulary_);
@@ -48,7 +51,7 @@ class WordPiece : public VocabularyModel {
   static constexpr const char* kName = "WordPiece";
 
   WordPiece() = default;
-  WordPiece(Vocabulary vocabulary, std::string unknown_token);
+  WordPiece(Vocabulary vocabulary, std::string unknown_token, std::string prefix = "##");
   template <class Fields>
   void describe(Fields& fields) {
     fields.required("unk_token", unknown_token_);

@@ -14,6 +14,7 @@
 #include "weft/models/tokenizers/sentence_piece_text.h"
 #include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
+#include "weft/models/tokenizers/train/count_words.h"
 #include "weft/models/tokenizers/train/unigram_seed.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
@@ -41,14 +42,16 @@ double digamma(double x) {
 }
 
 /// The words of all lines; what is a symbol stands in none.
-WordCounts count_words(std::span<const std::string> texts,
-                       const SentencePieceNormalizer& normalizer, const PieceTrie& symbols) {
-  WordCounts words;
-  const auto add_line = [&](std::string_view line) {
+WordCounts count_words(TextSource& texts, const SentencePieceNormalizer& normalizer,
+                       const PieceTrie& symbols, Workers& workers) {
+  const auto add_line = [&](std::string_view line, WordTable& words) {
     const std::string text = normalizer.normalise(line);
-    std::u32string word;
+    std::string word;  // and what follows it
     const auto end = [&](char32_t next) {
-      if (!word.empty()) ++words[word + next];
+      if (!word.empty()) {
+        append_utf8(word, next);
+        words.add(word);
+      }
       word.clear();
     };
     for (std::size_t at = 0; at < text.size();) {
@@ -59,16 +62,23 @@ WordCounts count_words(std::span<const std::string> texts,
       }
       const char32_t c = next_code_point(text, at);
       if (c == sentence_piece::kBlankCharacter) end(c);
-      word += c;
+      append_utf8(word, c);
     }
     end(0);
   };
-  for (const std::string& text : texts) {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      add_line(std::string_view(text).substr(begin, end - begin));
+  const auto add_part = [&](std::string_view part, WordTable& words, int) {
+    for (std::size_t begin = 0; begin <= part.size();) {
+      const std::size_t end = std::min(part.find('\n', begin), part.size());
+      add_line(part.substr(begin, end - begin), words);
       begin = end + 1;
     }
+  };
+  const WordTable found = count_parts(texts, workers, add_part);
+  WordCounts words;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::u32string word;
+    for (std::size_t at = 0; at < found.word(i).size();) word += next_code_point(found.word(i), at);
+    words.emplace(std::move(word), found.count(i));
   }
   return words;
 }
@@ -262,8 +272,8 @@ void check(const UnigramOptions& options) {
 
 }  // namespace
 
-SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
-                                     const UnigramOptions& options) {
+SentencePieceTokenizer train_unigram(TextSource& texts, const UnigramOptions& options,
+                                     Workers& workers) {
   check(options);
   SentencePieceModel model;
   model.algorithm = SentencePieceModel::Algorithm::unigram;
@@ -289,7 +299,7 @@ SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
   const SentencePieceNormalizer normalizer(
       {}, blob.empty() ? PrecompiledMap() : PrecompiledMap::parse(blob),
       {options.symbols.begin(), options.symbols.end()});
-  const WordCounts words = count_words(texts, normalizer, PieceTrie(std::move(symbols)));
+  const WordCounts words = count_words(texts, normalizer, PieceTrie(std::move(symbols)), workers);
   auto required = required_characters(words, options.character_coverage);
   // A symbol of one character is that character's id.
   std::erase_if(required, [&](const auto& character) {
@@ -310,6 +320,13 @@ SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
   for (const auto& [text, score] : finished(learned, required, vocab - model.pieces.size()))
     model.pieces.push_back({text, static_cast<float>(score), Kind::normal});
   return SentencePieceTokenizer(std::move(model));
+}
+
+SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
+                                     const UnigramOptions& options) {
+  TextList list(texts);
+  Workers workers;
+  return train_unigram(list, options, workers);
 }
 
 }  // namespace weft

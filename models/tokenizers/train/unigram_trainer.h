@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/parallel.h"
 #include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/tokenizers/train/text_source.h"
 
 namespace weft {
 
@@ -27,9 +29,13 @@ struct UnigramOptions {
   std::int64_t seed_pieces = 1000000;
 };
 
-/// Learns pieces from the lines of `texts`: a function of texts and options. No piece has a blank
+/// Learns pieces from the lines of `texts`: a function of texts and options, whatever the number of
+/// threads. Memory grows with the words that differ, not with the texts. No piece has a blank
 /// inside, or characters of several scripts, or more than 16 characters. Throws ArgumentError for
 /// options out of range and a vocabulary that is too small for the characters.
+SentencePieceTokenizer train_unigram(TextSource& texts, const UnigramOptions& options,
+                                     Workers& workers);
+/// The same of texts in memory, on all threads.
 SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
                                      const UnigramOptions& options = {});
 

@@ -1,0 +1,253 @@
+// weft tokenizer: learns tokenizers, and shows what they do.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/fields/numbers.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/inspect_tokenizer.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
+#include "weft/models/tokenizers/read_tokenizer.h"
+#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/serialization/read_file.h"
+
+namespace weft::program {
+namespace {
+
+constexpr const char* kTokenizerHelp =
+    "a tokenizer.json, a folder of Hugging Face's library, a SentencePiece model, or a .weft file";
+
+struct TrainTokenizerArguments {
+  NewTokenizerOptions options;
+  std::vector<std::string> special, files;
+  std::string out;
+  int threads = 0;
+  bool force = false;
+};
+
+struct EncodeArguments {
+  std::string tokenizer, text, file;
+  bool lines = false, around = false, plain = false;
+  bool pieces = false, spans = false, json = false;
+};
+
+struct DecodeArguments {
+  std::string tokenizer;
+  std::vector<std::string> ids;
+  bool special = false;
+};
+
+int train(const TrainTokenizerArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes("--out", args.out, FileKind::tokenizer);
+  NewTokenizerOptions options = args.options;
+  if (!args.special.empty()) options.special_tokens = args.special;
+  TextFiles files(args.files);
+  Workers workers({.threads = args.threads});
+  std::optional<SubwordTokenizer> learned;
+  try {
+    learned = learn_tokenizer(files, options, workers);
+  } catch (const ArgumentError& e) {
+    throw UsageError(e.what());
+  }
+  write_text(out, learned->to_bytes());
+  const std::int64_t found = learned->vocab_size();
+  say("tokenizer {}: {} ids\n", choice_name(options.kind), grouped(found));
+  if (found < options.vocab) {
+    say("vocab     {} ids: the text gives no more of the {} asked for\n", grouped(found),
+        grouped(options.vocab));
+  }
+  say("wrote {}\n", args.out);
+  return 0;
+}
+
+std::string all_input() {
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+
+void print_json(const Tokenizer& tokenizer, const Encoding& encoding) {
+  nlohmann::ordered_json row;
+  row["ids"] = encoding.ids;
+  row["pieces"] = nlohmann::ordered_json::array();
+  row["spans"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    row["pieces"].push_back(repaired(tokenizer.piece(encoding.ids[i])));
+    row["spans"].push_back({encoding.spans[i].begin, encoding.spans[i].end});
+  }
+  say("{}\n", row.dump());
+}
+
+void encode_one(const Tokenizer& tokenizer, std::string_view text, const EncodeArguments& args) {
+  const Encoding found =
+      tokenizer.encode_text(text, {.add_special = args.around, .special_in_text = !args.plain});
+  if (args.json) return print_json(tokenizer, found);
+  if (!args.pieces && !args.spans) return say("{}\n", fmt::join(found.ids, " "));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::string piece = excerpt(tokenizer.piece(found.ids[i]), std::string_view::npos);
+    if (args.spans) {
+      say("{}\t{}\t{}\t{}\n", found.ids[i], found.spans[i].begin, found.spans[i].end, piece);
+    } else {
+      say("{}\t{}\n", found.ids[i], piece);
+    }
+  }
+}
+
+int encode(const EncodeArguments& args) {
+  if (!args.text.empty() && !args.file.empty())
+    throw UsageError("text and --file are two texts: give one of them");
+  if (int{args.pieces} + int{args.spans} + int{args.json} > 1)
+    throw UsageError("--pieces, --spans and --json say how ids are shown: give one of them");
+  const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
+  const std::string text = !args.text.empty()   ? args.text
+                           : !args.file.empty() ? read_whole_file(args.file)
+                                                : all_input();
+  if (!args.lines) {
+    encode_one(tokenizer, text, args);
+    return 0;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    encode_one(tokenizer, std::string_view(text).substr(begin, end - begin), args);
+    begin = end + 1;
+  }
+  return 0;
+}
+
+int decode(const DecodeArguments& args) {
+  TokenIds given;
+  const auto add = [&](const std::string& text) {
+    const TokenIds more = parse_ids("ids", text);
+    given.insert(given.end(), more.begin(), more.end());
+  };
+  for (const std::string& text : args.ids) add(text);
+  const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
+  if (args.ids.empty()) {
+    std::string text = all_input();
+    for (char& c : text) c = c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
+    if (text.find_first_not_of(' ') != std::string::npos) add(text);
+  }
+  std::vector<std::int32_t> ids;
+  for (const std::int64_t id : given) {
+    if (id >= tokenizer.vocab_size()) {
+      throw UsageError(
+          fmt::format("token id {} is outside the vocabulary [0, {})", id, tokenizer.vocab_size()));
+    }
+    ids.push_back(static_cast<std::int32_t>(id));
+  }
+  write_stdout(tokenizer.decode(ids, {.keep_special = args.special}) + "\n");
+  return 0;
+}
+
+void add_train(CLI::App& parent, Action& action) {
+  OptionList options(parent, "train", "Learn a tokenizer from texts");
+  const auto args = std::make_shared<TrainTokenizerArguments>();
+  options
+      .inputs(
+          "files", args->files,
+          "text files; what is no UTF-8 in them counts as U+FFFD, and memory does not grow with "
+          "their size")
+      .required();
+  options.output("--out", args->out, "file to write, a tokenizer.json").required();
+  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.choice(
+      "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
+      [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },
+      "bpe: pairs of bytes, as GPT-2's; wordpiece: as BERT's; unigram: as T5's, learned as "
+      "SentencePiece does; word: whole words and signs (default: bpe)");
+  options.integer("--vocab", args->options.vocab, {1, 1 << 24}, "ids at most (default: 8000)");
+  options.texts(
+      "--special", args->special, OptionList::Times::repeated,
+      "a special token, which gets one of the first ids (default: <|endoftext|>; wordpiece: "
+      "[PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: <pad> <unk> <s> "
+      "</s>)");
+  options.integer("--min-frequency", args->options.min_frequency, kFromZero,
+                  "bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
+                  "unknown (default: 1)");
+  options.integer("--limit-alphabet", args->options.limit_alphabet, kFromOne,
+                  "bpe, wordpiece: ids of single characters at most (default of wordpiece: 1000)");
+  options.integer("--max-length", args->options.max_token_length, kFromOne,
+                  "bpe: pieces of three characters or more have fewer than so many");
+  options.add("--prefix", kTextType, OptionList::Times::once,
+              "wordpiece: in front of pieces inside of words (default: ##)",
+              [args](const std::string& text) { args->options.continuing_subword_prefix = text; });
+  options.switches(
+      "--prefix-space", [args](bool on) { args->options.add_prefix_space = on; },
+      "bpe: texts begin with a blank, as their other words do (default: no)");
+  options.switches(
+      "--lowercase", [args](bool on) { args->options.lowercase = on; },
+      "wordpiece: lower case without accents (default: yes); word: lower case (default: no)");
+  options.real("--coverage", args->options.character_coverage, kAboveZeroToOne,
+               "unigram: share of the characters that get an id (default: 0.9995)");
+  options.choice(
+      "--normalization", {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"},
+      [args](const std::string& name) { args->options.normalization = name; },
+      "unigram: SentencePiece's rules for characters (default: nmt_nfkc)");
+  options.switches(
+      "--byte-fallback", [args](bool on) { args->options.byte_fallback = on; },
+      "unigram: unknown characters become their bytes (default: no)");
+  options.threads(args->threads);
+  options.run(action, [args, &parsed = options.command()] {
+    return train(*args, CommandPaths(parsed, args->force));
+  });
+}
+
+void add_encode(CLI::App& parent, Action& action) {
+  OptionList options(parent, "encode", "The ids of a text");
+  const auto args = std::make_shared<EncodeArguments>();
+  options.input("tokenizer", args->tokenizer, kTokenizerHelp).required();
+  options.text("text", args->text, "the text (default: what comes in by stdin)");
+  options.input("--file", args->file, "a file with the text");
+  options.flag("--lines", args->lines, "each line is a text of its own");
+  options.flag("--special", args->around, "with the special ids that models want around texts");
+  options.flag("--plain", args->plain, "names of special ids in the text are text like any other");
+  options.flag("--pieces", args->pieces, "a line for each id: the id and its piece");
+  options.flag("--spans", args->spans,
+               "a line for each id: the id, the bytes of the text that it stands for (begin, end), "
+               "its piece");
+  options.flag("--json", args->json, "a line of JSON for each text: ids, pieces, spans");
+  options.run(action, [args] { return encode(*args); });
+}
+
+void add_decode(CLI::App& parent, Action& action) {
+  OptionList options(parent, "decode", "The text of ids");
+  const auto args = std::make_shared<DecodeArguments>();
+  options.input("tokenizer", args->tokenizer, kTokenizerHelp).required();
+  options.texts("ids", args->ids, OptionList::Times::list,
+                "the ids (default: what comes in by stdin)");
+  options.flag("--special", args->special, "special ids are shown by their names");
+  options.run(action, [args] { return decode(*args); });
+}
+
+void add_inspect(CLI::App& parent, Action& action) {
+  OptionList options(parent, "inspect", "What a tokenizer is made of");
+  const auto path = std::make_shared<std::string>();
+  options.input("tokenizer", *path, kTokenizerHelp).required();
+  options.run(action, [path] {
+    inspect_tokenizer(*path, read_tokenizer(*path));
+    return 0;
+  });
+}
+
+}  // namespace
+
+void add_tokenizer_command(CLI::App& app, Action& action) {
+  OptionList options(app, "tokenizer", "Learn tokenizers, and see what they do");
+  options.needs_command();
+  add_train(options.command(), action);
+  add_encode(options.command(), action);
+  add_decode(options.command(), action);
+  add_inspect(options.command(), action);
+}
+
+}  // namespace weft::program

@@ -1,0 +1,52 @@
+#include "weft/models/tokenizers/read_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/read_file.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kTypes = "weft.tokenizer.";  // of attachments, by kind
+
+Tokenizer read_checkpoint(const std::string& path) {
+  const Checkpoint file = load_checkpoint(path);
+  for (const Attachment& attachment : file.attachments()) {
+    if (attachment.type.starts_with(kTypes))
+      return Tokenizer::from_bytes(attachment.type, attachment.bytes);
+  }
+  throw FormatError("the model reads no text: no tokenizer is in its file");
+}
+
+}  // namespace
+
+Tokenizer read_tokenizer(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    FolderTokenizer found = read_tokenizer_folder(path);
+    if (!found.tokenizer) throw FormatError(found.missing);
+    return *std::move(found.tokenizer);
+  }
+  const std::string bytes = is_weft_file(path) ? std::string() : read_whole_file(path);
+  try {
+    if (bytes.empty()) return read_checkpoint(path);
+    // A SentencePiece model begins with a line feed, too, but never with an object behind it.
+    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && bytes[first] == '{')
+      return SubwordTokenizer::from_bytes(bytes);
+    return SentencePieceTokenizer::from_bytes(bytes);
+  } catch (const FormatError& e) {
+    throw FormatError(
+        fmt::format("{}: {} (a tokenizer is a tokenizer.json, a SentencePiece model, a .weft file "
+                    "of a model of "
+                    "text, or a folder with one of these)",
+                    path, e.what()));
+  }
+}
+
+}  // namespace weft

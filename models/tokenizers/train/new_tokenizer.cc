@@ -1,0 +1,308 @@
+#include "weft/models/tokenizers/train/new_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/formats/components.h"
+#include "weft/models/tokenizers/formats/forms.h"
+#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/tokenizers/subword_pipeline.h"
+#include "weft/models/tokenizers/subwords/bpe.h"
+#include "weft/models/tokenizers/subwords/unigram_model.h"
+#include "weft/models/tokenizers/subwords/word_pieces.h"
+#include "weft/models/tokenizers/train/bpe_trainer.h"
+#include "weft/models/tokenizers/train/count_words.h"
+#include "weft/models/tokenizers/train/unigram_trainer.h"
+#include "weft/models/tokenizers/train/word_level_trainer.h"
+#include "weft/models/tokenizers/train/word_piece_trainer.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using Names = std::vector<std::string>;
+
+constexpr const char *kUnknown = "<unk>", *kBertUnknown = "[UNK]";
+constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kEnd = "</s>";
+constexpr std::int64_t kUsualLeast = 2;        // of pairs that are merged
+constexpr std::int64_t kUsualAlphabet = 1000;  // of WordPiece
+
+/// A part as a tokenizer.json has it.
+template <class Part>
+Part part(const json& described) {
+  Part result;
+  JsonForm<Part>::read(described, "the tokenizer's part", result);
+  return result;
+}
+
+/// What the options say that not every kind has.
+struct Said {
+  const char* name;
+  bool said;
+  std::set<LearnedKind> kinds;
+};
+void check_kind(const NewTokenizerOptions& o) {
+  using enum LearnedKind;
+  for (const Said& option :
+       {Said{"min_frequency", o.min_frequency.has_value(), {bpe, wordpiece, word}},
+        Said{"limit_alphabet", o.limit_alphabet.has_value(), {bpe, wordpiece}},
+        Said{"initial_alphabet", o.initial_alphabet.has_value(), {bpe, wordpiece}},
+        Said{"continuing_subword_prefix", o.continuing_subword_prefix.has_value(), {wordpiece}},
+        Said{"max_token_length", o.max_token_length.has_value(), {bpe}},
+        Said{"add_prefix_space", o.add_prefix_space.has_value(), {bpe}},
+        Said{"lowercase", o.lowercase.has_value(), {wordpiece, word}},
+        Said{"character_coverage", o.character_coverage.has_value(), {unigram}},
+        Said{"normalization", o.normalization.has_value(), {unigram}},
+        Said{"byte_fallback", o.byte_fallback.has_value(), {unigram}}}) {
+    if (option.said && !option.kinds.contains(o.kind)) {
+      throw ArgumentError(fmt::format("{} has no meaning for a tokenizer of kind {}", option.name,
+                                      choice_name(o.kind)));
+    }
+  }
+}
+
+/// The special tokens in order, each once.
+Names special_tokens(const NewTokenizerOptions& options) {
+  Names tokens;
+  for (const std::string& token :
+       options.special_tokens ? *options.special_tokens : usual_special_tokens(options.kind)) {
+    if (token.empty()) throw ArgumentError("special_tokens: one of them is empty");
+    if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::optional<std::size_t> place_in(const Names& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::string unknown_token(const Names& special, LearnedKind kind) {
+  for (const char* name : {kUnknown, kBertUnknown})
+    if (place_in(special, name)) return name;
+  throw ArgumentError(
+      fmt::format("a tokenizer of kind {} needs a special token for what is unknown: {} or {}",
+                  choice_name(kind), kUnknown, kBertUnknown));
+}
+
+std::vector<AddedToken> added_tokens(const Names& special) {
+  std::vector<AddedToken> added;
+  for (const std::string& name : special) {
+    AddedToken& token = added.emplace_back();
+    token.id = static_cast<std::int32_t>(added.size() - 1);
+    token.content = name;
+    token.normalized = false;
+    token.special = true;
+  }
+  return added;
+}
+
+/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>; null where these tokens
+/// are not there.
+PostProcessorPtr around(const Names& special, const char* front, const char* back) {
+  if (!place_in(special, back) || (front != nullptr && !place_in(special, front))) return nullptr;
+  const auto text = [](const char* id, int type) {
+    return json{{"Sequence", {{"id", id}, {"type_id", type}}}};
+  };
+  const auto token = [](const char* id, int type) {
+    return json{{"SpecialToken", {{"id", id}, {"type_id", type}}}};
+  };
+  json single = json::array(), tokens = json::object();
+  const auto use = [&](const char* name) {
+    tokens[name] = {{"id", name},
+                    {"ids", json::array({*place_in(special, name)})},
+                    {"tokens", json::array({name})}};
+  };
+  if (front != nullptr) {
+    single.push_back(token(front, 0));
+    use(front);
+  }
+  use(back);
+  single.push_back(text("A", 0));
+  single.push_back(token(back, 0));
+  json pair = single;
+  const int second = front != nullptr ? 1 : 0;  // T5's texts are all of one type
+  pair.push_back(text("B", second));
+  pair.push_back(token(back, second));
+  return part<PostProcessorPtr>({{"type", "TemplateProcessing"},
+                                 {"single", single},
+                                 {"pair", pair},
+                                 {"special_tokens", tokens}});
+}
+
+Vocabulary vocabulary_of(const Names& pieces) {
+  std::vector<std::pair<std::string_view, std::int32_t>> ids;
+  ids.reserve(pieces.size());
+  for (const std::string& piece : pieces)
+    ids.emplace_back(piece, static_cast<std::int32_t>(ids.size()));
+  return Vocabulary(ids);
+}
+
+void check_size(std::size_t found, const NewTokenizerOptions& options, const Names& special) {
+  if (static_cast<std::int64_t>(found) <= options.vocab) return;
+  throw ArgumentError(
+      fmt::format("vocab {} is too small: {} characters and {} special tokens have an id each",
+                  options.vocab, found - special.size(), special.size()));
+}
+
+/// Byte-level BPE, as GPT-2's files say it.
+SubwordParts learn_bpe(TextSource& texts, const NewTokenizerOptions& options, const Names& special,
+                       Workers& workers) {
+  const json bytes = {{"type", "ByteLevel"},
+                      {"add_prefix_space", options.add_prefix_space.value_or(false)},
+                      {"trim_offsets", false},
+                      {"use_regex", true}};
+  SubwordParts parts{.added = added_tokens(special),
+                     .pre_tokenizer = part<PreTokenizerPtr>(bytes),
+                     .model = nullptr,
+                     .post_processor = around(special, kCls, kSep),
+                     .decoder = part<DecoderPtr>(bytes)};
+  if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
+  const std::u32string alphabet(byte_characters().begin(), byte_characters().end());
+  const WordTable words = count_words(texts, nullptr, parts.pre_tokenizer, true, workers);
+  LearnedBpe learned =
+      train_bpe(words, {.vocab = options.vocab,
+                        .min_frequency = options.min_frequency.value_or(kUsualLeast),
+                        .special_tokens = special,
+                        .initial_alphabet = options.initial_alphabet.value_or(alphabet),
+                        .limit_alphabet = options.limit_alphabet,
+                        .max_token_length = options.max_token_length,
+                        .words_are_bytes = true});
+  check_size(learned.pieces.size(), options, special);
+  parts.model = std::make_shared<const subwords::Bpe>(
+      vocabulary_of(learned.pieces), std::move(learned.merges), subwords::Bpe::Settings(), true);
+  return parts;
+}
+
+/// As BERT's files say it.
+SubwordParts learn_word_piece(TextSource& texts, const NewTokenizerOptions& options,
+                              const Names& special, Workers& workers) {
+  const std::string unknown = unknown_token(special, options.kind);
+  const std::string prefix = options.continuing_subword_prefix.value_or("##");
+  SubwordParts parts{
+      .added = added_tokens(special),
+      .normalizer = part<NormalizerPtr>({{"type", "BertNormalizer"},
+                                         {"clean_text", true},
+                                         {"handle_chinese_chars", true},
+                                         {"strip_accents", nullptr},
+                                         {"lowercase", options.lowercase.value_or(true)}}),
+      .pre_tokenizer = part<PreTokenizerPtr>({{"type", "BertPreTokenizer"}}),
+      .model = nullptr,
+      .post_processor = around(special, kCls, kSep),
+      .decoder = part<DecoderPtr>({{"type", "WordPiece"}, {"prefix", prefix}, {"cleanup", true}})};
+  const WordTable words = count_words(texts, parts.normalizer, parts.pre_tokenizer, false, workers);
+  const Names pieces = train_word_pieces(
+      words, {.vocab = options.vocab,
+              .min_frequency = options.min_frequency.value_or(kUsualLeast),
+              .special_tokens = special,
+              .initial_alphabet = options.initial_alphabet.value_or(std::u32string()),
+              .limit_alphabet = options.limit_alphabet.value_or(kUsualAlphabet),
+              .continuing_subword_prefix = prefix});
+  check_size(pieces.size(), options, special);
+  parts.model = std::make_shared<const subwords::WordPiece>(vocabulary_of(pieces), unknown, prefix);
+  return parts;
+}
+
+SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& options,
+                              const Names& special, Workers& workers) {
+  const std::string unknown = unknown_token(special, options.kind);
+  SubwordParts parts{.added = added_tokens(special),
+                     .pre_tokenizer = part<PreTokenizerPtr>({{"type", "Whitespace"}}),
+                     .model = nullptr,
+                     .post_processor = around(special, kCls, kSep)};
+  if (options.lowercase.value_or(false))
+    parts.normalizer = part<NormalizerPtr>({{"type", "Lowercase"}});
+  const WordTable words = count_words(texts, parts.normalizer, parts.pre_tokenizer, false, workers);
+  check_size(special.size(), options, special);
+  parts.model = std::make_shared<const subwords::WordLevel>(
+      vocabulary_of(train_word_level(words, {.vocab = options.vocab,
+                                             .min_frequency = options.min_frequency.value_or(1),
+                                             .special_tokens = special})),
+      unknown);
+  return parts;
+}
+
+/// What T5's tokenizer.json says; the pieces are SentencePiece's.
+SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options,
+                           const Names& special, Workers& workers) {
+  const std::string unknown = unknown_token(special, options.kind);
+  const std::int64_t bytes = options.byte_fallback.value_or(false) ? 256 : 0;
+  check_size(special.size() + static_cast<std::size_t>(bytes), options, special);
+  const UnigramOptions usual;
+  // The trainer counts its own three special pieces.
+  constexpr std::int64_t kOwn = 3;
+  const SentencePieceTokenizer learned = train_unigram(
+      texts,
+      {.vocab = options.vocab - std::ssize(special) + kOwn,
+       .character_coverage = options.character_coverage.value_or(usual.character_coverage),
+       .normalization = options.normalization.value_or(usual.normalization),
+       .byte_fallback = bytes > 0},
+      workers);
+  std::vector<std::pair<std::string, double>> pieces;
+  for (const std::string& name : special) pieces.emplace_back(name, 0);
+  using Kind = SentencePieceModel::Kind;
+  for (const auto& piece : learned.model().pieces) {
+    if ((piece.kind == Kind::normal || piece.kind == Kind::byte) && !place_in(special, piece.text))
+      pieces.emplace_back(piece.text, double{piece.score});
+  }
+  json normalizers = json::array();
+  if (const std::string& map = learned.model().normalizer.compiled_map; !map.empty()) {
+    OrderedJson spelled;
+    JsonForm<normalizers::Base64>::write(spelled, {map});
+    normalizers.push_back(
+        {{"type", "Precompiled"}, {"precompiled_charsmap", spelled.get<std::string>()}});
+  }
+  // Blanks as SentencePiece takes them: of a run one stays, of those at the ends none.
+  normalizers.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
+  normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
+  const json metaspace = {{"type", "Metaspace"},
+                          {"replacement", "\xE2\x96\x81"},
+                          {"prepend_scheme", "always"},
+                          {"split", true}};
+  SubwordParts parts{
+      .added = added_tokens(special),
+      .normalizer = part<NormalizerPtr>({{"type", "Sequence"}, {"normalizers", normalizers}}),
+      .pre_tokenizer = part<PreTokenizerPtr>(metaspace),
+      .model = std::make_shared<const subwords::UnigramModel>(
+          std::move(pieces), static_cast<std::int32_t>(*place_in(special, unknown)), bytes > 0),
+      .post_processor = around(special, kCls, kSep)};
+  if (parts.post_processor == nullptr) parts.post_processor = around(special, nullptr, kEnd);
+  json decoder = metaspace;
+  if (bytes > 0) {
+    decoder = {{"type", "Sequence"},
+               {"decoders", json::array({json{{"type", "ByteFallback"}}, metaspace})}};
+  }
+  parts.decoder = part<DecoderPtr>(decoder);
+  return parts;
+}
+
+}  // namespace
+
+Names usual_special_tokens(LearnedKind kind) {
+  switch (kind) {
+    case LearnedKind::bpe: return {"<|endoftext|>"};
+    case LearnedKind::wordpiece: return {"[PAD]", kBertUnknown, kCls, kSep, "[MASK]"};
+    case LearnedKind::unigram: return {"<pad>", kEnd, kUnknown};
+    case LearnedKind::word: break;
+  }
+  return {"<pad>", kUnknown, "<s>", kEnd};
+}
+
+SubwordTokenizer learn_tokenizer(TextSource& texts, const NewTokenizerOptions& options,
+                                 Workers& workers) {
+  check_kind(options);
+  const Names special = special_tokens(options);
+  constexpr std::array kLearners = {learn_bpe, learn_word_piece, learn_unigram, learn_word_level};
+  SubwordParts parts =
+      kLearners[static_cast<std::size_t>(options.kind)](texts, options, special, workers);
+  return SubwordTokenizer(std::make_shared<const SubwordPipeline>(std::move(parts)));
+}
+
+}  // namespace weft

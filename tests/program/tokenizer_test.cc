@@ -1,0 +1,127 @@
+// weft tokenizer: what is learned, written, shown.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "command_files.h"
+#include "weft/models/tokenizers/read_tokenizer.h"
+
+namespace weft::program {
+BOOST_AUTO_TEST_SUITE(tokenizer_command)
+namespace {
+
+namespace fs = std::filesystem;
+
+const CommandFiles& files() {
+  static const CommandFiles shared;
+  return shared;
+}
+
+std::string succeeds(const std::string& arguments) {
+  const Outcome outcome = files()(arguments);
+  BOOST_TEST_CONTEXT("weft " << arguments << "\n" << outcome.err) BOOST_TEST(outcome.code == 0);
+  return outcome.out;
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
+  for (const std::string kind : {"bpe", "wordpiece", "unigram", "word"}) {
+    const std::string vocab = kind == "bpe" ? "270" : "40";
+    BOOST_TEST_CONTEXT(kind) {
+      const std::string said = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +
+                                        vocab + " --out t.json");
+      BOOST_TEST(contains(said, "tokenizer " + kind + ": "));
+      BOOST_TEST(contains(said, "wrote t.json\n"));
+      const Tokenizer tokenizer = read_tokenizer(files().path("t.json"));
+      BOOST_TEST(tokenizer.type() == "weft.tokenizer.subword");
+      std::string ids = succeeds("tokenizer encode t.json 'all work and no play'");
+      BOOST_TEST(!ids.empty());
+      ids.pop_back();
+      BOOST_TEST(succeeds("tokenizer decode t.json " + ids) == "all work and no play\n");
+      BOOST_TEST(succeeds("tokenizer decode t.json '" + ids + "'") == "all work and no play\n");
+      const std::string shown = succeeds("tokenizer inspect t.json");
+      BOOST_TEST(contains(shown, "t.json: weft.tokenizer.subword\n"));
+      BOOST_TEST(contains(shown, "  longest pieces\n"));
+      BOOST_TEST(contains(shown, "  checksum "));
+      // Learned again, and by another number of threads, it is the same file.
+      succeeds("tokenizer train text.txt --threads 1 --kind " + kind + " --vocab " + vocab +
+               " --out again.json");
+      BOOST_TEST((files().read("t.json") == files().read("again.json")));
+    }
+  }
+  for (const char* name : {"t.json", "again.json"}) fs::remove(files().path(name));
+}
+
+BOOST_AUTO_TEST_CASE(ids_are_shown_as_asked_for) {
+  const CommandFiles& weft = files();
+  succeeds("tokenizer train text.txt --kind word --special '<unk>' --special '[X]' --out w.json");
+  const std::string all = succeeds("tokenizer encode w.json all");
+  const std::string id = all.substr(0, all.size() - 1);
+  BOOST_TEST(succeeds("tokenizer encode w.json 'all [X]!' --pieces") ==
+             id + "\tall\n1\t[X]\n0\t<unk>\n");
+  BOOST_TEST(succeeds("tokenizer encode w.json 'all [X]' --spans") ==
+             id + "\t0\t3\tall\n1\t4\t7\t[X]\n");
+  const auto json = nlohmann::json::parse(succeeds("tokenizer encode w.json 'all [X]' --json"));
+  BOOST_TEST((json == nlohmann::json{{"ids", {std::stoi(id), 1}},
+                                     {"pieces", {"all", "[X]"}},
+                                     {"spans", {{0, 3}, {4, 7}}}}));
+  // Taken as text, it is three words that nobody knows.
+  BOOST_TEST(succeeds("tokenizer encode w.json '[X]' --plain") == "0 0 0\n");
+  BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id) == "all\n");
+  BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id + " --special") == "[X] all\n");
+  weft.write("lines", "all\n\nall all\n");
+  BOOST_TEST(succeeds("tokenizer encode w.json --file lines --lines") ==
+             id + "\n\n" + id + " " + id + "\n");
+  BOOST_TEST(succeeds("tokenizer encode w.json --file lines") == id + " " + id + " " + id + "\n");
+  BOOST_TEST(succeeds("tokenizer encode w.json") == "\n");  // nothing comes in
+  BOOST_TEST(succeeds("tokenizer decode w.json") == "\n");
+  weft.check_refused("tokenizer encode w.json all --file lines", "give one of them");
+  weft.check_refused("tokenizer encode w.json all --pieces --json", "give one of them");
+  weft.check_refused("tokenizer decode w.json 1 two", "ids");
+  weft.check_refused("tokenizer decode w.json 100000", "token id 100000 is outside the vocabulary");
+  for (const char* name : {"w.json", "lines"}) fs::remove(weft.path(name));
+}
+
+BOOST_AUTO_TEST_CASE(tokenizers_of_all_files_are_shown) {
+  const CommandFiles& weft = files();
+  const std::string of_model = succeeds("tokenizer inspect gpt.weft");
+  BOOST_TEST(contains(of_model, "weft.tokenizer.character"));
+  BOOST_TEST(contains(succeeds("tokenizer encode gpt.weft all --pieces"), "\ta\n"));
+  succeeds("tokenizer train text.txt --vocab 300 --out b.json");
+  fs::create_directory(weft.path("of_bytes"));
+  fs::copy_file(weft.path("b.json"), weft.path("of_bytes/tokenizer.json"));
+  const std::string shown = succeeds("tokenizer inspect of_bytes");
+  BOOST_TEST(contains(shown, "pre_tokenizer    ByteLevel (add_prefix_space false"));
+  BOOST_TEST(succeeds("tokenizer encode of_bytes 'no play'") ==
+             succeeds("tokenizer encode b.json 'no play'"));
+  weft.check_refused("tokenizer inspect text.txt", "text.txt: ");
+  weft.check_refused("tokenizer inspect documents.txt", "a tokenizer is a tokenizer.json");
+  weft.check_refused("tokenizer inspect digits", "digits has no tokenizer");
+  weft.check_refused("tokenizer inspect missing", "missing");
+  fs::remove_all(weft.path("of_bytes"));
+  fs::remove(weft.path("b.json"));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
+  const CommandFiles& weft = files();
+  const std::string start = "tokenizer train text.txt --out t.json ";
+  weft.check_refused(start + "--kind unigram --min-frequency 3",
+                     "min_frequency has no meaning for a tokenizer of kind unigram");
+  weft.check_refused(start + "--lowercase", "lowercase has no meaning for a tokenizer of kind bpe");
+  weft.check_refused(start + "--vocab 100", "vocab 100 is too small: 256 characters and 1 special");
+  weft.check_refused(start + "--kind wordpiece --special x", "<unk> or [UNK]");
+  weft.check_refused("tokenizer train missing --out t.json", "missing");
+  weft.check_refused("tokenizer train digits --out t.json", "it is a folder");
+  weft.check_refused("tokenizer train text.txt --out t.weft", "its name should not end in .weft");
+  weft.write("own.json", "{\"mine\": 1}");
+  weft.check_refused("tokenizer train text.txt --out own.json", "is not a tokenizer.json");
+  succeeds("tokenizer train text.txt --out own.json --force --vocab 270");
+  succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of its own kind
+  const std::string few = succeeds("tokenizer train text.txt --kind word --out own.json");
+  BOOST_TEST(contains(few, "the text gives no more of the 8,000 asked for"));
+  fs::remove(weft.path("own.json"));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::program

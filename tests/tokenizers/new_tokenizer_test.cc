@@ -1,0 +1,135 @@
+// Tokenizers that are learned are whole: files that come back, with all their parts.
+#include "weft/models/tokenizers/train/new_tokenizer.h"
+
+#include <boost/test/unit_test.hpp>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "training_goldens.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/tokenizers/train/unigram_trainer.h"
+
+namespace weft {
+namespace {
+
+const std::vector<std::string> kTexts = {
+    "the cat sat on the mat\nthe cats sat, the hats are flat\n",
+    "A caf\u00e9 \u65e5\u672c the Cat's"};
+
+SubwordTokenizer learn(const NewTokenizerOptions& options, int threads = 2,
+                       const std::vector<std::string>& texts = kTexts) {
+  TextList list(texts);
+  Workers workers({.threads = threads});
+  return learn_tokenizer(list, options, workers);
+}
+
+BOOST_AUTO_TEST_CASE(learned_tokenizers_come_back_from_their_files) {
+  for (const LearnedKind kind :
+       {LearnedKind::bpe, LearnedKind::wordpiece, LearnedKind::unigram, LearnedKind::word}) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      const SubwordTokenizer learned = learn({.kind = kind, .vocab = 290});
+      const SubwordTokenizer again = SubwordTokenizer::from_bytes(learned.to_bytes());
+      BOOST_TEST(again.to_bytes() == learned.to_bytes());
+      BOOST_TEST(learn({.kind = kind, .vocab = 290}, 1).to_bytes() == learned.to_bytes());
+      for (const std::string& text : kTexts)
+        BOOST_TEST(again.encode(text) == learned.encode(text), boost::test_tools::per_element());
+      const auto special = usual_special_tokens(kind);
+      for (std::size_t i = 0; i < special.size(); ++i) {
+        BOOST_TEST(learned.find(special[i]) == static_cast<std::int32_t>(i));
+        BOOST_TEST(learned.is_special(static_cast<std::int32_t>(i)));
+        BOOST_TEST(learned.encode(special[i]).size() == 1U);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bytes_of_any_text_have_ids) {
+  const SubwordTokenizer bytes = learn({.vocab = 265});
+  BOOST_TEST(bytes.vocab_size() == 265);
+  for (const std::string& text : {std::string("\u4e2d\u6587 <|endoftext|>\n\n\t x"), kTexts[1]}) {
+    const auto ids = bytes.encode(text);
+    BOOST_TEST(bytes.decode(ids, DecodeOptions{.keep_special = true}) == text);
+  }
+  const SubwordTokenizer blanks = learn({.vocab = 265, .add_prefix_space = true});
+  BOOST_TEST(blanks.encode("the") == blanks.encode(" the"), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
+  const Tokenizer pieces = learn({.kind = LearnedKind::wordpiece, .vocab = 60});
+  const Encoding pair = pieces.encode_pair({"The cat", "sat"});
+  BOOST_TEST(pair.ids.front() == pieces.cls_id());
+  BOOST_TEST(pair.ids.back() == pieces.sep_id());
+  BOOST_TEST(pair.type_ids.back() == 1);
+  BOOST_TEST(pieces.pad_id() == 0);
+  BOOST_TEST(pieces.unk_id() == 1);
+  BOOST_TEST(pieces.mask_id() == 4);
+  BOOST_TEST(pieces.decode(pieces.encode("The CAT sat")) == "the cat sat");
+  const Tokenizer unigrams = learn({.kind = LearnedKind::unigram, .vocab = 60});
+  const Encoding ended = unigrams.encode_text("the cat");
+  BOOST_TEST(ended.ids.back() == unigrams.eos_id());
+  BOOST_TEST(unigrams.unk_id() == 2);
+  // With BERT's special tokens, any kind does as BERT.
+  for (const LearnedKind kind : {LearnedKind::bpe, LearnedKind::unigram, LearnedKind::word}) {
+    const Tokenizer like_bert =
+        learn({.kind = kind,
+               .vocab = 300,
+               .special_tokens = usual_special_tokens(LearnedKind::wordpiece)});
+    BOOST_TEST(like_bert.encode_text("the").ids.front() == 2);
+    BOOST_TEST(like_bert.encode_text("the").ids.back() == 3);
+  }
+  const SubwordTokenizer small = learn({.kind = LearnedKind::word, .lowercase = true});
+  BOOST_TEST(small.encode("CAT") == small.encode("cat"), boost::test_tools::per_element());
+  const SubwordTokenizer fallback =
+      learn({.kind = LearnedKind::unigram, .vocab = 300, .byte_fallback = true});
+  BOOST_TEST(fallback.decode(fallback.encode("the \u0416 cat")) == "the \u0416 cat");
+}
+
+BOOST_AUTO_TEST_CASE(unigrams_in_a_json_are_those_of_the_sentence_piece_model) {
+  const auto corpus = testing::training_corpus();
+  if (!corpus) return;
+  const std::vector<std::string> texts = {corpus->trained};
+  const SentencePieceTokenizer model = train_unigram(texts, {.vocab = 1000});
+  const SubwordTokenizer json =
+      learn({.kind = LearnedKind::unigram,
+             .vocab = 1000,
+             .special_tokens = std::vector<std::string>{"<unk>", "<s>", "</s>"}},
+            2, texts);
+  BOOST_TEST(json.vocab_size() == model.vocab_size());
+  int lines = 0, same = 0;
+  std::size_t ids = 0, others = 0;
+  for (const std::string& line : testing::lines_of(corpus->rest)) {
+    const auto found = json.encode(line), wanted = model.encode(line);
+    ++lines;
+    same += found == wanted ? 1 : 0;
+    ids += found.size();
+    others += wanted.size();
+  }
+  std::cout << "unigrams as tokenizer.json: " << same << " of " << lines
+            << " lines have the ids of the SentencePiece model\n";
+  BOOST_TEST(static_cast<double>(ids) == static_cast<double>(others),
+             boost::test_tools::tolerance(1e-3));
+  BOOST_TEST(same >= lines - lines / 500);  // sums of equal cuts are rounded differently
+}
+
+BOOST_AUTO_TEST_CASE(options_of_other_kinds_and_vocabularies_too_small_are_refused) {
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::unigram, .min_frequency = 2}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::word, .limit_alphabet = 2}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.lowercase = true}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.byte_fallback = true}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::wordpiece, .max_token_length = 3}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.vocab = 256}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::wordpiece, .vocab = 10}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::word, .vocab = 3}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::unigram, .vocab = 8}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.special_tokens = std::vector<std::string>{""}}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::unigram, .normalization = "nfd"}), ArgumentError);
+  for (const LearnedKind kind : {LearnedKind::wordpiece, LearnedKind::unigram, LearnedKind::word}) {
+    BOOST_CHECK_THROW(learn({.kind = kind, .special_tokens = std::vector<std::string>{"<s>"}}),
+                      ArgumentError);
+  }
+}
+
+}  // namespace
+}  // namespace weft
