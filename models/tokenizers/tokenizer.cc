@@ -10,6 +10,7 @@
 #include "weft/core/parallel.h"
 #include "weft/models/tokenizers/padding.h"
 #include "weft/models/tokenizers/truncation.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft {
 namespace {
@@ -216,7 +217,7 @@ std::vector<std::int32_t> Tokenizer::encode_to_end(std::string_view text) const 
 
 std::string Tokenizer::decode_to_end(std::span<const std::int64_t> ids) const {
   const auto end = std::find(ids.begin(), ids.end(), eos_id());
-  return decode(ids.first(static_cast<std::size_t>(end - ids.begin())));
+  return repaired(decode(ids.first(static_cast<std::size_t>(end - ids.begin()))));
 }
 
 }  // namespace weft

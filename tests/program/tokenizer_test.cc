@@ -25,7 +25,7 @@ std::string succeeds(const std::string& arguments) {
 
 BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
   for (const std::string kind : {"bpe", "wordpiece", "unigram", "word"}) {
-    const std::string vocab = kind == "bpe" ? "270" : "40";
+    const std::string vocab = kind == "bpe" ? "270" : "60";
     BOOST_TEST_CONTEXT(kind) {
       const std::string said = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +
                                         vocab + " --out t.json");
