@@ -140,6 +140,22 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
   }
 }
 
+void AtomicFile::rewrite(std::uint64_t offset, const void* data, std::size_t bytes) {
+  if (offset > written_ || bytes > written_ - offset) {
+    throw ArgumentError(fmt::format("bytes {} to {} of \"{}\" were not written: it has {}", offset,
+                                    offset + bytes, path_, written_));
+  }
+  const auto* p = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::pwrite(fd_, p, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_io("write", path_, errno);
+    p += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
 void AtomicFile::commit() {
   // First, as the old file is still there where this fails. A folder that may not be read cannot be
   // synced; the file itself is safe then too.

@@ -24,6 +24,9 @@ class AtomicFile {
 
   void write(const void* data, std::size_t bytes);
   std::uint64_t written() const { return written_; }
+  /// Replaces bytes that were written already: a header that says what came after it. Throws
+  /// ArgumentError for bytes that were not.
+  void rewrite(std::uint64_t offset, const void* data, std::size_t bytes);
   void commit();
 
  private:

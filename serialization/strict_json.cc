@@ -99,17 +99,9 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const json::exception& e) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": the place is said
-    // by who reports, and what was last read may be the whole text.
-    std::string_view why = e.what();
-    if (const std::size_t end = why.find("] "); end != std::string_view::npos)
-      why.remove_prefix(end + 2);
-    if (const std::size_t end = why.find(": ");
-        why.starts_with("parse error at") && end != std::string_view::npos)
-      why.remove_prefix(end + 2);
     error_at = position > 0 ? position - 1 : 0;
     error_placed = true;
-    return stop(excerpt(why, 160));
+    return stop(json_reason(e));
   }
 
  private:
@@ -232,6 +224,18 @@ json parse_json_object(std::string_view text, std::string_view what, const JsonL
 json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                        const JsonLimits& limits) {
   return checked_object(build_tree(text, what, limits, &lists), what);
+}
+
+std::string json_reason(const json::exception& e) {
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": what was last read
+  // may be the whole text.
+  std::string_view why = e.what();
+  if (const std::size_t end = why.find("] "); end != std::string_view::npos)
+    why.remove_prefix(end + 2);
+  if (const std::size_t end = why.find(": ");
+      why.starts_with("parse error at") && end != std::string_view::npos)
+    why.remove_prefix(end + 2);
+  return excerpt(why, 160);
 }
 
 std::string json_excerpt(const json& value) {

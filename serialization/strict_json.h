@@ -45,6 +45,9 @@ struct JsonLists {
 nlohmann::json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                                  const JsonLimits& limits = {});
 
+/// Why a text is no JSON, without the place: that is said by who reports. Short, whatever was read.
+std::string json_reason(const nlohmann::json::exception& e);
+
 /// A value as messages show it: cut where it is long.
 std::string json_excerpt(const nlohmann::json& value);
 

@@ -129,6 +129,18 @@ BOOST_AUTO_TEST_CASE(a_link_stays_and_the_file_behind_it_is_replaced) {
   BOOST_TEST(read_file(folder / "real") == "new");
 }
 
+BOOST_AUTO_TEST_CASE(what_was_written_can_be_written_anew_before_it_has_its_name) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "x");
+  file.write("0123456789", 10);
+  file.rewrite(0, "ab", 2);
+  file.rewrite(8, "yz", 2);
+  BOOST_CHECK_EXCEPTION(file.rewrite(9, "--", 2), ArgumentError, says("it has 10"));
+  file.write("!", 1);
+  file.commit();
+  BOOST_TEST(read_file(folder / "x") == "ab234567yz!");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace weft
