@@ -1,0 +1,307 @@
+// Token files: what is written is read again, over files of any number, and nothing that is
+// damaged.
+#include "weft/models/data/tokens/token_file.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "token_samples.h"
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/tokenizers/utf8.h"
+#include "weft/serialization/crc32c.h"
+#include "weft/tests/models/folder.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(token_files)
+namespace {
+
+using testing::all_ids;
+using testing::Folder;
+using testing::letters;
+using testing::write_tokens;
+
+const std::vector<std::string> kTexts = {"the", "quick", "brown", "fox", "jumps"};
+
+BOOST_AUTO_TEST_CASE(documents_come_back_with_their_bounds) {
+  const Folder folder("tokens");
+  for (const bool ends : {false, true}) {
+    const Tokenizer tokenizer = letters(ends);
+    const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts);
+    BOOST_TEST(set.documents() == 5);
+    BOOST_TEST(set.bytes() == 21);
+    BOOST_TEST(set.tokens() == 21 + (ends ? 5 : 0));
+    BOOST_TEST(set.end_id() == (ends ? 1 : -1));
+    BOOST_TEST(set.tokenizer().bytes() == tokenizer.bytes());
+    std::vector<std::int32_t> wanted;
+    TokenPlace end;
+    for (std::size_t i = 0; i < kTexts.size(); ++i) {
+      const auto ids = tokenizer.encode(kTexts[i]);
+      wanted.insert(wanted.end(), ids.begin(), ids.end());
+      if (ends) wanted.push_back(tokenizer.eos_id());
+      end = {std::ssize(wanted), end.byte + std::ssize(kTexts[i])};
+      BOOST_TEST((set.document_end(static_cast<std::int64_t>(i)) == end));
+    }
+    BOOST_TEST(all_ids(set) == wanted, boost::test_tools::per_element());
+    set.files().front()->check_ids();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
+  const Folder folder("tokens");
+  const TokenSet one = write_tokens(folder.path("one"), letters(true), kTexts);
+  for (const std::uint64_t bytes : {1, 9, 16, 30}) {
+    const TokenSet parts = write_tokens(folder.path("parts"), letters(true), kTexts, bytes);
+    BOOST_TEST_CONTEXT(bytes << " bytes, " << parts.files().size() << " files") {
+      BOOST_TEST(parts.files().size() > 1U);
+      BOOST_TEST(parts.tokens() == one.tokens());
+      BOOST_TEST(all_ids(parts) == all_ids(one), boost::test_tools::per_element());
+      for (std::int64_t begin = 0; begin < one.tokens(); ++begin) {
+        BOOST_TEST(parts.document_of(begin) == one.document_of(begin));
+        for (std::int64_t size = 0; begin + size <= one.tokens(); ++size) {
+          std::vector<std::int32_t> a(static_cast<std::size_t>(size)), b(a);
+          one.read(begin, a);
+          parts.read(begin, b);
+          BOOST_TEST(a == b);
+        }
+      }
+      for (std::int64_t i = 0; i < one.documents(); ++i)
+        BOOST_TEST((parts.document_end(i) == one.document_end(i)));
+      for (std::int64_t byte = 0; byte <= one.bytes(); ++byte)
+        BOOST_TEST((parts.last_place(byte) == one.last_place(byte)));
+      // By its first file, too; by another one, not.
+      BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
+      check_says<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
+                              "it is file 1 of its set, not 0: give the first");
+    }
+  }
+  // Fewer files replace more.
+  write_tokens(folder.path("parts"), letters(true), kTexts);
+  BOOST_TEST(!std::filesystem::exists(folder.path("parts-00001.tok")));
+}
+
+BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
+  const Folder folder("tokens");
+  const Tokenizer tokenizer = letters();
+  {
+    TokenSetWriter writer(folder.path("long"), tokenizer);
+    for (int i = 0; i < 100; ++i) {
+      writer.add(tokenizer.encode(std::string(1000, 'a')), 1000);
+      writer.mark();
+    }
+    writer.end_document();
+    writer.add(tokenizer.encode("b"), 1);
+    writer.end_document();
+    writer.finish();
+  }
+  const TokenSet set = TokenSet::open(folder.path("long"));
+  BOOST_TEST(set.files().front()->header().marks == 19U);  // one at the end is the document's
+  BOOST_TEST((set.last_place(4999) == TokenPlace{}));
+  BOOST_TEST((set.last_place(5000) == TokenPlace{5000, 5000}));
+  BOOST_TEST((set.last_place(99'999) == TokenPlace{95'000, 95'000}));
+  BOOST_TEST((set.last_place(100'000) == TokenPlace{100'000, 100'000}));
+  BOOST_TEST((set.last_place(200'000) == TokenPlace{100'001, 100'001}));
+}
+
+BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
+  const Folder folder("tokens");
+  std::string text;
+  for (char32_t c = 0x4E00; c < 0x4E00 + 20'000; ++c) append_utf8(text, c);
+  for (char32_t c = 0x20000; c < 0x20000 + 42'000; ++c) append_utf8(text, c);
+  for (char32_t c = 0xAC00; c < 0xAC00 + 11'000; ++c) append_utf8(text, c);
+  const Tokenizer tokenizer = CharacterTokenizer::from_text(text);
+  BOOST_TEST(tokenizer.vocab_size() == 73'000);
+  const TokenSet set = write_tokens(folder.path("wide"), tokenizer, {text});
+  BOOST_TEST(set.files().front()->header().id_bytes == 4U);
+  BOOST_TEST(tokenizer.decode(all_ids(set)) == text);
+}
+
+BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
+  const Folder folder("tokens");
+  const Tokenizer tokenizer = letters();
+  TokenSetWriter writer(folder.path("x"), tokenizer);
+  const std::vector<std::int32_t> wrong = {26};
+  check_says<ArgumentError>([&] { writer.add(wrong, 1); }, "the tokenizer has 26 ids, not 26");
+  writer.add({}, 3);  // a text that becomes nothing
+  writer.end_document();
+  check_says<DataError>([&] { writer.finish(); }, "there is no text to write token files of");
+  BOOST_TEST(!std::filesystem::exists(folder.path("x-00000.tok")));
+  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); }, "has none");
+  check_says<ArgumentError>([&] { TokenSetWriter(folder.path("x"), tokenizer, 0); }, "needs room");
+}
+
+BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
+  const Folder folder("tokens");
+  {
+    TokenSetWriter writer(folder.path("x"), letters(), 4);
+    writer.add(letters().encode("abc"), 3);
+    writer.end_document();
+    BOOST_TEST(!is_token_set(folder.path("x")));
+    writer.add(letters().encode("d"), 1);
+    writer.end_document();
+    BOOST_TEST(std::filesystem::exists(folder.path("x-00000.tok")));
+  }  // never finished
+  check_says<FormatError>([&] { TokenSet::open(folder.path("x")); },
+                          "x-00001.tok\" is missing: \"" + folder.path("x-00000.tok") +
+                              "\" says that a file comes after it");
+}
+
+BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
+  const Folder folder("tokens");
+  write_tokens(folder.path("a"), letters(), kTexts, 4);
+  write_tokens(folder.path("b"), letters(), {"other", "texts", "of", "people"}, 4);
+  std::filesystem::copy_file(folder.path("b-00001.tok"), folder.path("a-00001.tok"),
+                             std::filesystem::copy_options::overwrite_existing);
+  check_says<FormatError>([&] { TokenSet::open(folder.path("a")); },
+                          "at byte 80: it does not belong to");
+  std::filesystem::rename(folder.path("b-00000.tok"), folder.path("first"));
+  check_says<FormatError>([&] { TokenSet::open(folder.path("first")); },
+                          "one of several files, but has no name that ends in -00000.tok");
+}
+
+BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
+  const Folder folder("tokens");
+  const TokenSet set = write_tokens(folder.path("x"), letters(), kTexts);
+  require_tokenizer(set, letters(), "the model");
+  const Tokenizer other = CharacterTokenizer::from_text("abc");
+  check_says<DataError>([&] { require_tokenizer(set, other, "the model in net.weft"); },
+                        "made with another tokenizer, 26 characters (digest " + str(set.digest()) +
+                            "), than the model in net.weft has, 3 characters (digest " +
+                            str(tokenizer_digest(other)));
+}
+
+/// A valid file's bytes, and what they are read as.
+struct Bytes {
+  static constexpr std::uint64_t kIdBytes = 30'004;
+  std::string bytes;
+  const Folder& folder;
+
+  template <class T>
+  void put(std::size_t at, T value) {
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+  }
+  /// Makes the checksums right again.
+  void seal() {
+    TokenFileHeader header;
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    const std::uint64_t tables = token_tables_offset(kIdBytes);
+    header.tables_crc = crc32c(bytes.data() + tables, bytes.size() - tables);
+    header.seal();
+    std::memcpy(bytes.data(), &header, sizeof(header));
+  }
+  void refused(const std::string& part) const {
+    const std::string path = folder.write("damaged", bytes);
+    check_says<FormatError>([&] { TokenSet::open(path).files().front()->check_ids(); },
+                            "\"" + path + "\" at byte " + part);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
+  const Folder folder("tokens");
+  TokenSetWriter writer(folder.path("good"), letters());
+  for (int i = 0; i < 3; ++i) {
+    writer.add(letters().encode(std::string(5000, 'x')), 5000);
+    writer.mark();
+  }
+  writer.add(letters().encode("y"), 1);
+  writer.end_document();
+  writer.add(letters().encode("z"), 1);
+  writer.end_document();
+  writer.finish();
+  const std::string good = read_text_file(folder.path("good-00000.tok"));
+  // 15,002 ids of 2 bytes, 2 documents, 3 marks, one checksum, the tokenizer.
+  const std::size_t ids = 128, tables = 128 + 30'016, marks = tables + 32, crcs = marks + 48,
+                    tokenizer = crcs + 4;
+  const auto damaged = [&](auto&& change, bool seal = true) {
+    Bytes file{good, folder};
+    change(file);
+    if (seal) file.seal();
+    return file;
+  };
+  const auto with = [&](std::size_t at, auto value) {
+    return damaged([&](Bytes& file) { file.put(at, value); });
+  };
+  Bytes{good.substr(0, 5), folder}.refused("0: this is no token file");
+  Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.refused("0: this is no token file");
+  Bytes{good.substr(0, 100), folder}.refused("100: the file ends within its header of 128 bytes");
+  with(8, 2U).refused("8: the file has version 2; this program reads version 1");
+  damaged([](Bytes& f) { f.put(16, 25U); }, false).refused("124: the header is damaged");
+  with(12, 3U).refused("12: an id has 3 bytes: 2 or 4 can be");
+  with(16, std::uint64_t{0}).refused("16: a vocabulary of 0 ids of 2 bytes: 1 to 65536 can be");
+  with(16, std::uint64_t{65'537}).refused("16: a vocabulary of 65537 ids");
+  with(16, std::uint64_t{27}).refused("16: the vocabulary has 27 ids, that of the tokenizer in");
+  with(24, std::uint64_t{0}).refused("24: the file has no ids");
+  with(24, ~std::uint64_t{0}).refused("24: a size in the file is too large");
+  with(32, std::uint64_t{0}).refused("32: 0 documents of 15002 ids");
+  with(32, std::uint64_t{15'003}).refused("32: 15003 documents of 15002 ids");
+  with(40, ~std::uint64_t{0}).refused("40: a text of 18446744073709551615 bytes is too long");
+  with(48, std::uint64_t{1} << 60).refused("24: a size in the file is too large");
+  with(48, std::uint64_t{4})
+      .refused(std::to_string(good.size()) + ": the file should have " +
+               std::to_string(good.size() + 16));
+  with(64, std::uint64_t{1}).refused("64: the digest is not that of the tokenizer in the file");
+  with(80, std::uint64_t{1}).refused("80: the first file of a set has none before it");
+  with(88, 7U).refused("88: it is file 7 of its set, not 0");
+  with(92, 5U).refused("92: the flags 0x5 are not known");
+  with(96, -2).refused("96: the end of texts has the id -2");
+  with(96, 26).refused("96: the end of texts has the id 26, the vocabulary 26");
+  with(100, 1).refused("100: a reserved number is not zero");
+  with(108, 1).refused("108: a reserved number is not zero");
+  damaged([](Bytes& f) { f.bytes.resize(f.bytes.size() - 1); }, false)
+      .refused(std::to_string(good.size() - 1) + ": the file should have");
+  damaged([](Bytes& f) { f.bytes += 'x'; }, false)
+      .refused(std::to_string(good.size()) + ": the file should have");
+  with(tables - 1, 'x').refused(std::to_string(tables - 1) + ": a padding byte is not zero");
+  damaged([&](Bytes& f) { f.put(tables, 'x'); }, false)
+      .refused(std::to_string(tables) + ": the tables behind the ids are damaged");
+  with(tables, std::int64_t{0}).refused(std::to_string(tables) + ": document 0 ends behind id 0");
+  with(tables, std::int64_t{1} << 40).refused(std::to_string(tables) + ": document 0 ends behind");
+  with(tables + 8, std::int64_t{-1}).refused(std::to_string(tables + 8) + ": document 0 ends");
+  with(tables + 24, std::int64_t{15'001}).refused(std::to_string(tables + 16) + ": the last doc");
+  with(marks, std::int64_t{15'002}).refused(std::to_string(marks) + ": mark 0 is behind id 15002");
+  with(marks + 16, std::int64_t{5000}).refused(std::to_string(marks + 16) + ": mark 1 is behind");
+  with(marks + 8, std::int64_t{15'002})
+      .refused(std::to_string(marks + 8) + ": mark 0 is behind byte 15002 of the text, outside of");
+  with(crcs, 0U).refused("128: the ids are damaged: the checksum of 30004 bytes differs");
+  with(tokenizer, 1'000'000U).refused(std::to_string(tokenizer) + ": the type of the tokenizer");
+  // A tokenizer that cannot be read, with the right digest, is no one's.
+  with(ids, std::uint16_t{25}).refused("128: the ids are damaged");
+  Bytes outside = with(ids + 2, std::uint16_t{26});
+  outside.put(crcs, crc32c(outside.bytes.data() + ids, 30'004));
+  outside.seal();
+  outside.refused("130: an id is outside the vocabulary [0, 26)");
+  const TokenFile file(folder.write("outside", outside.bytes));
+  std::vector<std::int32_t> some(4);
+  check_says<FormatError>([&] { file.read(0, some); },
+                          "at byte 130: the id 26 is outside the vocabulary [0, 26)");
+  file.read(2, some);
+  check_says<ArgumentError>([&] { file.read(14'999, some); }, "4 ids from 14999 on: \"");
+  check_says<ArgumentError>([&] { file.read(-1, some); }, "4 ids from -1 on");
+  check_says<ArgumentError>([&] { static_cast<void>(file.document_end(2)); },
+                            "document 2 is outside");
+}
+
+BOOST_AUTO_TEST_CASE(any_byte_that_changes_is_found_or_harmless) {
+  const Folder folder("tokens");
+  write_tokens(folder.path("good"), letters(true), kTexts);
+  const std::string good = read_text_file(folder.path("good-00000.tok"));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x41);
+    const std::string path = folder.write("damaged", bytes);
+    BOOST_TEST_CONTEXT("byte " << at) {
+      BOOST_CHECK_THROW(TokenSet::open(path).files().front()->check_ids(), FormatError);
+    }
+  }
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    const std::string path = folder.write("damaged", good.substr(0, size));
+    BOOST_CHECK_THROW(TokenSet::open(path), FormatError);
+  }
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,40 @@
+// Token files for tests.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "weft/models/data/tokens/token_set.h"
+#include "weft/models/data/tokens/token_writer.h"
+
+namespace weft::testing {
+
+/// Characters a to z; with `ends`, behind ids for padding and end.
+inline Tokenizer letters(bool ends = false) {
+  const Tokenizer tokenizer = CharacterTokenizer::from_text("abcdefghijklmnopqrstuvwxyz");
+  return ends ? tokenizer.with_ends() : tokenizer;
+}
+
+/// A set of these documents.
+inline TokenSet write_tokens(const std::string& prefix, const Tokenizer& tokenizer,
+                             const std::vector<std::string>& documents,
+                             std::uint64_t file_bytes = TokenSetWriter::kUsualFile) {
+  TokenSetWriter writer(prefix, tokenizer, file_bytes);
+  for (const std::string& text : documents) {
+    writer.add(tokenizer.encode(text), text.size());
+    writer.end_document();
+  }
+  writer.finish();
+  return TokenSet::open(prefix);
+}
+
+/// All ids of a set.
+inline std::vector<std::int32_t> all_ids(const TokenSet& set) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(set.tokens()));
+  set.read(0, ids);
+  return ids;
+}
+
+}  // namespace weft::testing
