@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "weft/core/error.h"
 
@@ -14,50 +15,75 @@ namespace {
 
 constexpr int kGzipOnly = 16 + MAX_WBITS;  // inflateInit2: a gzip header, not zlib's
 
-struct EndInflate {
-  void operator()(z_stream* stream) const { inflateEnd(stream); }
+class GzipUnpacker final : public Unpacker {
+ public:
+  explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw StateError("zlib cannot start");
+  }
+  ~GzipUnpacker() override { inflateEnd(&stream_); }
+  GzipUnpacker(const GzipUnpacker&) = delete;
+  GzipUnpacker& operator=(const GzipUnpacker&) = delete;
+
+  Step step(const char* in, std::size_t in_bytes, char* out, std::size_t out_bytes) override {
+    if (ended_) {
+      if (in_bytes == 0) return {};
+      if (inflateReset(&stream_) != Z_OK) throw StateError("zlib cannot go on");  // another member
+      ended_ = false;
+    }
+    const std::size_t given = std::min(in_bytes, kMost), room = std::min(out_bytes, kMost);
+    // zlib does not write to its input.
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in));
+    stream_.avail_in = static_cast<uInt>(given);
+    stream_.next_out = reinterpret_cast<Bytef*>(out);
+    stream_.avail_out = static_cast<uInt>(room);
+    const int state = inflate(&stream_, Z_NO_FLUSH);
+    const Step step{given - stream_.avail_in, room - stream_.avail_out};
+    taken_ += step.taken;
+    if (state == Z_MEM_ERROR) throw StateError(fmt::format("{}: out of memory", name_));
+    ended_ = state == Z_STREAM_END;
+    if (state != Z_OK && state != Z_BUF_ERROR && !ended_)
+      fail(stream_.msg != nullptr ? stream_.msg : "damaged data");
+    return step;
+  }
+
+  void finish() override {
+    if (!ended_) fail("the file ends too early,");
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 30;
+  [[noreturn]] void fail(std::string_view what) const {
+    throw FormatError(fmt::format("{}: {} at byte {} of the gzip file", name_, what, taken_));
+  }
+
+  std::string name_;
+  z_stream stream_ = {};
+  bool ended_ = false;  // a member did
+  std::uint64_t taken_ = 0;
 };
 
 /// Unpacks until the end, or until there are more than `enough` bytes.
 std::string inflate_until(std::string_view bytes, std::string_view name, std::uint64_t enough) {
-  z_stream stream = {};
-  if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw StateError("zlib cannot start");
-  const std::unique_ptr<z_stream, EndInflate> guard(&stream);
-  const auto fail = [&](std::string_view what) {
-    throw FormatError(fmt::format("{}: {} at byte {} of the gzip file", name, what,
-                                  bytes.size() - stream.avail_in));
-  };
+  GzipUnpacker unpacker{std::string(name)};
   std::string out;
   std::array<char, 1 << 16> block;
-  // zlib does not write to its input.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  std::size_t given = 0;
-  int state = Z_OK;
   while (true) {
-    if (stream.avail_in == 0 && given < bytes.size()) {
-      const std::size_t more = std::min<std::size_t>(bytes.size() - given, 1 << 30);
-      stream.avail_in = static_cast<uInt>(more);
-      given += more;
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(block.data());
-    stream.avail_out = static_cast<uInt>(block.size());
-    state = inflate(&stream, Z_NO_FLUSH);
-    if (state == Z_MEM_ERROR) throw StateError(fmt::format("{}: out of memory", name));
-    out.append(block.data(), block.size() - stream.avail_out);
+    const Unpacker::Step step =
+        unpacker.step(bytes.data(), bytes.size(), block.data(), block.size());
+    bytes.remove_prefix(step.taken);
+    out.append(block.data(), step.made);
     if (out.size() > enough) return out;
-    if (state == Z_STREAM_END) {
-      if (stream.avail_in == 0 && given == bytes.size()) return out;
-      if (inflateReset(&stream) != Z_OK) throw StateError("zlib cannot go on");  // another member
-      continue;
-    }
-    if (state == Z_BUF_ERROR && stream.avail_in == 0 && given == bytes.size())
-      fail("the file ends too early,");
-    if (state != Z_OK && state != Z_BUF_ERROR)
-      fail(stream.msg != nullptr ? stream.msg : "damaged data");
+    if (bytes.empty() && step.made == 0) break;
   }
+  unpacker.finish();
+  return out;
 }
 
 }  // namespace
+
+std::unique_ptr<Unpacker> gzip_unpacker(std::string name) {
+  return std::make_unique<GzipUnpacker>(std::move(name));
+}
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 

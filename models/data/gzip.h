@@ -2,13 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "weft/models/data/unpacker.h"
 
 namespace weft {
 
 /// True where `bytes` begin as a gzip file does.
 bool is_gzip(std::string_view bytes);
+
+/// Unpacks one or more members, whatever their size.
+std::unique_ptr<Unpacker> gzip_unpacker(std::string name);
 
 /// The unpacked contents of a gzip file of one or more members. `name` says in messages where the
 /// bytes are from. Throws FormatError with the byte offset in the packed file where it is damaged

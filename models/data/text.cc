@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
@@ -15,7 +19,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// UTF-16 and UTF-32, which editors of some systems write, begin with U+FEFF in one of two orders.
+/// These begin with U+FEFF in one of two orders.
 bool is_wide_text(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
          text.starts_with(std::string_view("\0\0\xFE\xFF", 4));
@@ -25,11 +29,15 @@ bool is_wide_text(std::string_view text) {
 
 std::string read_text_file(const std::string& path) { return read_whole_file(path); }
 
-std::string read_utf8_file(const std::string& path) {
-  std::string text = read_whole_file(path);
+std::size_t byte_order_mark(std::string_view text, std::string_view path) {
   if (is_wide_text(text))
     throw FormatError(fmt::format("{}: the text is UTF-16 or UTF-32; convert it to UTF-8", path));
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+}
+
+std::string read_utf8_file(const std::string& path) {
+  std::string text = read_whole_file(path);
+  text.erase(0, byte_order_mark(text, path));
   std::size_t at = 0;
   try {
     while (at < text.size()) {
@@ -48,76 +56,147 @@ std::string read_utf8_file(const std::string& path) {
   return text;
 }
 
-std::int64_t training_part(std::int64_t size, double validation_fraction) {
-  if (!(validation_fraction >= 0 && validation_fraction < 1)) {
-    throw ArgumentError(
-        fmt::format("validation_fraction must be in [0, 1), not {}", validation_fraction));
-  }
-  return static_cast<std::int64_t>(static_cast<double>(size) * (1 - validation_fraction));
-}
+namespace {
 
-TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction)
-    : ids_(std::move(ids)), split_(training_part(std::ssize(ids_), validation_fraction)) {}
+/// Where a window begins.
+struct WindowPlace {
+  const TokenPart* part;
+  std::int64_t start;
+};
 
-TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t> validation)
-    : ids_(std::move(train)), split_(std::ssize(ids_)) {
-  ids_.insert(ids_.end(), validation.begin(), validation.end());
-}
-
-TokenBatch TextData::windows(const std::vector<std::int64_t>& starts, std::int64_t length) const {
-  const auto batch = static_cast<std::int64_t>(starts.size());
+TokenBatch windows(std::span<const WindowPlace> places, std::int64_t length) {
+  const std::int64_t batch = std::ssize(places);
   TokenBatch out{Tensor::empty(DType::i32, {batch, length}),
                  Tensor::empty(DType::i32, {batch, length})};
   auto* inputs = out.inputs.mutable_data<std::int32_t>();
   auto* targets = out.targets.mutable_data<std::int32_t>();
-  for (const std::int64_t start : starts) {
-    const std::int32_t* source = ids_.data() + start;
-    inputs = std::copy_n(source, length, inputs);
-    targets = std::copy_n(source + 1, length, targets);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(length) + 1);
+  for (const auto& [part, start] : places) {
+    part->read(start, ids);
+    inputs = std::copy_n(ids.begin(), length, inputs);
+    targets = std::copy_n(ids.begin() + 1, length, targets);
   }
   return out;
 }
 
+/// Batches of consecutive windows of `length` that make `predictions`, the last perhaps shorter.
+std::int64_t count_batches(std::int64_t predictions, std::int64_t batch, std::int64_t length) {
+  const std::int64_t full = predictions / length;
+  return (full + batch - 1) / batch + (predictions % length == 0 ? 0 : 1);
+}
+
+std::int64_t count_predictions(const TokenPart& part) {
+  return std::max<std::int64_t>(part.size - 1, 0);
+}
+
+}  // namespace
+
+ConsecutiveWindows::ConsecutiveWindows(std::vector<TokenPart> parts, std::int64_t batch,
+                                       std::int64_t length)
+    : parts_(std::move(parts)), batch_(batch), length_(length) {
+  std::int64_t end = 0;
+  for (const TokenPart& part : parts_)
+    ends_.push_back(end += count_batches(count_predictions(part), batch, length));
+}
+
+TokenBatch ConsecutiveWindows::operator[](std::int64_t i) const {
+  if (i < 0 || i >= size())
+    throw ArgumentError(fmt::format("batch {} of windows is outside [0, {})", i, size()));
+  const auto p =
+      static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), i) - ends_.begin());
+  const std::int64_t first = (i - (p == 0 ? 0 : ends_[p - 1])) * batch_;
+  const std::int64_t predictions = count_predictions(parts_[p]), full = predictions / length_;
+  if (first >= full) {
+    const WindowPlace rest{&parts_[p], full * length_};
+    return windows(std::span(&rest, 1), predictions % length_);
+  }
+  std::vector<WindowPlace> places;
+  for (std::int64_t w = first; w < std::min(first + batch_, full); ++w)
+    places.push_back({&parts_[p], w * length_});
+  return windows(places, length_);
+}
+
+TextData::TextData(std::vector<std::int32_t> ids, double validation_fraction) {
+  const std::int64_t size = std::ssize(ids), split = training_part(size, validation_fraction);
+  const auto all = std::make_shared<const TokensInMemory>(std::move(ids));
+  *this = TextData({{{all, 0, split}}}, {{all, split, size - split}});
+}
+
+TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t> validation) {
+  const std::int64_t size = std::ssize(train);
+  const auto in_front = std::make_shared<const TokensInMemory>(std::move(train));
+  const auto behind = std::make_shared<const TokensInMemory>(
+      std::vector<std::int32_t>(validation.begin(), validation.end()));
+  *this = TextData({{{in_front, 0, size}}}, {{behind, 0, behind->size()}});
+}
+
+TextData::TextData(std::vector<WeightedPart> train, std::vector<TokenPart> validation)
+    : train_(std::move(train)), validation_(std::move(validation)) {
+  if (train_.empty()) throw ArgumentError("there is no source to learn from");
+  double sum = 0;
+  for (const WeightedPart& source : train_) {
+    if (!(source.weight > 0 && std::isfinite(source.weight))) {
+      throw ArgumentError(fmt::format("the weight of {} must be positive, not {}", source.part.name,
+                                      source.weight));
+    }
+    sum += source.weight;
+  }
+  double up_to = 0;
+  for (const WeightedPart& source : train_) up_to_.push_back((up_to += source.weight) / sum);
+  up_to_.back() = 1;
+}
+
+std::int64_t TextData::train_size() const {
+  std::int64_t size = 0;
+  for (const WeightedPart& source : train_) size += source.part.size;
+  return size;
+}
+
+std::int64_t TextData::validation_size() const {
+  std::int64_t size = 0;
+  for (const TokenPart& part : validation_) size += part.size;
+  return size;
+}
+
+std::int64_t TextData::predictions() const {
+  std::int64_t count = 0;
+  for (const TokenPart& part : validation_) count += count_predictions(part);
+  return count;
+}
+
 TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std::uint64_t seed,
                                     const BatchPart& part) const {
-  if (train_size() < length + 1) {
+  for (const WeightedPart& source : train_) {
+    if (source.part.size >= length + 1) continue;
     throw ArgumentError(fmt::format(
-        "the training part has {} tokens, but a window of {} needs {}: give more text or a smaller "
-        "context",
-        train_size(), length, length + 1));
+        "the training part{} has {} tokens, but a window of {} needs {}: give more text or a "
+        "smaller context",
+        source.part.name.empty() ? "" : " of " + source.part.name, source.part.size, length,
+        length + 1));
   }
   const RandomStream stream{stable_hash("weft.data", seed), 0,
                             static_cast<std::uint32_t>(part.step())};
-  const auto places = static_cast<std::uint64_t>(train_size() - length);
-  std::vector<std::int64_t> starts;
   const RowRange rows = part.rows(batch);
+  std::vector<WindowPlace> places;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const PhiloxBlock block = stream.block(static_cast<std::uint64_t>(row));
     const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
-    starts.push_back(static_cast<std::int64_t>(uniform_below(bits, places)));
+    const auto which = std::upper_bound(up_to_.begin(), std::prev(up_to_.end()),
+                                        uniform_double(block[2], block[3]));
+    const TokenPart& source = train_[static_cast<std::size_t>(which - up_to_.begin())].part;
+    const auto starts = static_cast<std::uint64_t>(source.size - length);
+    places.push_back({&source, static_cast<std::int64_t>(uniform_below(bits, starts))});
   }
-  return windows(starts, length);
+  return windows(places, length);
 }
 
-std::vector<TokenBatch> TextData::validation_windows(std::int64_t batch,
-                                                     std::int64_t length) const {
-  const std::int64_t predictions = validation_size() - 1;
-  if (predictions < 1) {
+ConsecutiveWindows TextData::validation_windows(std::int64_t batch, std::int64_t length) const {
+  if (predictions() < 1) {
     throw ArgumentError(
         fmt::format("the validation part has {} tokens: at least 2 are needed to predict one",
                     validation_size()));
   }
-  const std::int64_t full = predictions / length;
-  std::vector<TokenBatch> batches;
-  for (std::int64_t first = 0; first < full; first += batch) {
-    std::vector<std::int64_t> starts;
-    for (std::int64_t w = first; w < std::min(first + batch, full); ++w)
-      starts.push_back(split_ + w * length);
-    batches.push_back(windows(starts, length));
-  }
-  if (const std::int64_t rest = predictions % length; rest != 0)
-    batches.push_back(windows({split_ + full * length}, rest));
-  return batches;
+  return {validation_, batch, length};
 }
 
 }  // namespace weft

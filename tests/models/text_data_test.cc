@@ -61,7 +61,9 @@ BOOST_AUTO_TEST_CASE(validation_windows_predict_every_token_once) {
     const TextData data(counting(100), 0.5);
     std::set<double> predicted;
     std::int64_t count = 0;
-    for (const TokenBatch& batch : data.validation_windows(3, length)) {
+    const ConsecutiveWindows windows = data.validation_windows(3, length);
+    for (std::int64_t w = 0; w < windows.size(); ++w) {
+      const TokenBatch batch = windows[w];
       BOOST_TEST(batch.inputs.size(0) <= 3);
       count += batch.tokens();
       for (std::int64_t i = 0; i < batch.tokens(); ++i) {

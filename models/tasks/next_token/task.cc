@@ -1,8 +1,11 @@
 #include "weft/models/tasks/next_token/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
@@ -16,14 +19,24 @@
 namespace weft {
 namespace {
 
-constexpr const char *kText = "--text", *kDropout = "--dropout";
+constexpr const char *kText = "--text", *kData = "--data", *kDropout = "--dropout";
 // Of GptConfig, what ids become and what becomes ids: a new tokenizer needs new ones.
 const std::vector<std::string> kOfVocabulary = {"transformer.wte.*", "lm_head.*"};
 
+/// What is learned from: a text, or token files.
+struct LanguageInput {
+  std::string name;  // for people
+  std::string text = {};
+  std::vector<TokenSource> tokens = {};
+};
+
 class NextTokenRun final : public RunOf<LanguageModel> {
  public:
-  NextTokenRun(std::unique_ptr<LanguageModel> model, const std::string& text, std::string path)
-      : RunOf(std::move(model)), data_(read_text(*model_, text)), path_(std::move(path)) {}
+  NextTokenRun(std::unique_ptr<LanguageModel> model, const LanguageInput& input)
+      : RunOf(std::move(model)),
+        data_(input.tokens.empty() ? read_text(*model_, input.text)
+                                   : read_tokens(*model_, input.tokens)),
+        name_(input.name) {}
 
   std::string describe() override {
     const GptConfig& c = model_->config;
@@ -31,7 +44,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     return fmt::format(
                "model     GPT: {} layers, {} heads, width {}, context {}, {} {}: {} parameters\n",
                c.layers, c.heads, c.width, c.context, c.vocab, unit, grouped(c.parameter_count())) +
-           fmt::format("text      {}: {} {} to train on, {} to validate\n", path_,
+           fmt::format("text      {}: {} {} to train on, {} to validate\n", name_,
                        grouped(data_.ids.train_size()), unit, grouped(data_.ids.validation_size()));
   }
   std::string batch_unit() const override {
@@ -83,7 +96,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
 
  private:
   LanguageData data_;
-  std::string path_;
+  std::string name_;
 };
 
 /// What pieces are learned from: the part of a text that trains. No character of the other is
@@ -109,10 +122,20 @@ std::string note_of_losses(const Tokenizer& tokenizer, const std::string& text) 
          "capitals are lost):\n          bits per byte are still of all its bytes\n";
 }
 
-const std::string& text_path(const OptionValues& values) {
-  const std::string& path = values.text(kText);
-  if (path.empty()) throw ArgumentError("--text is required: the file to learn from");
-  return path;
+LanguageInput read_input(const OptionValues& values) {
+  std::vector<std::string> names = values.texts(kText);
+  names.insert(names.end(), values.texts(kData).begin(), values.texts(kData).end());
+  if (names.empty())
+    throw ArgumentError("--text is required: the file to learn from (or --data: token files)");
+  const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
+  if (tokens == 0 && names.size() == 1) return {names.front(), read_utf8_file(names.front())};
+  if (tokens < std::ssize(names)) {
+    throw ArgumentError(fmt::format(
+        "{} is no token file, but one of {} files: a text is learned from alone, several are made "
+        "into token files by weft data tokenize",
+        *std::find_if_not(names.begin(), names.end(), names_token_set), names.size()));
+  }
+  return {fmt::format("{}", fmt::join(names, ", ")), {}, open_token_sources(names)};
 }
 
 class NextTokenTask final : public TaskOf<LanguageModel> {
@@ -130,10 +153,14 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options.file(kText, "UTF-8 file to learn from; its end validates").data();
+    options.files(kText, "UTF-8 file to learn from, or token files; the end validates")
+        .files(kData,
+               "token files as weft data tokenize makes them: their first file, or what all names "
+               "begin with; of several, how often each is learned from: corpus=0.7 other=0.3")
+        .data();
     add_tokenizer(options,
                   "chars; with --from that of the weights: with another one the embeddings are "
-                  "learned anew",
+                  "learned anew; of token files their own",
                   false)
         .real(kDropout, {0, 0.99}, "all three dropout rates");
     return options;
@@ -142,12 +169,12 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   std::vector<PresetAbout> presets() const override { return abouts(gpt_presets()); }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    const std::string& path = text_path(args.options);
-    const std::string text = read_utf8_file(path);
+    const LanguageInput input = read_input(args.options);
     const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
     GptConfig config = base_config(preset.model, args);
-    const auto [tokenizer, notes] = tokenizer_for(args, text, preset.training.validation_fraction);
-    const bool learned = !args.from || args.options.has(kTokenizerOption);
+    const auto [tokenizer, notes] = tokenizer_for(args, input, preset.training.validation_fraction);
+    const bool learned =
+        !args.from || (input.tokens.empty() && args.options.has(kTokenizerOption));
     if (learned) {
       config.vocab = tokenizer.vocab_size();
       config.padding_id = -1;
@@ -159,20 +186,34 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     auto model = std::make_unique<LanguageModel>(
         build_language_model(chosen_config(config, args), tokenizer, preset.training));
     auto loaded = start_weights(*model, args, learned ? kOfVocabulary : std::vector<std::string>{});
-    return new_run<NextTokenRun>(preset.name, std::move(loaded), notes, std::move(model), text,
-                                 path);
+    return new_run<NextTokenRun>(preset.name, std::move(loaded), notes, std::move(model), input);
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
-    const std::string& path = text_path(options);
     return std::make_unique<NextTokenRun>(model_as<LanguageModel>(std::move(model)),
-                                          read_utf8_file(path), path);
+                                          read_input(options));
   }
 
  private:
-  static LearnedTokenizer tokenizer_for(const TaskArguments& args, const std::string& text,
+  /// Token files have the tokenizer that they were made with. Weights to start from must have the
+  /// same; where they have none that can be read, it is taken for theirs.
+  static Tokenizer tokenizer_of(const TaskArguments& args, const TokenSet& set) {
+    for (const char* option : {kTokenizerOption, kVocabOption}) {
+      if (args.options.has(option)) {
+        throw ArgumentError(fmt::format(
+            "{} cannot be given with token files: they have the tokenizer that they were made with",
+            option));
+      }
+    }
+    if (args.from && args.from->text.tokenizer)
+      require_tokenizer(set, *args.from->text.tokenizer, args.from->source);
+    return set.tokenizer();
+  }
+  static LearnedTokenizer tokenizer_for(const TaskArguments& args, const LanguageInput& input,
                                         double validation_fraction) {
+    if (!input.tokens.empty()) return {tokenizer_of(args, input.tokens.front().set)};
+    const std::string& text = input.text;
     const TokenizerChoice choice = tokenizer_choice(args.options, "chars");
     if (!args.from || args.options.has(kTokenizerOption)) {
       if (choice.kind == TokenizerChoice::Kind::characters)

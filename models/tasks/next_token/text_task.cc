@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "weft/models/data/shuffle.h"
@@ -38,12 +39,26 @@ LanguageData read_text(const LanguageModel& model, std::string_view text) {
           bytes};
 }
 
+LanguageData read_tokens(const LanguageModel& model, std::span<const TokenSource> sources) {
+  std::vector<WeightedPart> train;
+  std::vector<TokenPart> validation;
+  std::int64_t bytes = 0;
+  for (const TokenSource& source : sources) {
+    require_tokenizer(source.set, model.tokenizer, "the model");
+    TokenSplit split = split_tokens(source.set, model.settings.validation_fraction);
+    train.push_back({std::move(split.train), source.weight});
+    validation.push_back(std::move(split.validation));
+    bytes += split.validation_bytes;
+  }
+  return {TextData(std::move(train), std::move(validation)), bytes};
+}
+
 double validation_loss(Session& session, const Program& evaluate, const TextData& data,
                        std::int64_t batch, std::int64_t window, std::int64_t batches) {
-  const std::vector<TokenBatch> windows = data.validation_windows(batch, window);
+  const ConsecutiveWindows windows = data.validation_windows(batch, window);
   WeightedMean mean;
-  for (const std::int64_t place : evenly_spread(std::ssize(windows), batches)) {
-    const TokenBatch& part = windows[static_cast<std::size_t>(place)];
+  for (const std::int64_t place : evenly_spread(windows.size(), batches)) {
+    const TokenBatch part = windows[place];
     const Results results =
         session.run(evaluate, {{"tokens", part.inputs}, {"targets", part.targets}});
     mean.add(results["loss"].item<float>(), static_cast<double>(part.tokens()));
@@ -58,7 +73,7 @@ TrainTask text_task(Session& session, const LanguageModel& model, const TextData
     const TokenBatch batch = data.random_windows(settings.batch, window, settings.seed, part);
     return TrainBatch{{{"tokens", batch.inputs}, {"targets", batch.targets}}, batch.tokens()};
   });
-  if (data.validation_size() > 1) {
+  if (data.predictions() > 0) {
     task.evaluate = [&session, &model, &data, window, settings](bool whole) {
       return Evaluation{validation_loss(session, model.program("evaluate"), data, settings.batch,
                                         window, whole ? 0 : settings.eval_batches)};

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "weft/models/data/text.h"
+#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/train/trainer.h"
@@ -29,6 +31,9 @@ struct LanguageData {
   double bits_per_byte(double loss) const;
 };
 LanguageData read_text(const LanguageModel& model, std::string_view text);
+/// Token files, which must be those of the model's tokenizer (DataError). Every source has a part
+/// that is held out, and those together are what validates. Throws as split_tokens.
+LanguageData read_tokens(const LanguageModel& model, std::span<const TokenSource> sources);
 
 /// Mean loss of `evaluate` (a language model's) over validation windows of `window` tokens
 /// in batches of `batch`: over `batches` of them, spread evenly, or, where that is 0, over all,

@@ -1,0 +1,167 @@
+#include "weft/models/data/corpus/jsonl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/data/corpus/text_buffer.h"
+#include "weft/models/data/lines.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+/// Takes one field of an object as it is read, and builds nothing of the others.
+class FieldTaker final : public nlohmann::json_sax<json> {
+ public:
+  explicit FieldTaker(const JsonlOptions& options) : options_(options) {}
+
+  std::string text;
+  bool found = false;
+  std::string error;   // what is wrong
+  std::size_t at = 0;  // the byte, where it is known
+  bool placed = false;
+  std::string others;  // fields that the object has
+
+  bool null() override { return value("null"); }
+  bool boolean(bool) override { return value("a truth value"); }
+  bool number_integer(number_integer_t) override { return value("a number"); }
+  bool number_unsigned(number_unsigned_t) override { return value("a number"); }
+  bool number_float(number_float_t, const string_t&) override { return value("a number"); }
+  bool binary(binary_t&) override { return value("binary data"); }
+  bool string(string_t& s) override {
+    if (depth_ == 0) return value("a string");
+    if (std::exchange(wanted_, false)) text = std::move(s);
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    return depth_ == 0 ? open() : value("an object") && open();
+  }
+  bool start_array(std::size_t) override { return value("an array") && open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (depth_ != 1) return true;
+    if (name != options_.field) {
+      constexpr std::size_t kShown = 120;
+      if (others.size() < kShown)
+        others += fmt::format("{}'{}'", others.empty() ? "" : ", ", excerpt(name, 40));
+      return true;
+    }
+    if (std::exchange(found, true)) return stop(fmt::format("the field '{}' occurs twice", name));
+    return wanted_ = true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const json::exception& e) override {
+    at = position > 0 ? position - 1 : 0;
+    placed = true;
+    return stop(fmt::format("not valid JSON: {}", json_reason(e)));
+  }
+
+ private:
+  bool stop(std::string what) {
+    error = std::move(what);
+    return false;
+  }
+  /// A value that is no string.
+  bool value(std::string_view kind) {
+    if (depth_ == 0) return stop(fmt::format("{} stands where an object must be", kind));
+    if (wanted_)
+      return stop(fmt::format("the field '{}' is {}, not a string", options_.field, kind));
+    return true;
+  }
+  bool open() {
+    if (++depth_ > options_.most_depth)
+      return stop(fmt::format("it nests more than {} deep", options_.most_depth));
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const JsonlOptions& options_;
+  int depth_ = 0;
+  bool wanted_ = false;  // the value that comes next
+};
+
+class JsonlDocuments final : public DocumentReader {
+ public:
+  JsonlDocuments(const std::string& path, JsonlOptions options)
+      : buffer_(path), options_(std::move(options)) {}
+
+  const std::string& path() const override { return buffer_.path(); }
+  std::uint64_t bytes_read() const override { return buffer_.bytes_read(); }
+
+  bool next(DocumentPiece& piece) override {
+    const bool begins = rest_.empty();
+    while (rest_.empty()) {
+      line_ = buffer_.line();
+      if (!take_line()) return false;
+    }
+    const std::size_t cut = piece_end(rest_), size = cut == 0 ? rest_.size() : cut;
+    piece = {std::string(rest_.substr(0, size)), begins, cut == 0, line_};
+    rest_.remove_prefix(size);
+    return true;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t at, std::string_view what) const {
+    throw FormatError(fmt::format("{}, line {} (byte {}): {}", path(), buffer_.line(),
+                                  buffer_.offset() + at, what));
+  }
+
+  /// The text of the next line; false at the end.
+  bool take_line() {
+    std::size_t end = 0, scanned = 0;
+    bool at_end = false;
+    for (;;) {
+      const std::string_view text = buffer_.text();
+      end = text.find('\n', scanned);
+      if (std::min(end, text.size()) > options_.most_line_bytes)
+        fail(0, fmt::format("a line of more than {} bytes", options_.most_line_bytes));
+      if (end != std::string_view::npos) break;
+      scanned = end = text.size();
+      if (at_end) break;
+      at_end = !buffer_.more();
+    }
+    if (end == 0 && buffer_.text().empty()) return false;
+    take_field(buffer_.text().substr(0, end));
+    buffer_.consume(std::min(end + 1, buffer_.text().size()));
+    return true;
+  }
+
+  void take_field(std::string_view line) {
+    if (trimmed_line(line).empty()) fail(0, "the line is empty: each must be a JSON object");
+    if (line.starts_with("\xEF\xBB\xBF")) fail(0, "a byte-order mark stands inside of the file");
+    FieldTaker taker(options_);
+    if (!json::sax_parse(line.begin(), line.end(), &taker))
+      fail(taker.placed ? taker.at : 0, taker.error);
+    if (!taker.found) {
+      fail(0, fmt::format("the object has no field '{}'{}", options_.field,
+                          taker.others.empty() ? "" : ", but " + taker.others));
+    }
+    text_ = std::move(taker.text);
+    rest_ = text_;
+  }
+
+  TextBuffer buffer_;
+  JsonlOptions options_;
+  std::string text_;       // of the last line
+  std::string_view rest_;  // of that, not given yet
+  std::int64_t line_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_jsonl_documents(const std::string& path,
+                                                     const JsonlOptions& options) {
+  return std::make_unique<JsonlDocuments>(path, options);
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+#include "weft/models/data/corpus/text_buffer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;
+constexpr std::size_t kLongestMark = 4;  // of a byte order
+
+}  // namespace
+
+TextBuffer::TextBuffer(const std::string& path) : stream_(path) {
+  while (buffer_.size() < kLongestMark && more()) {
+  }
+  begin_ = byte_order_mark(buffer_, path);
+  offset_ = begin_;
+}
+
+bool TextBuffer::more() {
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  const std::size_t there = buffer_.size();
+  buffer_.resize(there + kReadBytes);
+  const std::size_t got = stream_.read(buffer_.data() + there, kReadBytes);
+  buffer_.resize(there + got);
+  return got > 0;
+}
+
+void TextBuffer::consume(std::size_t bytes) {
+  const auto from = buffer_.begin() + static_cast<std::ptrdiff_t>(begin_);
+  line_ += std::count(from, from + static_cast<std::ptrdiff_t>(bytes), '\n');
+  begin_ += bytes;
+  offset_ += bytes;
+}
+
+void TextBuffer::check_utf8(std::size_t bytes) const {
+  const std::string_view part = text().substr(0, bytes);
+  for (std::size_t at = 0; at < part.size();) {
+    if (static_cast<unsigned char>(part[at]) < 0x80) {  // most of a text
+      ++at;
+      continue;
+    }
+    const int size = examine_character(part, at);
+    if (size <= 0) {
+      const auto line =
+          line_ + std::count(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+      throw FormatError(fmt::format("{}, line {}: not UTF-8: no character at byte {} (0x{:02x})",
+                                    path(), line, offset_ + at,
+                                    static_cast<unsigned char>(part[at])));
+    }
+    at += static_cast<std::size_t>(size);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// Ids in order, wherever they are.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/models/data/tokens/token_set.h"
+
+namespace weft {
+
+/// Ids in memory, or in token files. For any number of threads.
+class TokenSequence {
+ public:
+  virtual ~TokenSequence() = default;
+  virtual std::int64_t size() const = 0;
+  /// Ids begin, begin + 1, ..., which must all be there.
+  virtual void read(std::int64_t begin, std::span<std::int32_t> ids) const = 0;
+};
+
+class TokensInMemory final : public TokenSequence {
+ public:
+  explicit TokensInMemory(std::vector<std::int32_t> ids) : ids_(std::move(ids)) {}
+  std::int64_t size() const override { return std::ssize(ids_); }
+  void read(std::int64_t begin, std::span<std::int32_t> ids) const override {
+    std::copy_n(ids_.begin() + begin, ids.size(), ids.begin());
+  }
+
+ private:
+  std::vector<std::int32_t> ids_;
+};
+
+class TokensInFiles final : public TokenSequence {
+ public:
+  explicit TokensInFiles(TokenSet set) : set_(std::move(set)) {}
+  std::int64_t size() const override { return set_.tokens(); }
+  void read(std::int64_t begin, std::span<std::int32_t> ids) const override {
+    set_.read(begin, ids);
+  }
+
+ private:
+  TokenSet set_;
+};
+
+/// A part of a sequence that something is learned from, or measured on.
+struct TokenPart {
+  std::shared_ptr<const TokenSequence> ids;
+  std::int64_t begin = 0, size = 0;
+  std::string name = {};  // of its source, for messages; "" where there is one only
+
+  /// Ids begin, begin + 1, ... of the part.
+  void read(std::int64_t from, std::span<std::int32_t> to) const { ids->read(begin + from, to); }
+};
+
+}  // namespace weft

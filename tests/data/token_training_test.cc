@@ -1,0 +1,309 @@
+// Training on token files: windows of one set or several, what is held out, and files that no
+// memory holds.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "token_samples.h"
+#include "weft/core/error.h"
+#include "weft/models/data/text.h"
+#include "weft/models/data/tokens/token_sources.h"
+#include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/trained/trainable.h"
+#include "weft/serialization/crc32c.h"
+#include "weft/tests/models/folder.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(token_training)
+namespace {
+
+using testing::all_ids;
+using testing::Folder;
+using testing::letters;
+using testing::write_tokens;
+
+using Texts = std::vector<std::string>;
+
+Texts many(std::int64_t documents, char first = 'a') {
+  Texts texts;
+  for (std::int64_t i = 0; i < documents; ++i)
+    texts.emplace_back(static_cast<std::size_t>(3 + i * i % 7), static_cast<char>(first + i % 5));
+  return texts;
+}
+
+BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
+  const Folder folder("sources");
+  write_tokens(folder.path("a"), letters(), many(3));
+  write_tokens(folder.path("b=1"), letters(), many(3));
+  const std::string a = folder.path("a"), b = folder.path("b=1");
+  BOOST_TEST(parse_source(a).path == a);
+  BOOST_TEST(!parse_source(a).weight);
+  BOOST_TEST(parse_source(a + "=0.25").path == a);
+  BOOST_TEST(*parse_source(a + "=0.25").weight == 0.25);
+  BOOST_TEST(parse_source(b).path == b);
+  BOOST_TEST(!parse_source(b).weight);
+  BOOST_TEST(*parse_source(b + "=3").weight == 3);
+  BOOST_TEST(*parse_source(a + "-00000.tok=2").weight == 2);
+  BOOST_TEST(names_token_set(a + "=x"));
+  BOOST_TEST(!names_token_set(folder.path("c")));
+  BOOST_TEST(!names_token_set(folder.write("c", "text") + "=3"));
+  for (const char* wrong : {"=0", "=-1", "=x", "=", "=nan", "=inf"})
+    check_says<ArgumentError>([&] { parse_source(a + wrong); }, "the weight of " + a);
+  check_says<ArgumentError>(
+      [&] {
+        open_token_sources(Texts({a + "=1", b}));
+      },
+      "give all of them weights");
+  check_says<ArgumentError>(
+      [&] {
+        open_token_sources(Texts({a, b + "=1"}));
+      },
+      "give all of them weights");
+  write_tokens(folder.path("other"), letters(true), many(3));
+  check_says<DataError>(
+      [&] {
+        open_token_sources(Texts({a, folder.path("other")}));
+      },
+      "made with another tokenizer");
+}
+
+BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
+  const Folder folder("sources");
+  const Texts texts = many(100);
+  const TokenSet plain = write_tokens(folder.path("plain"), letters(), texts),
+                 ends = write_tokens(folder.path("ends"), letters(true), texts, 64);
+  for (const double fraction : {0.0, 0.1, 0.33, 0.9}) {
+    const TokenSplit a = split_tokens(plain, fraction), b = split_tokens(ends, fraction);
+    BOOST_TEST(a.validation_bytes == b.validation_bytes);
+    BOOST_TEST(a.validation.size == a.validation_bytes);
+    BOOST_TEST(a.train.size + a.validation.size == plain.tokens());
+    BOOST_TEST(b.train.size + b.validation.size == ends.tokens());
+    BOOST_TEST(static_cast<double>(a.validation_bytes) >=
+               fraction * static_cast<double>(plain.bytes()) - 1e-6);
+    BOOST_TEST(static_cast<double>(a.validation_bytes) <=
+               fraction * static_cast<double>(plain.bytes()) + 11);
+  }
+  check_says<DataError>(
+      [&] { split_tokens(write_tokens(folder.path("one"), letters(), {"abc"}), 0.1); },
+      "has 1 documents, and the first is more than all that should train");
+  check_says<ArgumentError>([&] { split_tokens(plain, 1); }, "validation_fraction must be in");
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
+  const Folder folder("sources");
+  const TokenSet set = write_tokens(folder.path("set"), letters(true), many(200), 100);
+  const TokenSplit split = split_tokens(set, 0.2);
+  const TextData files({{split.train, 5}}, {split.validation});
+  const std::vector<std::int32_t> ids = all_ids(set);
+  const TextData memory({ids.begin(), ids.begin() + split.train.size},
+                        std::span(ids).subspan(static_cast<std::size_t>(split.train.size)));
+  for (std::int64_t step = 0; step < 20; ++step) {
+    const TokenBatch a = files.random_windows(6, 9, 3, step),
+                     b = memory.random_windows(6, 9, 3, step);
+    BOOST_TEST(bitwise_equal(a.inputs, b.inputs));
+    BOOST_TEST(bitwise_equal(a.targets, b.targets));
+  }
+  const ConsecutiveWindows x = files.validation_windows(4, 7), y = memory.validation_windows(4, 7);
+  BOOST_REQUIRE(x.size() == y.size());
+  for (std::int64_t i = 0; i < x.size(); ++i) BOOST_TEST(bitwise_equal(x[i].targets, y[i].targets));
+}
+
+BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_rows) {
+  const Folder folder("sources");
+  const std::vector<TokenSource> sources = [&] {
+    write_tokens(folder.path("a"), letters(), Texts(50, "aaaa"));
+    write_tokens(folder.path("b"), letters(), Texts(500, "bbbb"));
+    write_tokens(folder.path("c"), letters(), Texts(5, "cccc"));
+    return open_token_sources(
+        Texts({folder.path("a=2"), folder.path("b") + "=5", folder.path("c-00000.tok=1")}));
+  }();
+  std::vector<WeightedPart> train;
+  std::vector<TokenPart> validation;
+  for (const TokenSource& source : sources) {
+    TokenSplit split = split_tokens(source.set, 0.2);
+    train.push_back({split.train, source.weight});
+    validation.push_back(split.validation);
+  }
+  const TextData data(train, validation);
+  std::map<double, int> seen;
+  constexpr std::int64_t kSteps = 500, kBatch = 8, kLength = 5;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const TokenBatch batch = data.random_windows(kBatch, kLength, 11, step);
+    for (std::int64_t row = 0; row < kBatch; ++row) {
+      ++seen[batch.inputs.at(row * kLength)];
+      for (std::int64_t i = 0; i < kLength; ++i)
+        BOOST_TEST(batch.targets.at(row * kLength + i) == batch.inputs.at(row * kLength));
+    }
+    // Shards are the rows of the whole, whoever makes them.
+    for (std::int64_t shard = 0; shard < 4 && step < 10; ++shard) {
+      const TokenBatch part = data.random_windows(kBatch, kLength, 11, BatchPart(step, shard, 4));
+      for (std::int64_t i = 0; i < 2 * kLength; ++i)
+        BOOST_TEST(part.inputs.at(i) == batch.inputs.at(shard * 2 * kLength + i));
+    }
+  }
+  const double rows = static_cast<double>(kSteps * kBatch);
+  for (const auto& [id, share] : {std::pair{0.0, 0.25}, {1.0, 0.625}, {2.0, 0.125}}) {
+    const double deviation = std::sqrt(share * (1 - share) / rows);
+    BOOST_TEST(std::abs(seen[id] / rows - share) < 5 * deviation);
+  }
+  // What validates are the ends of all of them, and no window goes from one to another.
+  const ConsecutiveWindows windows = data.validation_windows(3, kLength);
+  std::int64_t predictions = 0;
+  for (std::int64_t w = 0; w < windows.size(); ++w) {
+    const TokenBatch batch = windows[w];
+    predictions += batch.tokens();
+    for (std::int64_t i = 0; i < batch.tokens(); ++i)
+      BOOST_TEST(batch.inputs.at(i) == batch.targets.at(i));
+  }
+  BOOST_TEST(predictions == data.predictions());
+  BOOST_TEST(data.predictions() == 40 + 400 + 4 - 3);
+  check_says<ArgumentError>([&] { data.random_windows(1, 30, 1, 0); },
+                            "the training part of " + folder.path("c-00000.tok") +
+                                " has 16 tokens, but a window of 30 needs 31");
+  check_says<ArgumentError>(
+      [&] {
+        TextData({{train.front().part, 0}}, {});
+      },
+      "must be positive, not 0");
+  check_says<ArgumentError>([] { TextData(std::vector<WeightedPart>(), {}); }, "no source");
+}
+
+/// Anonymous memory of this process in bytes; 0 where the system does not say it.
+double anonymous_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return 1024 * std::stod(line.substr(8));
+  }
+  return 0;
+}
+
+/// A sparse token file of 8 GiB: ids of 2 bytes, all 0 ("a") but some; of 2^32 ids, more than 32
+/// bits count. Nothing where the disk has no room for it, or knows no sparse files.
+class SparseFile {
+ public:
+  static constexpr std::int64_t kTokens = std::int64_t{1} << 32, kDocument = 1 << 22, kLast = 2000;
+
+  explicit SparseFile(const std::string& prefix) : path_(token_file_name(prefix, 0)) {
+    const Tokenizer tokenizer = letters();
+    const std::string type = tokenizer.type(), bytes = tokenizer.bytes();
+    TokenFileHeader header;
+    header.vocab = 26;
+    header.tokens = header.bytes = static_cast<std::uint64_t>(kTokens);
+    header.digest = tokenizer_digest(tokenizer);
+    header.flags = TokenFileHeader::kLast;
+    std::string tables;
+    const auto add = [&](const void* data, std::size_t size) {
+      tables.append(static_cast<const char*>(data), size);
+    };
+    const auto end_document = [&](std::int64_t at) {
+      add(&at, sizeof(at));
+      add(&at, sizeof(at));
+      ++header.documents;
+    };
+    for (std::int64_t end = kDocument; end < kTokens; end += kDocument) end_document(end);
+    end_document(kTokens - kLast);
+    end_document(kTokens);
+    const std::vector<char> zeros(1 << 20);
+    std::uint32_t zero_crc = 0;
+    for (int i = 0; i < 64; ++i) zero_crc = crc32c(zeros.data(), zeros.size(), zero_crc);
+    for (int i = 0; i < 128; ++i) add(&zero_crc, sizeof(zero_crc));
+    const auto type_size = static_cast<std::uint32_t>(type.size());
+    header.tokenizer_bytes = sizeof(type_size) + type.size() + bytes.size();
+    add(&type_size, sizeof(type_size));
+    tables += type + bytes;
+    header.tables_crc = crc32c(tables.data(), tables.size());
+    header.seal();
+
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const auto put = [&](const void* data, std::size_t size, std::uint64_t at) {
+      return ::pwrite(fd_, data, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+    };
+    const std::uint64_t at = token_tables_offset(2 * header.tokens);
+    struct stat status {};
+    there_ = fd_ >= 0 && std::filesystem::space(path_).available > std::uint64_t{1} << 30 &&
+             put(&header, sizeof(header), 0) && put(tables.data(), tables.size(), at) &&
+             ::fstat(fd_, &status) == 0 && status.st_blocks * 512 < std::int64_t{1} << 26;
+  }
+  ~SparseFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  SparseFile(const SparseFile&) = delete;
+  SparseFile& operator=(const SparseFile&) = delete;
+
+  bool there() const { return there_; }
+  /// Ids 1, 2, ... from `token` on.
+  void count_from(std::int64_t token, std::uint16_t ids) const {
+    for (std::uint16_t i = 1; i <= ids; ++i) {
+      const off_t at = 128 + 2 * (token + i - 1);
+      BOOST_REQUIRE(::pwrite(fd_, &i, sizeof(i), at) == sizeof(i));
+    }
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  bool there_ = false;
+};
+
+BOOST_AUTO_TEST_CASE(a_file_of_8_gib_trains_in_little_memory) {
+  const Folder folder("sparse");
+  const SparseFile sparse(folder.path("big"));
+  if (!sparse.there() || anonymous_memory() == 0) {
+    BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");
+    return;
+  }
+  // In front of 4 GiB of bytes, behind them, across them, and at the end.
+  constexpr std::int64_t kHalf = SparseFile::kTokens / 2;
+  const std::vector<std::int64_t> places = {100, kHalf - 10, kHalf + 12'345, 3'000'000'001,
+                                            SparseFile::kTokens - 25};
+  for (const std::int64_t place : places) sparse.count_from(place, 20);
+  const double before = anonymous_memory();
+  const TokenSet set = TokenSet::open(folder.path("big"));
+  BOOST_TEST(set.tokens() == SparseFile::kTokens);
+  const auto ids = std::make_shared<const TokensInFiles>(set);
+  for (const std::int64_t place : places) {
+    const TextData data({{{ids, place - 1, 22, "big"}}}, {{ids, place - 1, 22, "big"}});
+    const TokenBatch window = data.random_windows(1, 21, 1, 0);
+    for (std::int64_t i = 0; i < 21; ++i) {
+      BOOST_TEST(window.inputs.at(i) == i);
+      BOOST_TEST(window.targets.at(i) == (i == 20 ? 0 : i + 1));
+    }
+    BOOST_TEST(bitwise_equal(data.validation_windows(1, 21)[0].inputs, window.inputs));
+  }
+  BOOST_TEST(set.document_of(kHalf) == kHalf / SparseFile::kDocument);
+
+  GptConfig config;
+  config.layers = config.heads = 1;
+  config.width = config.context = 16;
+  config.vocab = 26;
+  TrainSettings settings;
+  settings.steps = 6;
+  settings.batch = 8;
+  settings.warmup = 1;
+  settings.eval_every = 3;
+  settings.validation_fraction = 1e-7;
+  LanguageModel model = trainable(build_language_model(config, letters(), settings));
+  const std::vector<TokenSource> sources =
+      open_token_sources(std::vector<std::string>({folder.path("big")}));
+  const LanguageData data = read_tokens(model, sources);
+  BOOST_TEST(data.validation_bytes == SparseFile::kLast);
+  Session session(*model.graph, model.store, {.seed = 1, .threads = 1});
+  Trainer trainer(session, text_task(session, model, data, config.context), {.settings = settings});
+  const TrainOutcome outcome = trainer.run();
+  BOOST_TEST(outcome.step == 6);
+  BOOST_TEST(std::isfinite(outcome.evaluation.loss));
+  BOOST_TEST(anonymous_memory() - before < double{1 << 30});
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
