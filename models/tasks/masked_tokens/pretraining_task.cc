@@ -45,6 +45,18 @@ Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
           }};
 }
 
+Rows rows_of(const PretrainingModel& model, const PackedTokens& tokens) {
+  const TrainSettings& settings = model.settings;
+  return {[&tokens, settings](const BatchPart& part) {
+            const RowRange mine = part.rows(settings.batch);
+            std::vector<PretrainingRow> rows;
+            for (std::int64_t r = mine.begin; r < mine.end; ++r)
+              rows.push_back({tokens.random(settings.seed, part.step(), r)});
+            return rows;
+          },
+          tokens.rows(), [&tokens](std::int64_t i) { return PretrainingRow{tokens.row(i)}; }};
+}
+
 Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
   const TrainSettings& settings = model.settings;
   const auto row = [cls = model.tokenizer.cls_id(), sep = model.tokenizer.sep_id(),
@@ -190,6 +202,15 @@ PairTask pair_task(const PretrainingModel& model) {
                                                                   : PairTask::sentence_order;
 }
 
+/// Of rows without pairs.
+template <class Texts>
+TrainTask task_of_texts(Session& session, const PretrainingModel& model, const Texts& train,
+                        const Texts* held_out) {
+  if (reads_pairs(model.options.objective)) wrong_data(model, "texts without pairs");
+  return task_of(session, model, rows_of(model, train),
+                 held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
+}
+
 }  // namespace
 
 MaskingOptions pretraining_masking(const PretrainingModel& model) {
@@ -248,9 +269,12 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
 
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const PackedTexts& train, const PackedTexts* held_out) {
-  if (reads_pairs(model.options.objective)) wrong_data(model, "texts without pairs");
-  return task_of(session, model, rows_of(model, train),
-                 held_out == nullptr ? std::nullopt : std::optional(rows_of(model, *held_out)));
+  return task_of_texts(session, model, train, held_out);
+}
+
+TrainTask pretraining_task(Session& session, const PretrainingModel& model,
+                           const PackedTokens& train, const PackedTokens* held_out) {
+  return task_of_texts(session, model, train, held_out);
 }
 
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,

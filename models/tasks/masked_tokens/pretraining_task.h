@@ -7,6 +7,7 @@
 #include "weft/models/data/masking.h"
 #include "weft/models/data/packed_texts.h"
 #include "weft/models/data/sentence_pairs.h"
+#include "weft/models/data/tokens/packed_tokens.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/train/trainer.h"
 
@@ -34,6 +35,9 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
 /// pairs.
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const PackedTexts& train, const PackedTexts* held_out);
+/// The same of token files.
+TrainTask pretraining_task(Session& session, const PretrainingModel& model,
+                           const PackedTokens& train, const PackedTokens* held_out);
 
 /// Training of mlm+nsp and mlm+sop on random pairs. Evaluation on pairs that begin everywhere in
 /// `held_out` (may be null), together about as long as that: the loss of training,

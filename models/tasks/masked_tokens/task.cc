@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "weft/core/error.h"
 #include "weft/models/data/documents.h"
+#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/masked_tokens/presets.h"
@@ -27,17 +29,16 @@ constexpr std::array<std::string_view, 4> kAbouts = {
     "pre-training: find hidden tokens", "and say whether two segments follow each other (BERT)",
     "and in which order they stand (ALBERT)", "find tokens that a generator replaced (ELECTRA)"};
 
+/// What is learned from: texts, or token files.
+struct PretrainingInput {
+  std::vector<TextDocument> documents = {};
+  std::vector<TokenSource> tokens = {};
+};
+
 /// Documents of sentences, where texts that stand alone have one. Of labelled data only the texts
 /// that are trained on later: the test part stays unseen.
 std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
   const std::vector<std::string>& paths = values.texts(kText);
-  if (paths.empty() && !values.has(kData))
-    throw ArgumentError("--text or --data is required: files to learn from");
-  if (!values.has(kData)) {
-    for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
-      if (values.has(option)) throw ArgumentError(fmt::format("{} needs --data", option));
-    }
-  }
   if (reads_pairs(objective)) return read_documents(paths);
   std::vector<TextDocument> documents;
   if (values.has(kData)) {
@@ -48,11 +49,38 @@ std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObje
   return documents;
 }
 
+PretrainingInput read_input(const OptionValues& values, PretrainingObjective objective) {
+  const std::vector<std::string>& paths = values.texts(kText);
+  if (paths.empty() && !values.has(kData))
+    throw ArgumentError("--text or --data is required: files to learn from");
+  if (!values.has(kData)) {
+    for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
+      if (values.has(option)) throw ArgumentError(fmt::format("{} needs --data", option));
+    }
+  }
+  const auto tokens = std::find_if(paths.begin(), paths.end(), names_token_set);
+  if (tokens == paths.end()) return {read_texts(values, objective)};
+  if (reads_pairs(objective)) {
+    throw ArgumentError(fmt::format(
+        "{} is a token file: where sentences end, which pairs are made of, is not in it", *tokens));
+  }
+  if (values.has(kData) || !std::all_of(paths.begin(), paths.end(), names_token_set)) {
+    throw ArgumentError(fmt::format(
+        "{} is a token file: it cannot be learned from together with texts that are none",
+        *tokens));
+  }
+  return {{}, open_token_sources(paths)};
+}
+
 /// Texts or pairs, in parts.
 class PretrainingData {
  public:
-  PretrainingData(const PretrainingModel& model, std::vector<TextDocument> documents)
-      : split_(split_documents(std::move(documents), model.settings.validation_fraction)) {
+  PretrainingData(const PretrainingModel& model, PretrainingInput input)
+      : split_(split_documents(std::move(input.documents), model.settings.validation_fraction)) {
+    if (!input.tokens.empty()) {
+      pack(model, input.tokens);
+      return;
+    }
     if (reads_pairs(model.options.objective)) {
       pairs_.emplace(made_pairs(model, split_.train, "training"));
       if (!split_.validation.empty())
@@ -65,10 +93,15 @@ class PretrainingData {
       held_out_texts_.emplace(model.tokenizer, sentences(split_.validation), length);
   }
 
-  bool has_held_out() const { return held_out_texts_ || held_out_pairs_; }
+  bool has_held_out() const { return held_out_texts_ || held_out_pairs_ || held_out_tokens_; }
   std::string describe() const {
     const bool pairs = pairs_.has_value();
     const auto tokens = [](const auto& part) { return part ? part->tokens() : 0; };
+    if (tokens_) {
+      return fmt::format("text      {} documents, {} tokens to train on, {} to validate\n",
+                         grouped(tokens_->documents()), grouped(tokens_->tokens()),
+                         grouped(tokens(held_out_tokens_)));
+    }
     return fmt::format("text      {} {}, {} tokens to train on, {} to validate\n",
                        grouped(pairs ? pairs_->documents() : texts_->texts()),
                        pairs ? "documents" : "lines",
@@ -76,6 +109,10 @@ class PretrainingData {
                        grouped(pairs ? tokens(held_out_pairs_) : tokens(held_out_texts_)));
   }
   TrainTask task(Session& session, const PretrainingModel& model) const {
+    if (tokens_) {
+      return pretraining_task(session, model, *tokens_,
+                              held_out_tokens_ ? &*held_out_tokens_ : nullptr);
+    }
     if (pairs_) {
       return pretraining_task(session, model, *pairs_,
                               held_out_pairs_ ? &*held_out_pairs_ : nullptr);
@@ -84,6 +121,19 @@ class PretrainingData {
   }
 
  private:
+  void pack(const PretrainingModel& model, std::span<const TokenSource> sources) {
+    std::vector<PackedTokens::Source> train, held_out;
+    for (const TokenSource& source : sources) {
+      require_tokenizer(source.set, model.tokenizer, "the model");
+      const TokenSplit split = split_tokens(source.set, model.settings.validation_fraction);
+      train.push_back({source.set, split.train.begin, split.train.size, source.weight});
+      if (split.validation.size > 0)
+        held_out.push_back({source.set, split.validation.begin, split.validation.size});
+    }
+    const std::int64_t length = model.config.longest_row();
+    tokens_.emplace(std::move(train), length);
+    if (!held_out.empty()) held_out_tokens_.emplace(std::move(held_out), length);
+  }
   SentencePairs made_pairs(const PretrainingModel& model, const std::vector<TextDocument>& part,
                            const char* what) const {
     try {
@@ -107,12 +157,13 @@ class PretrainingData {
   DocumentSplit split_;
   std::optional<PackedTexts> texts_, held_out_texts_;
   std::optional<SentencePairs> pairs_, held_out_pairs_;
+  std::optional<PackedTokens> tokens_, held_out_tokens_;
 };
 
 class MaskedTokensRun final : public RunOf<PretrainingModel> {
  public:
-  MaskedTokensRun(std::unique_ptr<PretrainingModel> model, std::vector<TextDocument> documents)
-      : RunOf(std::move(model)), data_(*model_, std::move(documents)) {}
+  MaskedTokensRun(std::unique_ptr<PretrainingModel> model, PretrainingInput input)
+      : RunOf(std::move(model)), data_(*model_, std::move(input)) {}
 
   std::string describe() override {
     const PretrainingOptions& o = model_->options;
@@ -163,6 +214,22 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
   PretrainingData data_;
 };
 
+/// The encoder asked for, with the tokenizer of token files, which that of weights to start from
+/// must be.
+NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args, const TokenSet& set) {
+  for (const char* option : {"--tokenizer", "--vocab"}) {
+    if (args.options.has(option)) {
+      throw ArgumentError(fmt::format(
+          "{} cannot be given with token files: they have the tokenizer that they were made with",
+          option));
+    }
+  }
+  if (args.from) require_tokenizer(set, encoder_tokenizer(*args.from), args.from->source);
+  config.vocab = set.tokenizer().vocab_size();
+  config.padding_id = set.tokenizer().pad_id();
+  return {chosen_config(config, args), set.tokenizer(), {}};
+}
+
 class MaskedTokensTask final : public TaskOf<PretrainingModel> {
  public:
   explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
@@ -179,7 +246,8 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     options
         .files(kText, reads_pairs(objective_)
                           ? "UTF-8 files, a sentence per line and a blank line between documents"
-                          : "UTF-8 files, a text per line")
+                          : "UTF-8 files, a text per line, or token files as weft data tokenize "
+                            "makes them, with weights where there are several: corpus=0.7")
         .data();
     if (!reads_pairs(objective_)) {
       add_labelled_data(options,
@@ -198,7 +266,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   std::vector<PresetAbout> presets() const override { return abouts(encoder_presets()); }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    std::vector<TextDocument> documents = read_texts(args.options, objective_);
+    PretrainingInput input = read_input(args.options, objective_);
     const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
     PretrainingOptions options = PretrainingOptions::fields().with({}, args.options.fields(kGroup));
     options.objective = objective_;
@@ -206,18 +274,19 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     // Presets for single texts have no token types, which pairs need.
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =
-        new_encoder(base, args, [&] { return sentences(documents); });
+        input.tokens.empty() ? new_encoder(base, args, [&] { return sentences(input.documents); })
+                             : encoder_of_tokens(base, args, input.tokens.front().set);
     auto model = std::make_unique<PretrainingModel>(
         build_pretraining_model(config, tokenizer, preset.training, options));
     auto loaded = start_weights(*model, args);
     return new_run<MaskedTokensRun>(preset.name, std::move(loaded), notes, std::move(model),
-                                    std::move(documents));
+                                    std::move(input));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     return std::make_unique<MaskedTokensRun>(model_as<PretrainingModel>(std::move(model)),
-                                             read_texts(options, objective_));
+                                             read_input(options, objective_));
   }
 
  private:
