@@ -1,5 +1,6 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
-// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json}/*.
+// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,jsonl,
+// token_file}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/models/data/tokens/token_writer.h"
 #include "weft/models/tokenizers/normalizers/character_rules.h"
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
@@ -53,7 +55,7 @@ std::string unigram_model() {
 
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
-                           "sentence_piece", "tokenizer_json"}) {
+                           "sentence_piece", "tokenizer_json", "jsonl", "token_file"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -93,6 +95,17 @@ void write_seeds(const std::filesystem::path& folder) {
              SentencePieceTokenizer::train(std::vector<std::string>{"the cat sat on the mat"},
                                            {.vocab = 25, .character_coverage = 1})
                  .to_bytes());
+  write_text(folder / "jsonl/objects",
+             "{\"text\": \"one\\n\\u00e9\\ud83d\\ude00\", \"meta\": {\"x\": [1, "
+             "null]}}\n{\"text\":\"two\"}\n");
+  TokenFileWriter tokens((folder / "token_file/two").string(),
+                         CharacterTokenizer::from_text("abc").with_ends());
+  for (int i = 0; i < 2; ++i) {
+    tokens.add(std::vector<std::int32_t>(5000, 2 + i), 5000);
+    tokens.mark();
+    tokens.end_document();
+  }
+  tokens.finish(true);
   write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
   write_text(folder / "image/grey.png", testing::grey_png());
   write_text(folder / "image/colour.png", testing::colour_png());

@@ -1,0 +1,27 @@
+// Lines of JSON objects, packed or not: whatever the bytes, read_jsonl_documents() gives documents
+// in UTF-8 whose pieces make the whole, or throws FormatError.
+#include <cstdlib>
+
+#include "scratch_file.h"
+#include "weft/core/error.h"
+#include "weft/models/data/corpus/jsonl.h"
+#include "weft/models/tokenizers/utf8.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const ScratchFile file(data, size);
+  try {
+    // Small limits, so that they are met.
+    const auto reader = weft::read_jsonl_documents(
+        file.path(), {.most_line_bytes = std::size_t{1} << 16, .most_depth = 8});
+    weft::DocumentPiece piece;
+    bool open = false;
+    while (reader->next(piece)) {
+      if (piece.begins == open || piece.text.empty()) std::abort();
+      open = !piece.ends;
+      for (std::size_t at = 0; at < piece.text.size();) weft::next_code_point(piece.text, at);
+    }
+    if (open) std::abort();
+  } catch (const weft::FormatError&) {  // the answer to malformed lines
+  }
+  return 0;
+}
