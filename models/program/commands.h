@@ -32,6 +32,7 @@ void add_merge_command(CLI::App& app, Action& action);
 void add_evaluate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
+void add_data_command(CLI::App& app, Action& action);
 void add_verify_command(CLI::App& app, Action& action);
 
 }  // namespace weft::program

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <vector>
 
+#include "weft/core/error.h"
+#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/program/options.h"
 #include "weft/serialization/crc32c.h"
 
@@ -53,6 +55,17 @@ std::string folder_word(const fs::path& folder) {
   return fmt::format("folder {} {:08x}\n", lines.size(), crc32c(all.data(), all.size()));
 }
 
+/// Of a set as a whole, without a look at its ids: they may be more than any memory.
+std::string tokens_word(const std::string& given) {
+  try {
+    const SourceName source = parse_source(given);
+    const std::string weight = source.weight ? fmt::format(" {}", *source.weight) : "";
+    return fmt::format("tokens {}{}\n", TokenSet::open(source.path).word(), weight);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 std::string data_digest(const CLI::App& command, const std::set<std::string>& besides) {
@@ -62,9 +75,10 @@ std::string data_digest(const CLI::App& command, const std::set<std::string>& be
     for (const std::string& path : option.values) {
       std::error_code error;
       const fs::file_status status = fs::status(path, error);
-      const std::string word = fs::is_regular_file(status) ? file_word(path)
-                               : fs::is_directory(status)  ? folder_word(path)
-                                                           : "";
+      const std::string word = names_token_set(path)         ? tokens_word(path)
+                               : fs::is_regular_file(status) ? file_word(path)
+                               : fs::is_directory(status)    ? folder_word(path)
+                                                             : "";
       if (word.empty()) return "";
       words += option.name + " " + word;
     }

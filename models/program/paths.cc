@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "weft/core/error.h"
+#include "weft/models/data/tokens/token_file.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
 #include "weft/models/trained/lora_file.h"
@@ -87,6 +88,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
     case FileKind::log: return bytes.starts_with("{\"event\":");
     case FileKind::tokenizer: return is_tokenizer(bytes);
+    case FileKind::tokens: return is_token_file(path);
   }
   return false;
 }
@@ -99,6 +101,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::adapters: return "a file of adapters";
     case FileKind::log: return "a log of a training";
     case FileKind::tokenizer: return "a tokenizer.json";
+    case FileKind::tokens: return "a token file";
   }
   return "";
 }
@@ -126,11 +129,12 @@ void check_place(const std::string& what, const std::string& path) {
 /// A name says what is in a file: a model is not called as its own plot, nor as data.
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 5> kEndings = {".weft", ".svg", ".safetensors", ".json",
-                                                        ".jsonl"};
+  constexpr std::array<std::string_view, 6> kEndings = {".weft", ".svg",   ".safetensors",
+                                                        ".json", ".jsonl", ".tok"};
   const std::string_view own = kind == FileKind::model       ? ".weft"
                                : kind == FileKind::plot      ? ".svg"
                                : kind == FileKind::log       ? ".jsonl"
+                               : kind == FileKind::tokens    ? ".tok"
                                : kind == FileKind::tokenizer ? ".json"
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {

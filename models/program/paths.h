@@ -21,6 +21,7 @@ enum class FileKind {
   adapters,   // .safetensors, as save_lora writes them
   log,        // .jsonl, as LogFile writes it
   tokenizer,  // tokenizer.json
+  tokens,     // .tok, as weft data writes them
 };
 
 /// A file that may be written: only CommandPaths makes one.

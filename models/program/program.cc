@@ -116,6 +116,7 @@ CommandLine::CommandLine()
   add_evaluate_command(*app_, action_);
   add_bench_command(*app_, action_);
   add_run_command(*app_, action_);
+  add_data_command(*app_, action_);
   add_verify_command(*app_, action_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
+#include "weft/models/data/tokens/token_set.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -34,6 +35,12 @@ std::string verify(const std::string& path) {
     static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));
     return whole(folder.weights, ", and a config (the weights' format has no checksums)");
   }
+  if (is_token_set(path)) {
+    const TokenSet set = TokenSet::open(path);
+    for (const auto& file : set.files()) file->check_ids();
+    return fmt::format("whole: {} token files, {} documents, {} ids, all checksums right",
+                       set.files().size(), set.documents(), set.tokens());
+  }
   if (is_weft_file(path)) {
     const Checkpoint file = load_checkpoint(path, {.verify = true});
     check_finite(*file.store(), path);
@@ -43,7 +50,8 @@ std::string verify(const std::string& path) {
   if (fs::path(path).extension() == ".safetensors")
     return whole(read_safetensors(path).tensors, " (the format has no checksums)");
   throw FormatError(fmt::format(
-      "{} is neither a .weft file nor a .safetensors file nor a folder with them", path));
+      "{} is neither a .weft file nor a .safetensors file nor a folder with them nor a token file",
+      path));
 }
 
 int run(const std::vector<std::string>& paths) {
@@ -70,7 +78,8 @@ void add_verify_command(CLI::App& app, Action& action) {
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
       .inputs("files", *paths,
-              ".weft files, .safetensors files, Hugging Face folders; exit code 1 where one is "
+              ".weft files, .safetensors files, Hugging Face folders, token files; exit code 1 "
+              "where one is "
               "damaged")
       .required();
   options.run(action, [paths] { return run(*paths); });

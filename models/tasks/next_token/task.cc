@@ -173,8 +173,7 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
     GptConfig config = base_config(preset.model, args);
     const auto [tokenizer, notes] = tokenizer_for(args, input, preset.training.validation_fraction);
-    const bool learned =
-        !args.from || (input.tokens.empty() && args.options.has(kTokenizerOption));
+    const bool learned = !args.from || (input.tokens.empty() && args.options.has(kTokenizerOption));
     if (learned) {
       config.vocab = tokenizer.vocab_size();
       config.padding_id = -1;
