@@ -165,6 +165,9 @@ SubwordParts learn_bpe(TextSource& texts, const NewTokenizerOptions& options, co
                      .post_processor = around(special, kCls, kSep),
                      .decoder = part<DecoderPtr>(bytes)};
   if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
+  // No text is unknown to it; what hides words behind the unknown id wants one all the same.
+  for (const char* name : {kUnknown, kBertUnknown})
+    if (const auto id = place_in(special, name)) parts.special.unk = static_cast<std::int32_t>(*id);
   const std::u32string alphabet(byte_characters().begin(), byte_characters().end());
   const WordTable words = count_words(texts, nullptr, parts.pre_tokenizer, true, workers);
   LearnedBpe learned =
