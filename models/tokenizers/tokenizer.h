@@ -130,7 +130,7 @@ class Tokenizer {
   Tokenizer with_ends() const;
   /// Ids of `text` and the end. Throws as encode(), ArgumentError where there is no id for the end.
   std::vector<std::int32_t> encode_to_end(std::string_view text) const;
-  /// The text of `ids` up to the first end. Throws as decode().
+  /// The text of `ids` up to the first end, always UTF-8. Throws as decode().
   std::string decode_to_end(std::span<const std::int64_t> ids) const;
 
  private:
