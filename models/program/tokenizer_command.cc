@@ -163,27 +163,29 @@ void add_train(CLI::App& parent, Action& action) {
   options.choice(
       "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
       [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },
-      "bpe: pairs of bytes, as GPT-2's; wordpiece: as BERT's; unigram: as T5's, learned as "
-      "SentencePiece does; word: whole words and signs (default: bpe)");
+      "byte-bpe: pairs of bytes, as GPT-2's; wordpiece: as BERT's; unigram: as T5's, learned as "
+      "SentencePiece does; word: whole words and signs (default: byte-bpe)");
   options.integer("--vocab", args->options.vocab, {1, 1 << 24}, "ids at most (default: 8000)");
   options.texts(
       "--special", args->special, OptionList::Times::repeated,
       "a special token, which gets one of the first ids (default: <|endoftext|>; wordpiece: "
       "[PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: <pad> <unk> <s> "
       "</s>)");
-  options.integer("--min-frequency", args->options.min_frequency, kFromZero,
-                  "bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
-                  "unknown (default: 1)");
-  options.integer("--limit-alphabet", args->options.limit_alphabet, kFromOne,
-                  "bpe, wordpiece: ids of single characters at most (default of wordpiece: 1000)");
+  options.integer(
+      "--min-frequency", args->options.min_frequency, kFromZero,
+      "byte-bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
+      "unknown (default: 1)");
+  options.integer(
+      "--limit-alphabet", args->options.limit_alphabet, kFromOne,
+      "byte-bpe, wordpiece: ids of single characters at most (default of wordpiece: 1000)");
   options.integer("--max-length", args->options.max_token_length, kFromOne,
-                  "bpe: pieces of three characters or more have fewer than so many");
+                  "byte-bpe: pieces of three characters or more have fewer than so many");
   options.add("--prefix", kTextType, OptionList::Times::once,
               "wordpiece: in front of pieces inside of words (default: ##)",
               [args](const std::string& text) { args->options.continuing_subword_prefix = text; });
   options.switches(
       "--prefix-space", [args](bool on) { args->options.add_prefix_space = on; },
-      "bpe: texts begin with a blank, as their other words do (default: no)");
+      "byte-bpe: texts begin with a blank, as their other words do (default: no)");
   options.switches(
       "--lowercase", [args](bool on) { args->options.lowercase = on; },
       "wordpiece: lower case without accents (default: yes); word: lower case (default: no)");

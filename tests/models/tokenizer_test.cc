@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(folders_give_their_tokenizer_or_say_what_they_hold) {
   files.write("json/tokenizer.json", R"({"model": {"type": "BPE"}})");
   files.write("json/vocab.txt", "[UNK]\n");
   missing("json", "json: tokenizer.json.model lacks 'vocab'");
-  files.write("broken: spiece.model", "nonsense");
+  files.write("broken/spiece.model", "nonsense");
   missing("broken", "broken: spiece.model: not a SentencePiece model");
 
   files.write("words/vocab.txt", "[PAD]\n[UNK]\nun\n##der\n[CLS]\n[SEP]\n");

@@ -24,8 +24,8 @@ std::string succeeds(const std::string& arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
-  for (const std::string kind : {"bpe", "wordpiece", "unigram", "word"}) {
-    const std::string vocab = kind == "bpe" ? "270" : "60";
+  for (const std::string kind : {"byte-bpe", "wordpiece", "unigram", "word"}) {
+    const std::string vocab = kind == "byte-bpe" ? "270" : "60";
     BOOST_TEST_CONTEXT(kind) {
       const std::string said = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +
                                         vocab + " --out t.json");
@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
   const std::string start = "tokenizer train text.txt --out t.json ";
   weft.check_refused(start + "--kind unigram --min-frequency 3",
                      "min_frequency has no meaning for a tokenizer of kind unigram");
-  weft.check_refused(start + "--lowercase", "lowercase has no meaning for a tokenizer of kind bpe");
+  weft.check_refused(start + "--lowercase",
+                     "lowercase has no meaning for a tokenizer of kind byte-bpe");
   weft.check_refused(start + "--vocab 100", "vocab 100 is too small: 256 characters and 1 special");
   weft.check_refused(start + "--kind wordpiece --special x", "<unk> or [UNK]");
   weft.check_refused("tokenizer train missing --out t.json", "missing");

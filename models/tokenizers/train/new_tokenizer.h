@@ -18,8 +18,8 @@ namespace weft {
 /// bpe: byte-level, as GPT-2's. wordpiece: as BERT's. unigram: as T5's, learned as SentencePiece
 /// does it. word: whole words and runs of signs.
 enum class LearnedKind : std::uint8_t { bpe, wordpiece, unigram, word };
-inline constexpr std::array<std::string_view, 4> kLearnedKindNames = {"bpe", "wordpiece", "unigram",
-                                                                      "word"};
+inline constexpr std::array<std::string_view, 4> kLearnedKindNames = {"byte-bpe", "wordpiece",
+                                                                      "unigram", "word"};
 inline ChoiceNames choice_names(LearnedKind) { return {"kind", kLearnedKindNames}; }
 
 /// What is not said is as the kind has it; what the kind does not have may not be said.
