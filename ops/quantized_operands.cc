@@ -55,8 +55,8 @@ double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int6
                to_float(scales[(panel * groups() + i / kQuantizedGroup) * kQuantizedPanel + lane]));
   }
   const std::int64_t quads = divide_up<std::int64_t>(inputs, 4);
-  const double step = run.in<std::int8_t>(
-      static_cast<std::size_t>(q))[((panel * quads + i / 4) * kQuantizedPanel + lane) * 4 + i % 4];
+  const std::int64_t code = ((panel * quads + i / 4) * kQuantizedPanel + lane) * 4 + i % 4;
+  const double step = run.in<std::int8_t>(static_cast<std::size_t>(q))[code];
   const std::int64_t at = panel * kQuantizedPanel + lane;
   return step * (scale_dtype == DType::f64
                      ? run.in<double>(static_cast<std::size_t>(scale))[at]

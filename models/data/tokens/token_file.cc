@@ -278,7 +278,7 @@ Tokenizer TokenFile::tokenizer() const {
   const std::string_view bytes = all.substr(sizeof(std::uint32_t) + type_bytes);
   if (digest_of(type, bytes) != header_.digest)
     fail(offsetof(TokenFileHeader, digest), "the digest is not that of the tokenizer in the file");
-  const Tokenizer tokenizer = [&] {
+  Tokenizer tokenizer = [&] {
     try {
       return Tokenizer::from_bytes(type, bytes);
     } catch (const Error& e) {

@@ -84,7 +84,8 @@ void Bpe::add_merges() {
   const std::size_t prefix = settings_.prefix ? settings_.prefix->size() : 0;
   std::string joined;
   for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
-    const auto& [left, right] = merges_[rank];
+    const std::string& left = merges_[rank].first;
+    const std::string& right = merges_[rank].second;
     const auto id_of = [&](std::string_view piece) {
       const std::int32_t id = vocabulary_.find(piece);
       if (id < 0) {

@@ -24,8 +24,9 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string_view, std::int32_
   }
   if (bytes >= kNone) throw FormatError("a vocabulary of 4 GiB or more");
   text_.reserve(bytes);
-  begins_.assign(static_cast<std::size_t>(highest + 1), kNone);
-  sizes_.assign(static_cast<std::size_t>(highest + 1), 0);
+  const std::size_t ids = static_cast<std::size_t>(highest) + 1;
+  begins_.assign(ids, kNone);
+  sizes_.assign(ids, 0);
   slots_.assign(std::bit_ceil(std::max<std::size_t>(2 * pieces.size(), 8)), -1);
   for (const auto& [piece, id] : pieces) {
     const auto i = static_cast<std::size_t>(id);
