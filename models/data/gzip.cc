@@ -30,7 +30,7 @@ class GzipUnpacker final : public Unpacker {
       if (inflateReset(&stream_) != Z_OK) throw StateError("zlib cannot go on");  // another member
       ended_ = false;
     }
-    const std::size_t given = std::min(in_bytes, kMost), room = std::min(out_bytes, kMost);
+    const std::size_t given = std::min(in_bytes, kMaxStep), room = std::min(out_bytes, kMaxStep);
     // zlib does not write to its input.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in));
     stream_.avail_in = static_cast<uInt>(given);
@@ -51,7 +51,7 @@ class GzipUnpacker final : public Unpacker {
   }
 
  private:
-  static constexpr std::size_t kMost = std::size_t{1} << 30;
+  static constexpr std::size_t kMaxStep = std::size_t{1} << 30;
   [[noreturn]] void fail(std::string_view what) const {
     throw FormatError(fmt::format("{}: {} at byte {} of the gzip file", name_, what, taken_));
   }

@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr int kMostWindowLog = 27;
+constexpr int kMaxWindowLog = 27;
 
 class ZstdUnpacker final : public Unpacker {
  public:
   explicit ZstdUnpacker(std::string name) : name_(std::move(name)), context_(ZSTD_createDCtx()) {
     if (context_ == nullptr ||
-        ZSTD_isError(ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMostWindowLog)))
+        ZSTD_isError(ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog)))
       throw StateError("zstd cannot start");
   }
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "weft/core/excerpt.h"
+#include "weft/models/data/tokens/token_file.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/console.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/serialization/crc32c.h"
 
 namespace weft::program {
 namespace {
@@ -70,7 +70,6 @@ void print_parts(const CharacterTokenizer&) {}
 }  // namespace
 
 void inspect_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
-  const std::string bytes = tokenizer.bytes();
   say("{}: {}\n", path, tokenizer.type());
   say("  {:<16} {} {}\n", "vocabulary", grouped(tokenizer.vocab_size()), tokenizer.unit());
   for (const SpecialIdName& special : kSpecialIds) {
@@ -93,8 +92,8 @@ void inspect_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
   for (auto size = sizes.begin(); size != shown; ++size) {
     say("    {:>8}  {}\n", size->second, excerpt(tokenizer.piece(size->second), kShownBytes));
   }
-  say("  {:<16} {:08x} ({})\n", "checksum", crc32c(bytes.data(), bytes.size()),
-      short_bytes(static_cast<double>(bytes.size())));
+  say("  {:<16} {} ({})\n", "digest", str(tokenizer_digest(tokenizer)),
+      short_bytes(static_cast<double>(tokenizer.bytes().size())));
 }
 
 }  // namespace weft::program

@@ -8,7 +8,7 @@
 namespace weft::program {
 
 /// Prints what a tokenizer is made of: kind, vocabulary, special ids, its parts, its longest
-/// pieces, a checksum.
+/// pieces, the digest by which token files know it.
 void inspect_tokenizer(const std::string& path, const Tokenizer& tokenizer);
 
 }  // namespace weft::program

@@ -32,9 +32,10 @@ Tokenizer read_tokenizer(const std::string& path) {
     if (!found.tokenizer) throw FormatError(found.missing);
     return *std::move(found.tokenizer);
   }
-  const std::string bytes = is_weft_file(path) ? std::string() : read_whole_file(path);
+  const bool checkpoint = is_weft_file(path);
+  const std::string bytes = checkpoint ? std::string() : read_whole_file(path);
   try {
-    if (bytes.empty()) return read_checkpoint(path);
+    if (checkpoint) return read_checkpoint(path);
     // A SentencePiece model begins with a line feed, too, but never with an object behind it.
     const std::size_t first = bytes.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && bytes[first] == '{')
@@ -43,8 +44,7 @@ Tokenizer read_tokenizer(const std::string& path) {
   } catch (const FormatError& e) {
     throw FormatError(
         fmt::format("{}: {} (a tokenizer is a tokenizer.json, a SentencePiece model, a .weft file "
-                    "of a model of "
-                    "text, or a folder with one of these)",
+                    "of a model of text, or a folder with one of these)",
                     path, e.what()));
   }
 }

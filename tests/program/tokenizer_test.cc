@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
       const std::string shown = succeeds("tokenizer inspect t.json");
       BOOST_TEST(contains(shown, "t.json: weft.tokenizer.subword\n"));
       BOOST_TEST(contains(shown, "  longest pieces\n"));
-      BOOST_TEST(contains(shown, "  checksum "));
+      BOOST_TEST(contains(shown, "  digest "));
       // Learned again, and by another number of threads, it is the same file.
       succeeds("tokenizer train text.txt --threads 1 --kind " + kind + " --vocab " + vocab +
                " --out again.json");
@@ -97,6 +97,8 @@ BOOST_AUTO_TEST_CASE(tokenizers_of_all_files_are_shown) {
   weft.check_refused("tokenizer inspect documents.txt", "a tokenizer is a tokenizer.json");
   weft.check_refused("tokenizer inspect digits", "digits has no tokenizer");
   weft.check_refused("tokenizer inspect missing", "missing");
+  weft.write("empty", "");
+  weft.check_refused("tokenizer inspect empty", "empty: ");
   fs::remove_all(weft.path("of_bytes"));
   fs::remove(weft.path("b.json"));
 }

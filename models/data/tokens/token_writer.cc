@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kMarkEvery = 4096;  // ids
-constexpr std::uint64_t kMostDocuments = std::uint64_t{1} << 22;
+constexpr std::uint64_t kMaxDocuments = std::uint64_t{1} << 22;
 
 std::string part_of_file(const Tokenizer& tokenizer) {
   const std::string type = tokenizer.type();
@@ -133,7 +133,7 @@ TokenSetWriter::TokenSetWriter(std::string prefix, Tokenizer tokenizer, std::uin
 }
 
 bool TokenSetWriter::full() const {
-  return file_->id_bytes() >= file_bytes_ || file_->documents() >= kMostDocuments;
+  return file_->id_bytes() >= file_bytes_ || file_->documents() >= kMaxDocuments;
 }
 
 void TokenSetWriter::begin_file() {

@@ -58,11 +58,25 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
+/// How large target texts are; the ids for their ends count, too.
+struct TargetSize {
+  TargetSize(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer) {
+    for (const TextPair& pair : pairs) {
+      ids += std::ssize(tokenizer.encode_to_end(pair.target));
+      bytes += std::ssize(pair.target);
+    }
+  }
+  double bits(double loss) const { return bits_per_byte(loss, ids, bytes); }
+
+  std::int64_t ids = 0, bytes = 0;
+};
+
 class TranslationRun final : public RunOf<Seq2SeqModel> {
  public:
   TranslationRun(std::unique_ptr<Seq2SeqModel> model, PairData data)
       : RunOf(std::move(model)),
         data_(std::move(data)),
+        validation_targets_(data_.split.validation, model_->tokenizer),
         batches_(data_.split, *model_,
                  model_->tokenizer.reads_characters() ? exact_match_metric : bleu_metric) {}
 
@@ -85,20 +99,10 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     const double loss = mean_loss(session, model.program("evaluate"), batches_.validation);
-    return {loss, {{kBitsPerByte, bits_of_targets(data_.split.validation, loss)}}};
+    return {loss, {{kBitsPerByte, validation_targets_.bits(loss)}}};
   }
 
  private:
-  /// A loss in bits per byte of the target texts; the ends of texts count, too.
-  double bits_of_targets(const std::vector<TextPair>& pairs, double loss) const {
-    std::int64_t ids = 0, bytes = 0;
-    for (const TextPair& pair : pairs) {
-      ids += std::ssize(model_->tokenizer.encode_to_end(pair.target));
-      bytes += std::ssize(pair.target);
-    }
-    return bits_per_byte(loss, ids, bytes);
-  }
-
   /// The figures of the part that nothing was chosen by.
   std::string test_figures(Session& session) {
     const std::vector<TextPair>& test = data_.split.test;
@@ -109,7 +113,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     std::string text = fmt::format(
         "test      {} sources: loss {:.4f}, perplexity {:.3f}, {:.4f} bits per byte of the "
         "targets\n",
-        cases.size(), loss, std::exp(loss), bits_of_targets(test, loss));
+        cases.size(), loss, std::exp(loss), TargetSize(test, model_->tokenizer).bits(loss));
     if (model_->tokenizer.reads_characters()) {
       return text + fmt::format("test      exact match {:.2f}%\n",
                                 100 * exact_match(greedy.outputs, greedy.references));
@@ -177,6 +181,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   }
 
   PairData data_;
+  TargetSize validation_targets_;
   TranslatorData batches_;
 };
 

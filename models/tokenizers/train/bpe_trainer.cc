@@ -17,7 +17,7 @@ namespace {
 
 using Symbol = PairMerger::Symbol;
 constexpr Symbol kLeftOut = -1;
-constexpr std::int64_t kMostPieces = 1 << 24;
+constexpr std::int64_t kMaxPieces = 1 << 24;
 constexpr char32_t kCharacters = 0x110000;
 
 // Where in a word a character stands, in bits.
@@ -144,7 +144,7 @@ void check(const BpeTrainerOptions& options) {
   const auto require = [](bool holds, const char* name, std::int64_t value, const char* allowed) {
     if (!holds) throw ArgumentError(fmt::format("{} must be {}, not {}", name, allowed, value));
   };
-  require(options.vocab >= 0 && options.vocab <= kMostPieces, "vocab", options.vocab,
+  require(options.vocab >= 0 && options.vocab <= kMaxPieces, "vocab", options.vocab,
           "in [0, 2^24]");
   require(options.min_frequency >= 0, "min_frequency", options.min_frequency, "0 or more");
   if (options.limit_alphabet)
