@@ -27,14 +27,18 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(number_integer_t value) override {
+    if (list_ == List::score) return add_score(static_cast<double>(value));
     return list_ == List::table ? add_number(value) : add(value);
   }
   bool number_unsigned(number_unsigned_t value) override {
+    if (list_ == List::score) return add_score(static_cast<double>(value));
     if (list_ != List::table) return add(value);
     return std::in_range<std::int64_t>(value) ? add_number(static_cast<std::int64_t>(value))
                                               : stop_list();
   }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return list_ == List::score ? add_score(value) : add(value);
+  }
   bool string(string_t& value) override {
     if (list_ == List::pairs) {
       lists_->pairs.emplace_back(std::move(value), std::string());
@@ -44,6 +48,11 @@ class TreeBuilder : public nlohmann::json_sax<json> {
       if (parts_ == 2) return stop_list();
       auto& [first, second] = lists_->pairs.back();
       (parts_++ == 0 ? first : second) = std::move(value);
+      return true;
+    }
+    if (list_ == List::score) {
+      if (parts_++ != 0) return stop_list();
+      lists_->scores.back().first = std::move(value);
       return true;
     }
     return add(std::move(value));
@@ -66,10 +75,21 @@ class TreeBuilder : public nlohmann::json_sax<json> {
       parts_ = 0;
       return true;
     }
+    if (list_ == List::scores) {
+      lists_->scores.emplace_back();
+      list_ = List::score;
+      parts_ = 0;
+      return true;
+    }
     if (list_ != List::none) return stop_list();
     if (lists_ != nullptr && stands_at(lists_->pairs_path)) {
       list_ = List::pairs;
       lists_->pairs_found = true;
+      return true;
+    }
+    if (lists_ != nullptr && stands_at(lists_->scores_path)) {
+      list_ = List::scores;
+      lists_->scores_found = true;
       return true;
     }
     return open(json::array());
@@ -81,9 +101,11 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   }
   bool end_array() override {
     if (list_ == List::none) return close();
-    if (list_ == List::pair && (parts_ != 2 || lists_->pairs.back().second.empty()))
-      return stop_list();
-    list_ = list_ == List::pair ? List::pairs : List::none;
+    const bool whole = list_ == List::pair    ? parts_ == 2 && !lists_->pairs.back().second.empty()
+                       : list_ == List::score ? parts_ == 2
+                                              : true;
+    if (!whole) return stop_list();
+    list_ = list_ == List::pair ? List::pairs : list_ == List::score ? List::scores : List::none;
     return true;
   }
   bool key(string_t& key) override {
@@ -110,7 +132,12 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     return false;
   }
   // What is in a list is no part of the tree.
-  enum class List : std::uint8_t { none, table, pairs, pair };
+  enum class List : std::uint8_t { none, table, pairs, pair, scores, score };
+  bool add_score(double value) {
+    if (parts_++ != 1) return stop_list();
+    lists_->scores.back().second = value;
+    return true;
+  }
   bool add_number(std::int64_t value) {
     lists_->table.back().second = value;
     return true;
@@ -119,6 +146,11 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     if (list_ == List::table) {
       return stop(fmt::format("'{}' must hold integers, but '{}' is none", *lists_->table_path,
                               lists_->table.empty() ? "" : excerpt(lists_->table.back().first)));
+    }
+    if (list_ == List::scores || list_ == List::score) {
+      return stop(
+          fmt::format("'{}' must hold pairs of a string and a number, but number {} is none",
+                      *lists_->scores_path, lists_->scores.size()));
     }
     return stop(fmt::format("'{}' must hold strings or pairs of strings, but number {} is neither",
                             *lists_->pairs_path, lists_->pairs.size()));

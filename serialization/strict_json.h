@@ -33,12 +33,14 @@ nlohmann::json parse_json_object(std::string_view text, std::string_view what,
 /// long. Paths are keys with dots between them ("model.vocab"), of at most two; an empty one is the
 /// whole text.
 struct JsonLists {
-  std::optional<std::string> table_path = {};  // of an object of integers
-  std::optional<std::string> pairs_path = {};  // of an array of strings or of pairs of strings
-  bool table_found = false, pairs_found = false;
+  std::optional<std::string> table_path = {};   // of an object of integers
+  std::optional<std::string> pairs_path = {};   // of an array of strings or of pairs of strings
+  std::optional<std::string> scores_path = {};  // of an array of pairs of a string and a number
+  bool table_found = false, pairs_found = false, scores_found = false;
   std::vector<std::pair<std::string, std::int64_t>> table = {};  // keys may occur twice
   std::vector<std::pair<std::string, std::string>> pairs =
       {};  // a string has an empty one behind it
+  std::vector<std::pair<std::string, double>> scores = {};
 };
 /// The same; the lists are null in the object. A part that is no such container is read as always.
 /// Throws FormatError also where one holds anything else.

@@ -45,6 +45,11 @@ TokenIds joined(const std::vector<TokenIds>& sentences) {
 
 ChoiceNames choice_names(DenoisingObjective) { return {"objective", kObjectives}; }
 
+bool DenoisingOptions::reads_sentences() const {
+  return objective == DenoisingObjective::gap_sentences ||
+         (objective == DenoisingObjective::denoising && permute_sentences);
+}
+
 void DenoisingOptions::check() const {
   const auto require = [](bool holds, const char* field, auto value, const char* allowed) {
     if (!holds) throw ArgumentError(fmt::format("{} must be {}, not {}", field, allowed, value));

@@ -36,6 +36,8 @@ struct DenoisingOptions {
   double delete_rate = 0;    // and share that is left out
   double gap_ratio = 0.3;    // gap_sentences: share of the sentences that is hidden, at least one
 
+  /// Whether sentences are moved or hidden as such; else ids are all that counts.
+  bool reads_sentences() const;
   /// Throws ArgumentError naming the field, its value and what is allowed.
   void check() const;
   /// Every field, with its help.

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
-#include "weft/models/data/denoising.h"
+#include "weft/models/data/passage_source.h"
 
 namespace weft {
 
 /// A passage begins with any sentence of a document and goes on as long as whole sentences fit, or
 /// until the document ends. A sentence that is too long for any passage counts as several.
-class Passages {
+class Passages final : public PassageSource {
  public:
   /// `documents`: sentences as ids, in order; sentences without ids are left out. `tokens`: most
   /// ids of a passage, at least 2; passages of a single id, or of fewer than `least_sentences`
@@ -18,16 +19,14 @@ class Passages {
   Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
            std::int64_t least_sentences = 1);
 
-  std::int64_t documents() const { return static_cast<std::int64_t>(documents_.size()); }
-  /// Of all documents.
-  std::int64_t tokens() const { return all_tokens_; }
-  std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }
-
-  /// Sentences of passage i of count(), in the order of the text.
-  std::vector<TokenIds> at(std::int64_t i) const;
-  /// Passages that follow on each other: every sentence that is in any passage is in one of them,
-  /// the last ones of a document perhaps in two.
-  std::vector<std::int64_t> cover() const;
+  std::int64_t documents() const override { return std::ssize(documents_); }
+  std::int64_t tokens() const override { return all_tokens_; }
+  std::int64_t count() const override { return std::ssize(places_); }
+  std::vector<TokenIds> at(std::int64_t i) const override;
+  /// Every sentence that is in any passage is in one of these, the last ones of a document perhaps
+  /// in two.
+  std::vector<std::int64_t> cover() const override;
+  std::vector<TokenIds> random(Draws& draws) const override { return at(draws.below(count())); }
 
  private:
   struct Place {

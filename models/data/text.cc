@@ -133,17 +133,15 @@ TextData::TextData(std::vector<std::int32_t> train, std::span<const std::int32_t
 TextData::TextData(std::vector<WeightedPart> train, std::vector<TokenPart> validation)
     : train_(std::move(train)), validation_(std::move(validation)) {
   if (train_.empty()) throw ArgumentError("there is no source to learn from");
-  double sum = 0;
+  std::vector<double> weights;
   for (const WeightedPart& source : train_) {
     if (!(source.weight > 0 && std::isfinite(source.weight))) {
       throw ArgumentError(fmt::format("the weight of {} must be positive, not {}", source.part.name,
                                       source.weight));
     }
-    sum += source.weight;
+    weights.push_back(source.weight);
   }
-  double up_to = 0;
-  for (const WeightedPart& source : train_) up_to_.push_back((up_to += source.weight) / sum);
-  up_to_.back() = 1;
+  shares_ = SourceShares(weights);
 }
 
 std::int64_t TextData::train_size() const {
@@ -181,9 +179,7 @@ TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const PhiloxBlock block = stream.block(static_cast<std::uint64_t>(row));
     const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
-    const auto which = std::upper_bound(up_to_.begin(), std::prev(up_to_.end()),
-                                        uniform_double(block[2], block[3]));
-    const TokenPart& source = train_[static_cast<std::size_t>(which - up_to_.begin())].part;
+    const TokenPart& source = train_[shares_.at(uniform_double(block[2], block[3]))].part;
     const auto starts = static_cast<std::uint64_t>(source.size - length);
     places.push_back({&source, static_cast<std::int64_t>(uniform_below(bits, starts))});
   }

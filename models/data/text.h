@@ -9,6 +9,7 @@
 
 #include "weft/core/tensor.h"
 #include "weft/models/data/batch_part.h"
+#include "weft/models/data/tokens/source_shares.h"
 #include "weft/models/data/tokens/token_sequence.h"
 #include "weft/models/data/training_part.h"
 
@@ -85,7 +86,7 @@ class TextData {
 
  private:
   std::vector<WeightedPart> train_;
-  std::vector<double> up_to_;  // shares of the sources up to each, the last is 1
+  SourceShares shares_;
   std::vector<TokenPart> validation_;
 };
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/corpus_arguments.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
 #include "weft/models/program/progress_pace.h"
@@ -26,10 +26,9 @@ namespace weft::program {
 namespace {
 
 struct TokenizeArguments {
+  CorpusArguments corpus;
   std::string tokenizer, out;
-  std::vector<std::string> files;
-  std::optional<CorpusFormat> format;
-  TokenizeOptions options;
+  int threads = 0;
   std::size_t file_bytes = TokenSetWriter::kUsualFile;
   bool force = false;
 };
@@ -92,7 +91,7 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   }
   static_cast<void>(paths.writes("--out", token_file_name(args.out, 0), FileKind::tokens));
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
-  const std::vector<CorpusFile> files = find_corpus_files(args.files, args.format);
+  const std::vector<CorpusFile> files = args.corpus.files();
   std::uint64_t bytes = 0;
   for (const CorpusFile& file : files) bytes += file.bytes;
   say("tokenizer {}: {}\n", args.tokenizer, describe_tokenizer(tokenizer));
@@ -101,7 +100,8 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   flush_stdout();
   TokenSetWriter writer(args.out, tokenizer, args.file_bytes);
   TokenizeView view(bytes);
-  tokenize(files, tokenizer, args.options, writer, [&](const TokenizeProgress& now) { view(now); });
+  tokenize(files, tokenizer, {.corpus = args.corpus.options, .threads = args.threads}, writer,
+           [&](const TokenizeProgress& now) { view(now); });
   view.finish();
   const TokenSetWriter::Totals all = writer.finish();
   say("wrote     {}: {} documents, {} {} of {}, {:.3f} bytes each\n",
@@ -130,11 +130,7 @@ void add_tokenize(CLI::App& app, Action& action) {
   OptionList options(app, "tokenize",
                      "Turn texts of any size into token files, which weft train reads");
   const auto args = std::make_shared<TokenizeArguments>();
-  options
-      .inputs("files", args->files,
-              "text files (UTF-8) and files of JSON objects on lines (.jsonl, .ndjson), plain or "
-              "packed by gzip or zstd; folders with such files")
-      .required();
+  add_corpus(options, args->corpus);
   options
       .input("--tokenizer", args->tokenizer,
              "a tokenizer.json, a folder of Hugging Face's library, a SentencePiece model, or a "
@@ -145,23 +141,10 @@ void add_tokenize(CLI::App& app, Action& action) {
             "what the names of the files begin with: corpus gives corpus-00000.tok, ...")
       .required();
   options.flag("--force", args->force, "replace files of another kind that have these names");
-  options.choice(
-      "--format", {"text", "jsonl"},
-      [args](const std::string& name) { args->format = parse_choice<CorpusFormat>(name); },
-      "what all files hold; of a folder then all are taken (default: by their names)");
-  options.choice(
-      "--documents", {"file", "blank-line", "line"},
-      [args](const std::string& name) {
-        args->options.corpus.end = parse_choice<DocumentEnd>(name);
-      },
-      "where a document of a text file ends: with the file, before a blank line, or with every "
-      "line (default: file)");
-  options.text("--field", args->options.corpus.field,
-               "the field of JSON objects that holds the text (default: text)");
   options.bytes("--shard-size", args->file_bytes,
                 "bytes of ids of a file: it ends with the document that reaches them (default: "
                 "1GiB)");
-  options.threads(args->options.threads);
+  options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return tokenize_files(*args, CommandPaths(parsed, args->force));
   });

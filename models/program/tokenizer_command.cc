@@ -11,9 +11,11 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/data/corpus/corpus_texts.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/corpus_arguments.h"
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/inspect_tokenizer.h"
 #include "weft/models/program/options.h"
@@ -30,8 +32,10 @@ constexpr const char* kTokenizerHelp =
     "a tokenizer.json, a folder of Hugging Face's library, a SentencePiece model, or a .weft file";
 
 struct TrainTokenizerArguments {
+  CorpusArguments corpus;
   NewTokenizerOptions options;
-  std::vector<std::string> special, files;
+  std::vector<std::string> special;
+  std::int64_t sentinels = 0;
   std::string out;
   int threads = 0;
   bool force = false;
@@ -49,15 +53,24 @@ struct DecodeArguments {
   bool special = false;
 };
 
+std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
+  std::vector<std::string> tokens =
+      args.special.empty() ? usual_special_tokens(args.options.kind) : args.special;
+  // As T5's: the first has the highest id.
+  for (std::int64_t i = args.sentinels - 1; i >= 0; --i)
+    tokens.push_back(fmt::format("<extra_id_{}>", i));
+  return tokens;
+}
+
 int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::tokenizer);
   NewTokenizerOptions options = args.options;
-  if (!args.special.empty()) options.special_tokens = args.special;
-  TextFiles files(args.files);
+  options.special_tokens = special_tokens(args);
+  CorpusTexts texts(args.corpus.files(), args.corpus.options);
   Workers workers({.threads = args.threads});
   std::optional<SubwordTokenizer> learned;
   try {
-    learned = learn_tokenizer(files, options, workers);
+    learned = learn_tokenizer(texts, options, workers);
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }
@@ -150,14 +163,9 @@ int decode(const DecodeArguments& args) {
 }
 
 void add_train(CLI::App& parent, Action& action) {
-  OptionList options(parent, "train", "Learn a tokenizer from texts");
+  OptionList options(parent, "train", "Learn a tokenizer from texts of any size");
   const auto args = std::make_shared<TrainTokenizerArguments>();
-  options
-      .inputs(
-          "files", args->files,
-          "text files; what is no UTF-8 in them counts as U+FFFD, and memory does not grow with "
-          "their size")
-      .required();
+  add_corpus(options, args->corpus);
   options.output("--out", args->out, "file to write, a tokenizer.json").required();
   options.flag("--force", args->force, "replace a file of another kind of this name");
   options.choice(
@@ -171,6 +179,9 @@ void add_train(CLI::App& parent, Action& action) {
       "a special token, which gets one of the first ids (default: <|endoftext|>; wordpiece: "
       "[PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: <pad> <unk> <s> "
       "</s>)");
+  options.integer("--sentinels", args->sentinels, {0, 10'000},
+                  "special tokens that stand for hidden spans, <extra_id_0> and so on: training by "
+                  "span corruption needs 100 (default: 0)");
   options.integer(
       "--min-frequency", args->options.min_frequency, kFromZero,
       "byte-bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "

@@ -10,6 +10,7 @@
 #include "token_samples.h"
 #include "weft/core/error.h"
 #include "weft/models/data/corpus/corpus_files.h"
+#include "weft/models/data/corpus/corpus_texts.h"
 #include "weft/models/data/corpus/jsonl.h"
 #include "weft/models/data/corpus/tokenize.h"
 #include "weft/models/data/text.h"
@@ -333,6 +334,30 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
   check_says<DataError>(
       [&] { tokenize(find_corpus_files(Texts({path})), testing::letters(), {}, writer); },
       path + ", text from line 2 on: ");
+}
+
+BOOST_AUTO_TEST_CASE(documents_of_all_files_come_in_parts_to_learn_from) {
+  const Folder folder("corpus");
+  std::string text = "\xEF\xBB\xBF";
+  for (int i = 0; i < 200000; ++i) text += "line " + std::to_string(i) + "\n";
+  folder.write("a.txt", text);
+  folder.write("b.txt", "");
+  folder.write("c.jsonl.gz", gzipped("{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
+  folder.write("d.txt.zst", zstd_packed("end"));
+  CorpusTexts texts(find_corpus_files(Texts({folder.path("")})));
+  std::vector<std::string> parts;
+  for (std::string part; texts.next(part); parts.push_back(part)) {
+    BOOST_TEST(!part.empty());
+    BOOST_TEST(part.size() <= kTextPartBytes + kPieceBytes + 1);
+  }
+  BOOST_TEST_REQUIRE(parts.size() > 4U);
+  BOOST_TEST((Texts(parts.end() - 3, parts.end()) == Texts({"one", "two", "end"})));
+  std::string first;
+  for (auto part = parts.begin(); part != parts.end() - 3; ++part) {
+    if (!first.empty()) BOOST_TEST((part->front() == ' ' || part->front() == '\n'));
+    first += *part;
+  }
+  BOOST_TEST((first == text.substr(3)));
 }
 
 }  // namespace

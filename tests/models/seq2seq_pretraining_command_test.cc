@@ -78,6 +78,47 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_translated_from) {
                  .code == 0);
 }
 
+BOOST_AUTO_TEST_CASE(token_files_are_learned_from_where_sentences_do_not_count) {
+  const Files files;
+  const Shell& weft = files.weft;
+  const std::string tokenizer = weft.path("t.json"), corpus = weft.path("corpus"),
+                    model = weft.path("m.weft");
+  const auto succeeds = [&](const std::string& command) {
+    const Outcome outcome = weft(command);
+    BOOST_TEST(outcome.code == 0, outcome.err);
+    return outcome.out;
+  };
+  succeeds("tokenizer train " + weft.path("documents") +
+           " --kind unigram --vocab 160 --sentinels 100 --special '<pad>' --special '</s>'"
+           " --special '<unk>' --special '[R]' --special '[S]' --special '[X]'"
+           " --special '<mask>' --out " +
+           tokenizer);
+  succeeds("data tokenize " + weft.path("documents") + " --documents blank-line --tokenizer " +
+           tokenizer + " --out " + corpus);
+  const std::string train = "train seq2seq --text " + corpus + kSmall + " --out " + model;
+  for (const std::string task : {"span-corruption", "ul2", "denoising --no-permute-sentences"}) {
+    const std::string whole = succeeds(train + " --force --task " + task);
+    BOOST_TEST(contains(whole, "36 documents"));
+    BOOST_TEST(contains(whole, "\ntarget    "));
+  }
+  // Cut and resumed it is the same training.
+  const std::string task = " --task span-corruption";
+  succeeds(train + task);
+  const std::string evaluated = succeeds("evaluate " + model + " --text " + corpus);
+  succeeds(train + task + " --stop-after 3");
+  succeeds("train seq2seq --text " + corpus + " --resume " + model);
+  BOOST_TEST(succeeds("evaluate " + model + " --text " + corpus) == evaluated);
+  const auto refused = [&](const std::string& arguments, const std::string& says) {
+    const Outcome outcome = weft(train + arguments);
+    BOOST_TEST(outcome.code != 0);
+    BOOST_TEST(contains(outcome.err, says), outcome.err);
+  };
+  refused(" --task denoising", "do not say where sentences end, which denoising needs unless");
+  refused(" --task gap-sentences", "do not say where sentences end, which gap-sentences needs");
+  refused(task + " --vocab 100", "cannot be given with token files");
+  refused(task + " --text " + weft.path("documents"), "it cannot be learned from together");
+}
+
 BOOST_AUTO_TEST_CASE(misuse_of_pre_training_is_named) {
   const Files files;
   const Shell& weft = files.weft;

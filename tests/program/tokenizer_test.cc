@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_of_training_say_what_would_be_right) {
   weft.check_refused(start + "--vocab 100", "vocab 100 is too small: 256 characters and 1 special");
   weft.check_refused(start + "--kind wordpiece --special x", "<unk> or [UNK]");
   weft.check_refused("tokenizer train missing --out t.json", "missing");
-  weft.check_refused("tokenizer train digits --out t.json", "it is a folder");
+  weft.check_refused("tokenizer train digits --out t.json", "the folder digits has no file");
   weft.check_refused("tokenizer train text.txt --out t.weft", "its name should not end in .weft");
   weft.write("own.json", "{\"mine\": 1}");
   weft.check_refused("tokenizer train text.txt --out own.json", "is not a tokenizer.json");

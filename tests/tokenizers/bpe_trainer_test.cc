@@ -20,7 +20,6 @@
 #include "weft/models/tokenizers/train/count_words.h"
 #include "weft/models/tokenizers/train/word_level_trainer.h"
 #include "weft/models/tokenizers/train/word_piece_trainer.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft {
 namespace {
@@ -212,23 +211,6 @@ BOOST_AUTO_TEST_CASE(texts_are_cut_where_words_end) {
   BOOST_TEST(end_of_part("\u3042\u3044\xE3\x81") == 6U);
   BOOST_TEST(end_of_part("\xE3") == 1U);
   BOOST_TEST(end_of_part("a\nb\n\u3000c") == 2U);
-  const testing::Folder folder("text_parts");
-  std::string text = "\xEF\xBB\xBF";
-  for (int i = 0; i < 200000; ++i) text += "line " + std::to_string(i) + "\n";
-  const std::string first = folder.write("first", text), second = folder.write("second", "end"),
-                    none = folder.write("none", "");
-  TextFiles files({none, first, none, second});
-  std::string part, all;
-  while (files.next(part)) {
-    BOOST_TEST(!part.empty());
-    BOOST_TEST(part.size() <= kTextPartBytes);
-    all += part;
-  }
-  BOOST_TEST((all == text.substr(3) + "end"));
-  TextFiles missing({folder.path("missing")});
-  BOOST_CHECK_THROW(missing.next(part), IoError);
-  TextFiles no_file({folder.path("")});
-  BOOST_CHECK_THROW(no_file.next(part), IoError);
 }
 
 BOOST_AUTO_TEST_CASE(options_of_training_out_of_range_are_named) {

@@ -2,11 +2,16 @@
 #include "weft/models/tokenizers/normalizers/precompiled.h"
 
 #include <boost/test/unit_test.hpp>
+#include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "compiled_map.h"
 #include "weft/core/error.h"
+#include "weft/models/tokenizers/normalizers/precompiled_map.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/graphemes.h"
 
 namespace weft {
 namespace {
@@ -61,6 +66,63 @@ BOOST_AUTO_TEST_CASE(what_is_no_compiled_map_is_refused) {
   lost.resize(lost.size() - 2);  // no replacement
   refused(lost, "the rule of unit 353 names the replacement at byte 0");
   refused(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
+}
+
+/// Fields of a Precompiled normaliser.
+struct OneBlob {
+  std::string bytes;
+  void required(const char*, normalizers::Base64& value) const { value.bytes = bytes; }
+};
+
+/// The definition: the shortest rule for each grapheme of less than six bytes, else for each
+/// character.
+std::string by_graphemes(const PrecompiledMap& map, const std::string& text) {
+  std::string result;
+  Graphemes().visit(text, [&](std::string_view grapheme) {
+    const auto whole = grapheme.size() < 6 ? map.shortest(grapheme) : std::nullopt;
+    if (whole) {
+      result += *whole;
+      return;
+    }
+    for (std::size_t at = 0; at < grapheme.size();) {
+      const std::string_view c = grapheme.substr(at, character_size(grapheme[at]));
+      at += c.size();
+      result += map.shortest(c).value_or(c);
+    }
+  });
+  return result;
+}
+
+BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_wherever_these_begin_and_end) {
+  const std::string blob = compiled_map({{"e\u0301", "\u00e9"},
+                                         {"\n", " "},
+                                         {"\r", " "},
+                                         {"\uff21", "A"},
+                                         {"\u304b\u3099", "\u304c"},
+                                         {"x", ""},
+                                         {"\u0300", "`"}});
+  const PrecompiledMap map = PrecompiledMap::parse(blob);
+  normalizers::Precompiled normaliser;
+  OneBlob fields{blob};
+  normaliser.describe(fields);
+  normaliser.prepare();
+  // Marks, line ends, emoji with joiners, flags, syllables in parts, a prefixed number sign.
+  const std::vector<std::string> parts = {
+      "e",      "\u0301", "\u0300", "\r",     "\n",         "x",          "a",      "\uff21",
+      "\u304b", "\u3099", "\u200d", "\u6f22", "\U0001F469", "\U0001F1E9", "\u1100", "\u1161",
+      "\uac00", "\u0600", "\u0915", "\u094d", "1",          " ",          "\u00ad"};
+  std::mt19937 random(11);
+  for (int round = 0; round < 20000; ++round) {
+    std::string text;
+    for (unsigned n = random() % 12; n > 0; --n) text += parts[random() % parts.size()];
+    PartedText parted;
+    parted.text.assign(text);
+    parted.parts = {{0, parted.text.size(), -1}};
+    normaliser.normalise(parted);
+    std::string found;
+    for (const TextPart& part : parted.parts) found += parted.view(part);
+    if (found != by_graphemes(map, text)) BOOST_TEST(found == by_graphemes(map, text), text);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(damaged_maps_are_refused_or_safe) {

@@ -182,6 +182,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_known_is_refused_by_name_and_place) {
   refused("/normalizer",
           {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
           "the tokenizer.normalizer.normalizers[0] is a 'Magic'");
+  refused("/model", json::parse(R"({"type": "Unigram", "vocab": [["a", 0], ["b", "c"]]})"),
+          "'model.vocab' must hold pairs of a string and a number, but number 2 is none");
+  refused("/model", json::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": {"a": 0}})"),
+          "model.vocab must be an array of pieces and scores");
   refused("/pre_tokenizer", {{"type", "Digits"}}, "pre_tokenizer lacks 'individual_digits'");
   refused("/pre_tokenizer", {{"type", "Whitespace"}, {"speed", 1}},
           "pre_tokenizer has 'speed', which is not known");
@@ -227,6 +231,16 @@ BOOST_AUTO_TEST_CASE(ids_for_ends_are_decoded_where_asked) {
   BOOST_TEST(characters.decode(ids, DecodeOptions{.keep_special = true}) == "a</s><pad>");
   BOOST_TEST(characters.encode_text("ba", {.truncation = Truncation{.max_length = 1}})
                  .overflowing.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_unigrams_are_read_as_the_library_reads_them) {
+  // In decimals all cuts of ten dashes into three long pieces and a short one are equal.
+  const auto tokenizer = SubwordTokenizer::from_bytes(R"({"model": {"type": "Unigram", "unk_id": 0,
+    "vocab": [["<unk>", 0], ["_", -2.0122928619384766], ["-", -5.129043102264404],
+              ["---", -12.130167007446289]]}})");
+  BOOST_TEST(tokenizer.encode("_----------") == (std::vector<std::int32_t>{1, 3, 3, 2, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(SubwordTokenizer::from_bytes(tokenizer.to_bytes()).to_bytes() == tokenizer.to_bytes());
 }
 
 BOOST_AUTO_TEST_CASE(truncation_that_cannot_be_is_refused) {

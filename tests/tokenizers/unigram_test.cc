@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,6 +16,13 @@ namespace weft {
 namespace {
 
 using ScoredPieces = std::vector<std::pair<std::string, double>>;
+
+Unigram model_of(const ScoredPieces& pieces, std::optional<std::int32_t> unknown,
+                 bool byte_fallback) {
+  std::vector<Unigram::Entry> entries;
+  for (const auto& [text, score] : pieces) entries.push_back({text, score});
+  return Unigram(entries, {.unknown = unknown, .byte_fallback = byte_fallback});
+}
 
 std::vector<std::int32_t> ids(const std::vector<Unigram::Piece>& pieces) {
   std::vector<std::int32_t> result;
@@ -58,7 +66,7 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
     }
     for (const auto& [piece, score] : unique) worst = std::min(worst, score);
     const ScoredPieces pieces(unique.begin(), unique.end());  // "<unk>" comes first
-    const Unigram model(pieces, 0, false);
+    const Unigram model = model_of(pieces, 0, false);
     std::string text;
     for (unsigned n = random() % 9; n > 0; --n) text += "abcd"[random() % 4];
     std::vector<double> sums = all_sums(pieces, text, 0, worst - 10);
@@ -87,17 +95,17 @@ BOOST_AUTO_TEST_CASE(the_best_cuts_are_those_of_the_definition) {
 
 BOOST_AUTO_TEST_CASE(unknown_characters_side_by_side_are_one_or_bytes) {
   const ScoredPieces pieces = {{"<unk>", 0}, {"a", -1}, {"b", -2}};
-  BOOST_TEST((segment(Unigram(pieces, 0, true), "a\u00e9zb") ==
+  BOOST_TEST((segment(model_of(pieces, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{{1, 0, 1}, {0, 1, 4}, {2, 4, 5}}));
   ScoredPieces with_bytes = pieces;
   constexpr char kDigits[] = "0123456789ABCDEF";
   for (int byte = 0; byte < 256; ++byte)
     with_bytes.emplace_back(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">", -5);
-  BOOST_TEST((segment(Unigram(with_bytes, 0, true), "a\u00e9zb") ==
+  BOOST_TEST((segment(model_of(with_bytes, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{
                   {1, 0, 1}, {3 + 0xC3, 1, 4}, {3 + 0xA9, 1, 4}, {3 + 'z', 1, 4}, {2, 4, 5}}));
   // Bytes that are no UTF-8 are unknown, too, and nothing is read behind the end.
-  BOOST_TEST(ids(segment(Unigram(pieces, 0, false), "a\xE2")) == (std::vector<std::int32_t>{1, 0}),
+  BOOST_TEST(ids(segment(model_of(pieces, 0, false), "a\xE2")) == (std::vector<std::int32_t>{1, 0}),
              boost::test_tools::per_element());
 }
 
@@ -112,9 +120,9 @@ BOOST_AUTO_TEST_CASE(forced_pieces_win_and_those_of_no_text_are_not_found) {
 
 BOOST_AUTO_TEST_CASE(what_a_unigram_model_cannot_be_is_refused) {
   const ScoredPieces pieces = {{"a", -1}};
-  BOOST_CHECK_THROW(Unigram(pieces, 1, false), ArgumentError);
-  BOOST_CHECK_THROW(Unigram(ScoredPieces{{"a", NAN}}, 0, false), ArgumentError);
-  const Unigram model(pieces, std::nullopt, false);
+  BOOST_CHECK_THROW(model_of(pieces, 1, false), ArgumentError);
+  BOOST_CHECK_THROW(model_of(ScoredPieces{{"a", NAN}}, 0, false), ArgumentError);
+  const Unigram model = model_of(pieces, std::nullopt, false);
   BOOST_TEST(segment(model, "aa").size() == 2U);
   BOOST_CHECK_THROW(segment(model, "ab"), DataError);
   BOOST_CHECK_THROW(model.best("aaaa", std::size_t{1} << 40), DataError);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -11,41 +10,20 @@
 
 namespace weft {
 
-PackedTokens::PackedTokens(std::vector<Source> sources, std::int64_t context)
+PackedTokens::PackedTokens(std::vector<TokenSetPart> sources, std::int64_t context)
     : sources_(std::move(sources)), context_(context) {
   if (context < 3) throw ArgumentError(fmt::format("a row needs 3 tokens, not {}", context));
-  std::erase_if(sources_, [](const Source& source) { return source.size == 0; });
-  if (sources_.empty()) throw ArgumentError("there is no text to learn from");
-  const Tokenizer& tokenizer = sources_.front().set.tokenizer();
+  const Tokenizer& tokenizer = sources_[0].set.tokenizer();
   cls_ = tokenizer.cls_id();
   sep_ = tokenizer.sep_id();
   if (cls_ < 0 || sep_ < 0) throw ArgumentError("the tokenizer has no id for [CLS] or for [SEP]");
-  double sum = 0, up_to = 0;
-  for (const Source& source : sources_) sum += source.weight;
   std::int64_t end = 0;
-  for (const Source& source : sources_) {
-    up_to_.push_back((up_to += source.weight) / sum);
+  for (const TokenSetPart& source : sources_.parts())
     ends_.push_back(end += (source.size + context - 2) / (context - 1));
-  }
-  up_to_.back() = 1;
 }
 
-std::int64_t PackedTokens::tokens() const {
-  std::int64_t count = 0;
-  for (const Source& source : sources_) count += source.size;
-  return count;
-}
-
-std::int64_t PackedTokens::documents() const {
-  std::int64_t count = 0;
-  for (const Source& source : sources_) {
-    count += 1 + source.set.document_of(source.begin + source.size - 1) -
-             source.set.document_of(source.begin);
-  }
-  return count;
-}
-
-std::vector<std::int32_t> PackedTokens::row_from(const Source& source, std::int64_t place) const {
+std::vector<std::int32_t> PackedTokens::row_from(const TokenSetPart& source,
+                                                 std::int64_t place) const {
   const TokenSet& set = source.set;
   const std::int64_t behind = set.end_id() >= 0 ? 1 : 0;  // ids behind the text of a document
   std::vector<std::int32_t> row = {cls_};
@@ -53,7 +31,7 @@ std::vector<std::int32_t> PackedTokens::row_from(const Source& source, std::int6
   std::int64_t document = set.document_of(place);
   while (std::ssize(row) < context_) {
     const std::int64_t document_end = set.document_end(document).token;
-    const std::int64_t end = std::min(document_end, source.begin + source.size);
+    const std::int64_t end = std::min(document_end, source.end());
     const std::int64_t text_end = end == document_end ? end - behind : end;
     const auto taken =
         std::min(context_ - std::ssize(row), std::max<std::int64_t>(text_end - place, 0));
@@ -62,7 +40,7 @@ std::vector<std::int32_t> PackedTokens::row_from(const Source& source, std::int6
     set.read(place, std::span(row).subspan(at));
     if (std::ssize(row) < context_) row.push_back(sep_);
     // Behind the end comes the beginning.
-    place = end < source.begin + source.size ? end : source.begin;
+    place = end < source.end() ? end : source.begin;
     document = place == source.begin ? set.document_of(place) : document + 1;
   }
   return row;
@@ -73,9 +51,7 @@ std::vector<std::int32_t> PackedTokens::random(std::uint64_t seed, std::int64_t 
   const RandomStream stream{stable_hash("packed_tokens", seed), 0,
                             static_cast<std::uint32_t>(step)};
   const PhiloxBlock block = stream.block(static_cast<std::uint64_t>(row));
-  const auto which =
-      std::upper_bound(up_to_.begin(), std::prev(up_to_.end()), uniform_double(block[2], block[3]));
-  const Source& source = sources_[static_cast<std::size_t>(which - up_to_.begin())];
+  const TokenSetPart& source = sources_.at(uniform_double(block[2], block[3]));
   const std::uint64_t bits = std::uint64_t{block[0]} << 32 | block[1];
   const std::int64_t place = source.begin + static_cast<std::int64_t>(uniform_below(
                                                 bits, static_cast<std::uint64_t>(source.size)));

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "weft/models/data/tokens/token_sources.h"
+#include "weft/models/data/tokens/token_set_parts.h"
 
 namespace weft {
 
@@ -14,18 +13,12 @@ namespace weft {
 /// long document fills several rows. For any number of threads.
 class PackedTokens {
  public:
-  /// A part of a set, and how often rows are from it.
-  struct Source {
-    TokenSet set;
-    std::int64_t begin = 0, size = 0;  // ids
-    double weight = 1;
-  };
   /// The tokenizer is that of all sources. Throws ArgumentError without any id, for a context of
   /// less than 3, and for a tokenizer without [CLS] or [SEP].
-  PackedTokens(std::vector<Source> sources, std::int64_t context);
+  PackedTokens(std::vector<TokenSetPart> sources, std::int64_t context);
 
-  std::int64_t tokens() const;
-  std::int64_t documents() const;
+  std::int64_t tokens() const { return sources_.tokens(); }
+  std::int64_t documents() const { return sources_.documents(); }
   /// The row of a random id: a function of these numbers. It begins with the id's document, or with
   /// the part of it, as long as a row, that has the id.
   std::vector<std::int32_t> random(std::uint64_t seed, std::int64_t step, std::int64_t row) const;
@@ -34,10 +27,9 @@ class PackedTokens {
   std::vector<std::int32_t> row(std::int64_t i) const;
 
  private:
-  std::vector<std::int32_t> row_from(const Source& source, std::int64_t place) const;
+  std::vector<std::int32_t> row_from(const TokenSetPart& source, std::int64_t place) const;
 
-  std::vector<Source> sources_;
-  std::vector<double> up_to_;       // shares of the sources up to each, the last is 1
+  TokenSetParts sources_;
   std::vector<std::int64_t> ends_;  // rows up to the end of each source
   std::int64_t context_;
   std::int32_t cls_, sep_;

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <span>
 
 #include "weft/core/error.h"
 #include "weft/models/data/documents.h"
-#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/common/token_data.h"
 #include "weft/models/tasks/masked_tokens/presets.h"
 #include "weft/models/tasks/masked_tokens/pretraining_task.h"
 #include "weft/models/tasks/masked_tokens/replaced_tokens.h"
@@ -58,18 +57,18 @@ PretrainingInput read_input(const OptionValues& values, PretrainingObjective obj
       if (values.has(option)) throw ArgumentError(fmt::format("{} needs --data", option));
     }
   }
-  const auto tokens = std::find_if(paths.begin(), paths.end(), names_token_set);
-  if (tokens == paths.end()) return {read_texts(values, objective)};
+  std::vector<TokenSource> tokens = token_sources(paths);
+  if (tokens.empty()) return {read_texts(values, objective)};
+  const std::string& path = paths.front();
   if (reads_pairs(objective)) {
     throw ArgumentError(fmt::format(
-        "{} is a token file: where sentences end, which pairs are made of, is not in it", *tokens));
+        "{} is a token file: where sentences end, which pairs are made of, is not in it", path));
   }
-  if (values.has(kData) || !std::all_of(paths.begin(), paths.end(), names_token_set)) {
+  if (values.has(kData)) {
     throw ArgumentError(fmt::format(
-        "{} is a token file: it cannot be learned from together with texts that are none",
-        *tokens));
+        "{} is a token file: it cannot be learned from together with texts that are none", path));
   }
-  return {{}, open_token_sources(paths)};
+  return {{}, std::move(tokens)};
 }
 
 /// Texts or pairs, in parts.
@@ -121,18 +120,12 @@ class PretrainingData {
   }
 
  private:
-  void pack(const PretrainingModel& model, std::span<const TokenSource> sources) {
-    std::vector<PackedTokens::Source> train, held_out;
-    for (const TokenSource& source : sources) {
-      require_tokenizer(source.set, model.tokenizer, "the model");
-      const TokenSplit split = split_tokens(source.set, model.settings.validation_fraction);
-      train.push_back({source.set, split.train.begin, split.train.size, source.weight});
-      if (split.validation.size > 0)
-        held_out.push_back({source.set, split.validation.begin, split.validation.size});
-    }
+  void pack(const PretrainingModel& model, const std::vector<TokenSource>& sources) {
+    TokenSetSplit split =
+        split_sources(sources, model.tokenizer, model.settings.validation_fraction);
     const std::int64_t length = model.config.longest_row();
-    tokens_.emplace(std::move(train), length);
-    if (!held_out.empty()) held_out_tokens_.emplace(std::move(held_out), length);
+    tokens_.emplace(std::move(split.train), length);
+    if (!split.validation.empty()) held_out_tokens_.emplace(std::move(split.validation), length);
   }
   SentencePairs made_pairs(const PretrainingModel& model, const std::vector<TextDocument>& part,
                            const char* what) const {
@@ -214,20 +207,13 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
   PretrainingData data_;
 };
 
-/// The encoder asked for, with the tokenizer of token files, which that of weights to start from
-/// must be.
-NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args, const TokenSet& set) {
-  for (const char* option : {"--tokenizer", "--vocab"}) {
-    if (args.options.has(option)) {
-      throw ArgumentError(fmt::format(
-          "{} cannot be given with token files: they have the tokenizer that they were made with",
-          option));
-    }
-  }
-  if (args.from) require_tokenizer(set, encoder_tokenizer(*args.from), args.from->source);
-  config.vocab = set.tokenizer().vocab_size();
-  config.padding_id = set.tokenizer().pad_id();
-  return {chosen_config(config, args), set.tokenizer(), {}};
+/// The encoder asked for, with the tokenizer of token files.
+NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args,
+                             const std::vector<TokenSource>& sources) {
+  const Tokenizer tokenizer = tokenizer_of(sources, args);
+  config.vocab = tokenizer.vocab_size();
+  config.padding_id = tokenizer.pad_id();
+  return {chosen_config(config, args), tokenizer, {}};
 }
 
 class MaskedTokensTask final : public TaskOf<PretrainingModel> {
@@ -246,8 +232,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     options
         .files(kText, reads_pairs(objective_)
                           ? "UTF-8 files, a sentence per line and a blank line between documents"
-                          : "UTF-8 files, a text per line, or token files as weft data tokenize "
-                            "makes them, with weights where there are several: corpus=0.7")
+                          : fmt::format("UTF-8 files, a text per line, or {}", kTokenFilesHelp))
         .data();
     if (!reads_pairs(objective_)) {
       add_labelled_data(options,
@@ -275,7 +260,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =
         input.tokens.empty() ? new_encoder(base, args, [&] { return sentences(input.documents); })
-                             : encoder_of_tokens(base, args, input.tokens.front().set);
+                             : encoder_of_tokens(base, args, input.tokens);
     auto model = std::make_unique<PretrainingModel>(
         build_pretraining_model(config, tokenizer, preset.training, options));
     auto loaded = start_weights(*model, args);

@@ -11,6 +11,7 @@
 #include "weft/models/fields/numbers.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/common/token_data.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/tokenizers/text_stream.h"
@@ -195,23 +196,9 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   }
 
  private:
-  /// Token files have the tokenizer that they were made with. Weights to start from must have the
-  /// same; where they have none that can be read, it is taken for theirs.
-  static Tokenizer tokenizer_of(const TaskArguments& args, const TokenSet& set) {
-    for (const char* option : {kTokenizerOption, kVocabOption}) {
-      if (args.options.has(option)) {
-        throw ArgumentError(fmt::format(
-            "{} cannot be given with token files: they have the tokenizer that they were made with",
-            option));
-      }
-    }
-    if (args.from && args.from->text.tokenizer)
-      require_tokenizer(set, *args.from->text.tokenizer, args.from->source);
-    return set.tokenizer();
-  }
   static LearnedTokenizer tokenizer_for(const TaskArguments& args, const LanguageInput& input,
                                         double validation_fraction) {
-    if (!input.tokens.empty()) return {tokenizer_of(args, input.tokens.front().set)};
+    if (!input.tokens.empty()) return {tokenizer_of(input.tokens, args)};
     const std::string& text = input.text;
     const TokenizerChoice choice = tokenizer_choice(args.options, "chars");
     if (!args.from || args.options.has(kTokenizerOption)) {

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/common/token_data.h"
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
@@ -26,10 +27,17 @@ constexpr std::array<std::string_view, 4> kAbouts = {
     "write a text again without noise (BART)",
     "write the sentences that say most of the others (PEGASUS)"};
 
-Passages passages_of(const Seq2SeqModel& model, const std::vector<TextDocument>& documents,
-                     const char* part) {
+/// What is learned from: texts, or token files.
+struct DenoisingInput {
+  std::vector<TextDocument> documents = {};
+  std::vector<TokenSource> tokens = {};
+};
+
+std::unique_ptr<PassageSource> passages_of(const Seq2SeqModel& model,
+                                           const std::vector<TextDocument>& documents,
+                                           const char* part) {
   try {
-    return make_passages(model, documents);
+    return std::make_unique<Passages>(make_passages(model, documents));
   } catch (const ArgumentError& e) {
     throw ArgumentError(
         fmt::format("the {} part of the text: {} (a blank line ends a document; "
@@ -40,12 +48,19 @@ Passages passages_of(const Seq2SeqModel& model, const std::vector<TextDocument>&
 
 class DenoisingRun final : public RunOf<Seq2SeqModel> {
  public:
-  DenoisingRun(std::unique_ptr<Seq2SeqModel> model, std::vector<TextDocument> documents)
-      : RunOf(std::move(model)),
-        split_(split_documents(std::move(documents), model_->settings.validation_fraction)),
-        train_(passages_of(*model_, split_.train, "training")) {
-    if (!split_.validation.empty())
-      held_out_.emplace(passages_of(*model_, split_.validation, "validation"));
+  DenoisingRun(std::unique_ptr<Seq2SeqModel> model, DenoisingInput input)
+      : RunOf(std::move(model)) {
+    const double fraction = model_->settings.validation_fraction;
+    if (!input.tokens.empty()) {
+      TokenSetSplit split = split_sources(input.tokens, model_->tokenizer, fraction);
+      train_ = passages_of(std::move(split.train));
+      if (!split.validation.empty()) held_out_ = passages_of(std::move(split.validation));
+      return;
+    }
+    const DocumentSplit split = split_documents(std::move(input.documents), fraction);
+    train_ = weft::passages_of(*model_, split.train, "training");
+    if (!split.validation.empty())
+      held_out_ = weft::passages_of(*model_, split.validation, "validation");
   }
 
   std::string describe() override {
@@ -53,13 +68,13 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
            fmt::format("objective {}, passages of up to {} tokens\n",
                        choice_name(model_->denoising->objective), model_->denoising->passage) +
            fmt::format("text      {} documents, {} tokens to train on, {} to validate\n",
-                       grouped(train_.documents()), grouped(train_.tokens()),
+                       grouped(train_->documents()), grouped(train_->tokens()),
                        grouped(held_out_ ? held_out_->tokens() : 0));
   }
   std::string batch_unit() const override { return "tokens"; }
 
   TrainTask task(Session& session) override {
-    return weft::denoising_task(session, *model_, train_, held_out_ ? &*held_out_ : nullptr);
+    return weft::denoising_task(session, *model_, *train_, held_out_.get());
   }
 
   TaskReport report(Session& session, const TrainOutcome& outcome, const std::string&) override {
@@ -75,13 +90,15 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (!held_out_) throw DataError("no part of the text was held out in training");
-    return weft::denoising_task(session, known(model), *held_out_, &*held_out_).evaluate(true);
+    return weft::denoising_task(session, known(model), *held_out_, held_out_.get()).evaluate(true);
   }
 
  private:
-  DocumentSplit split_;
-  Passages train_;
-  std::optional<Passages> held_out_;
+  std::unique_ptr<PassageSource> passages_of(std::vector<TokenSetPart> parts) const {
+    return std::make_unique<TokenPassages>(make_passages(*model_, std::move(parts)));
+  }
+
+  std::unique_ptr<PassageSource> train_, held_out_;  // null: nothing is held out
 };
 
 class DenoisingTask final : public TaskOf<Seq2SeqModel> {
@@ -98,7 +115,11 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   const TaskInfo& info() const override { return info_; }
   TaskOptions options() const override {
     TaskOptions options;
-    options.files(kText, "UTF-8 files, a sentence per line and a blank line between documents")
+    const std::string texts = "UTF-8 files, a sentence per line and a blank line between documents";
+    options
+        .files(kText, objective_ == DenoisingObjective::gap_sentences
+                          ? texts
+                          : fmt::format("{}; or {}", texts, kTokenFilesHelp))
         .data();
     add_tokenizer(options, "bpe", true);
     std::set<std::string> skip;
@@ -115,7 +136,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   std::vector<PresetAbout> presets() const override { return abouts(denoising_presets()); }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    std::vector<TextDocument> documents = read(args.options);
+    DenoisingInput input = read(args.options);
     DenoisingOptions options =
         DenoisingOptions::fields().with({.objective = objective_}, args.options.fields(kGroup));
     TaskArguments chosen = args;
@@ -123,13 +144,15 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     options.check();  // before the tokenizer is made, which takes its time
-    const auto [tokenizer, notes] = args.from ? LearnedTokenizer{args.from->tokenizer()}
-                                              : asked_tokenizer(args, options, documents);
+    const auto [tokenizer, notes] = !input.tokens.empty()
+                                        ? LearnedTokenizer{tokenizer_of(input.tokens, args)}
+                                    : args.from ? LearnedTokenizer{args.from->tokenizer()}
+                                                : asked_tokenizer(args, options, input.documents);
     auto model = std::make_unique<Seq2SeqModel>(
         build_denoising_model(config, tokenizer, preset.training, options));
     auto loaded = start_weights(*model, args);
     return new_run<DenoisingRun>(preset.name, std::move(loaded), notes, std::move(model),
-                                 std::move(documents));
+                                 std::move(input));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
@@ -149,9 +172,12 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
                            .special = special,
                            .pieces = {.symbols = symbols}});
   }
-  static std::vector<TextDocument> read(const OptionValues& options) {
+  static DenoisingInput read(const OptionValues& options) {
     if (!options.has(kText)) throw ArgumentError("--text is required: files to learn from");
-    return read_documents(options.texts(kText));
+    const std::vector<std::string>& paths = options.texts(kText);
+    std::vector<TokenSource> tokens = token_sources(paths);
+    if (!tokens.empty()) return {{}, std::move(tokens)};
+    return {read_documents(paths)};
   }
 
   DenoisingObjective objective_;

@@ -47,7 +47,7 @@ struct Batch {
 
 class BatchMaker {
  public:
-  BatchMaker(const Seq2SeqModel& model, const Passages& passages)
+  BatchMaker(const Seq2SeqModel& model, const PassageSource& passages)
       : denoiser_(options_of(model), model.tokenizer),
         passages_(&passages),
         padding_(model.tokenizer.pad_id()),
@@ -61,8 +61,8 @@ class BatchMaker {
     for (std::int64_t r = mine.begin; r < mine.end; ++r) {
       Draws draws(stable_hash("denoising", seed_), static_cast<std::uint32_t>(r),
                   static_cast<std::uint32_t>(part.step()));
-      const std::int64_t place = draws.below(passages_->count());
-      add(rows, passages_->at(place), noise_seed(draws));
+      const std::vector<TokenIds> sentences = passages_->random(draws);
+      add(rows, sentences, noise_seed(draws));
     }
     return batch(rows);
   }
@@ -106,7 +106,7 @@ class BatchMaker {
   }
 
   Denoiser denoiser_;
-  const Passages* passages_;
+  const PassageSource* passages_;
   std::int32_t padding_;
   std::int64_t most_, rows_;
   std::uint64_t seed_;
@@ -141,8 +141,20 @@ Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> 
   return {std::move(ids), options.passage, least_sentences(options.objective)};
 }
 
-TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Passages& train,
-                         const Passages* held_out) {
+TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts) {
+  const DenoisingOptions& options = options_of(model);
+  if (options.reads_sentences()) {
+    throw ArgumentError(fmt::format("token files do not say where sentences end, which {} needs{}",
+                                    choice_name(options.objective),
+                                    options.objective == DenoisingObjective::denoising
+                                        ? " unless permute_sentences is off"
+                                        : ": it learns from texts"));
+  }
+  return {std::move(parts), options.passage};
+}
+
+TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const PassageSource& train,
+                         const PassageSource* held_out) {
   TrainTask task =
       train_task(model, "tokens", [maker = BatchMaker(model, train)](const BatchPart& part) {
         Batch batch = maker.random(part);
@@ -168,8 +180,8 @@ TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Pass
   return task;
 }
 
-std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model, const Passages& passages,
-                              std::int64_t count) {
+std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model,
+                              const PassageSource& passages, std::int64_t count) {
   const BatchMaker maker(model, passages);
   const std::int64_t used = std::min(count, passages.count());
   std::vector<std::vector<std::int32_t>> sources;

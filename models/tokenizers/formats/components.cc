@@ -153,8 +153,8 @@ void JsonForm<DecoderPtr>::write(OrderedJson& json, const DecoderPtr& value) {
   write_seat<Decoders>(json, value);
 }
 
-SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where,
-                           const JsonLists& lists, bool takes_bytes) {
+SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, JsonLists& lists,
+                           bool takes_bytes) {
   FieldReader fields(json, where, &lists);
   std::string type = model_type(json);
   fields.optional("type", type);

@@ -38,8 +38,8 @@ struct JsonForm<DecoderPtr> {
 
 /// A model, whose vocabulary and merges were read apart; `takes_bytes`: what comes before it leaves
 /// bytes as they are, if the model can take them.
-SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where,
-                           const JsonLists& lists, bool takes_bytes);
+SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, JsonLists& lists,
+                           bool takes_bytes);
 OrderedJson write_model(const SubwordModel& model);
 
 }  // namespace weft

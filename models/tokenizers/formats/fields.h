@@ -36,8 +36,8 @@ struct JsonForm;
 class FieldReader {
  public:
   /// `where` is the place of `object` in its file, for messages: "pre_tokenizer". Throws
-  /// FormatError where `object` is none. `lists`: what was read apart from it.
-  FieldReader(const nlohmann::json& object, std::string where, const JsonLists* lists = nullptr)
+  /// FormatError where `object` is none. `lists`: what was read apart from it, and is taken out.
+  FieldReader(const nlohmann::json& object, std::string where, JsonLists* lists = nullptr)
       : object_(object), where_(std::move(where)), lists_(lists) {
     if (!object.is_object())
       throw FormatError(fmt::format("{} must be an object, not {}", where_, json_excerpt(object)));
@@ -61,6 +61,8 @@ class FieldReader {
   void vocabulary(const char* key, Vocabulary& value);
   /// Pairs of pieces, as pairs or as "left right", which were read apart.
   void merges(const char* key, std::vector<std::pair<std::string, std::string>>& value);
+  /// Pieces with their scores, which were read apart.
+  void scores(const char* key, std::vector<std::pair<std::string, double>>& value);
   /// "BatchLongest" or {"Fixed": 10}.
   void padding_strategy(const char* key, std::optional<std::uint64_t>& length);
 
@@ -89,7 +91,7 @@ class FieldReader {
 
   const nlohmann::json& object_;
   std::string where_;
-  const JsonLists* lists_;
+  JsonLists* lists_;
   std::set<std::string, std::less<>> known_;
 };
 
@@ -109,6 +111,7 @@ class FieldWriter {
   void old(const char*, const std::optional<T>&) {}
   void vocabulary(const char* key, const Vocabulary& value);
   void merges(const char* key, const std::vector<std::pair<std::string, std::string>>& value);
+  void scores(const char* key, const std::vector<std::pair<std::string, double>>& value);
   void padding_strategy(const char* key, const std::optional<std::uint64_t>& length);
 
  private:

@@ -30,12 +30,24 @@ void FieldReader::merges(const char* key, std::vector<std::pair<std::string, std
   if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
   if (lists_ == nullptr || !lists_->pairs_found)
     throw FormatError(fmt::format("{} must be an array of merges", place(key)));
-  value = lists_->pairs;
+  value = std::move(lists_->pairs);
   for (auto& merge : value) {
     if (!merge.second.empty()) continue;
     merge = split_merge(merge.first,
                         [&] { return fmt::format("{}[{}]", place(key), &merge - value.data()); });
   }
+}
+
+void FieldReader::scores(const char* key, std::vector<std::pair<std::string, double>>& value) {
+  if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
+  if (lists_ == nullptr || !lists_->scores_found)
+    throw FormatError(fmt::format("{} must be an array of pieces and scores", place(key)));
+  value = std::move(lists_->scores);
+}
+
+void FieldWriter::scores(const char* key,
+                         const std::vector<std::pair<std::string, double>>& value) {
+  JsonForm<std::vector<std::pair<std::string, double>>>::write(object_[key], value);
 }
 
 void FieldWriter::merges(const char* key,

@@ -44,7 +44,8 @@ void take_ids_of_model(SubwordParts& parts) {
 }  // namespace
 
 SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
-  JsonLists lists{.table_path = "model.vocab", .pairs_path = "model.merges"};
+  JsonLists lists{
+      .table_path = "model.vocab", .pairs_path = "model.merges", .scores_path = "model.vocab"};
   const nlohmann::json json = parse_json_object(text, what, lists);
   FieldReader fields(json, std::string(what));
   std::string version = kVersion;

@@ -99,6 +99,18 @@ void PrecompiledMap::visit_rules(std::string_view text, const Visit& visit) cons
   }
 }
 
+bool PrecompiledMap::has_rule_from(std::string_view text) const {
+  if (units_.empty()) return false;
+  std::size_t node = offset(units_[0]);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    node ^= byte;
+    if (node >= units_.size() || label(units_[node]) != byte) return false;
+    node ^= offset(units_[node]);
+  }
+  return true;
+}
+
 std::optional<PrecompiledMap::Rule> PrecompiledMap::longest(std::string_view text) const {
   std::optional<Rule> best;
   visit_rules(text, [&](std::size_t size, std::uint32_t offset) {

@@ -32,6 +32,8 @@ class PrecompiledMap {
   /// library takes for all of `text` (a grapheme of less than six bytes, or a character).
   std::optional<std::string_view> shortest(std::string_view text) const;
 
+  /// True where some rule begins with `text`, which is not longer than it.
+  bool has_rule_from(std::string_view text) const;
   /// True where no rule begins with the ASCII character `c` alone, or with it and another one:
   /// between ASCII characters it stays.
   bool keeps_ascii(unsigned char c) const { return c < 0x80 && keeps_[c]; }

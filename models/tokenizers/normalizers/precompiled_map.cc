@@ -1,9 +1,9 @@
 #include "weft/models/tokenizers/normalizers/precompiled_map.h"
 
-#include <algorithm>
-
+#include "weft/models/tokenizers/normalizers/edits.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/graphemes.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft::normalizers {
 namespace {
@@ -34,24 +34,74 @@ void write(TextEdit& edit, std::string_view text, std::size_t count) {
 
 }  // namespace
 
+void Precompiled::prepare() {
+  constexpr std::size_t kBmp = 0x10000;
+  map_ = PrecompiledMap::parse(blob_.bytes);
+  stays_.assign(kBmp, false);
+  for (std::size_t c = 0; c < kBmp; ++c) {
+    const auto character = static_cast<char32_t>(c);
+    stays_[c] = stands_alone(character) && !map_.has_rule_from(utf8(character));
+  }
+}
+
+bool Precompiled::stays(char32_t c) const { return c < stays_.size() && stays_[c]; }
+
 void Precompiled::normalise(PartedText& parts) const {
   const auto changes = [this](std::string_view text) {
-    return !std::all_of(text.begin(), text.end(),
-                        [this](char c) { return map_.keeps_ascii(static_cast<unsigned char>(c)); });
+    return find_character(text, [this](char32_t c) { return !stays(c); }) < text.size();
   };
-  parts.rewrite(changes, [this](TextEdit& edit) {
-    for_each_grapheme(edit.part(), [&](std::string_view grapheme) {
-      if (grapheme.size() < kLongGrapheme) {
-        if (const auto replacement = map_.shortest(grapheme))
-          return write(edit, *replacement, count_characters(grapheme));
-      }
-      for (std::size_t at = 0; at < grapheme.size();) {
-        const std::string_view character = grapheme.substr(at, character_size(grapheme[at]));
+  Graphemes graphemes;
+  const auto write_grapheme = [this](TextEdit& edit, std::string_view grapheme) {
+    if (grapheme.size() < kLongGrapheme) {
+      if (const auto replacement = map_.shortest(grapheme))
+        return write(edit, *replacement, count_characters(grapheme));
+    }
+    for (std::size_t at = 0; at < grapheme.size();) {
+      const std::string_view character = grapheme.substr(at, character_size(grapheme[at]));
+      at += character.size();
+      write(edit, map_.shortest(character).value_or(character), 1);
+    }
+  };
+  // Most characters are a grapheme each, and have no rule: what is left is asked of ICU, with what
+  // it may belong to.
+  const auto rewrite = [&](TextEdit& edit) {
+    const std::string_view text = edit.part();
+    const auto alone = [&](std::size_t at) {
+      return at == text.size() || stands_alone(character_at(text, at));
+    };
+    const auto keep = [&](std::string_view part) {
+      // Where something was forgotten, places are not those of the text.
+      if (edit.rest().data() == part.data()) return edit.keep(part.size());
+      for (std::size_t at = 0; at < part.size();) {
+        const std::string_view character = part.substr(at, character_size(part[at]));
         at += character.size();
-        write(edit, map_.shortest(character).value_or(character), 1);
+        write(edit, character, 1);
       }
-    });
-  });
+    };
+    for (std::size_t done = 0; done < text.size();) {
+      std::size_t last = done, at = done;  // the character before, and the one that is looked at
+      while (at < text.size() && stays(character_at(text, at))) {
+        last = at;
+        at += character_size(text[at]);
+      }
+      if (at == text.size()) return keep(text.substr(done));
+      std::size_t c = at, end = at + character_size(text[at]);
+      while (end < text.size() && !(alone(c) && alone(end))) {
+        c = end;
+        end += character_size(text[end]);
+      }
+      if (c == at && alone(at)) {
+        keep(text.substr(done, at - done));
+        write_grapheme(edit, text.substr(at, end - at));
+      } else {
+        keep(text.substr(done, last - done));
+        graphemes.visit(text.substr(last, end - last),
+                        [&](std::string_view grapheme) { write_grapheme(edit, grapheme); });
+      }
+      done = end;
+    }
+  };
+  parts.rewrite(changes, rewrite);
 }
 
 }  // namespace weft::normalizers

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 #include "weft/models/tokenizers/normalizers/precompiled.h"
@@ -20,12 +21,16 @@ class Precompiled : public Normalizer {
   void describe(Fields& fields) {
     fields.required("precompiled_charsmap", blob_);
   }
-  void prepare() { map_ = PrecompiledMap::parse(blob_.bytes); }
+  void prepare();
   void normalise(PartedText& parts) const override;
 
  private:
+  bool stays(char32_t c) const;
+
   Base64 blob_;
   PrecompiledMap map_;
+  // Of the basic plane: characters that stay as they are between others that stand alone.
+  std::vector<bool> stays_;
 };
 
 }  // namespace weft::normalizers

@@ -18,7 +18,7 @@ class Builder {
   Builder(const Strings& strings, bool leaves, std::size_t most)
       : strings_(strings), leaves_(leaves), most_(most) {
     add_block();
-    nodes_[0].label = DoubleArrayNode::kRoot;
+    take(0, DoubleArrayNode::kRoot);
     base_taken_[0] = true;  // means "no children"
     std::vector<Part> parts = {{0, strings.size(), 0, 0}};
     while (!parts.empty()) {
@@ -44,8 +44,27 @@ class Builder {
       throw DataError(fmt::format(
           "strings with too many different beginnings: there is room for {} of them", most_));
     }
-    nodes_.resize(nodes_.size() + kBlock);
+    const std::size_t begin = nodes_.size();
+    nodes_.resize(begin + kBlock);
     base_taken_.resize(nodes_.size(), false);
+    next_free_.resize(nodes_.size() + 1);
+    previous_free_.resize(nodes_.size() + 1);
+    // The place behind all nodes stays the last of the list.
+    for (std::size_t node = begin; node < nodes_.size(); ++node) {
+      next_free_[node] = static_cast<std::uint32_t>(node + 1);
+      previous_free_[node + 1] = static_cast<std::uint32_t>(node);
+    }
+  }
+  void take(std::size_t node, std::uint16_t label) {
+    nodes_[node].label = label;
+    const std::uint32_t next = next_free_[node];
+    if (node == first_free_) {
+      first_free_ = next;
+      return;
+    }
+    if (node < first_free_) return;  // too far back: not in the list any more
+    next_free_[previous_free_[node]] = next;
+    previous_free_[next] = previous_free_[node];
   }
   bool is_free(std::size_t node) const { return nodes_[node].label == DoubleArrayNode::kFree; }
 
@@ -53,10 +72,8 @@ class Builder {
   std::uint32_t find_base(const unsigned char* labels, std::size_t count) {
     const std::size_t first =
         nodes_.size() > kOpenBlocks * kBlock ? nodes_.size() - kOpenBlocks * kBlock : 0;
-    first_free_ = std::max(first_free_, first);
-    while (first_free_ < nodes_.size() && !is_free(first_free_)) ++first_free_;
-    for (std::size_t node = first_free_; node < nodes_.size(); ++node) {
-      if (!is_free(node)) continue;
+    while (first_free_ < first) first_free_ = next_free_[first_free_];
+    for (std::size_t node = first_free_; node < nodes_.size(); node = next_free_[node]) {
       const std::size_t base = node ^ labels[0];
       if (base_taken_[base]) continue;
       const bool fits = std::all_of(labels + 1, labels + count,
@@ -91,10 +108,10 @@ class Builder {
     base_taken_[base] = true;
     nodes_[part.node].base = base;
     if (leaf) {
-      nodes_[base].label = DoubleArrayNode::kLeaf;
+      take(base, DoubleArrayNode::kLeaf);
       nodes_[base].value = value;
     }
-    for (std::size_t k = children; k < count; ++k) nodes_[base ^ labels[k]].label = labels[k];
+    for (std::size_t k = children; k < count; ++k) take(base ^ labels[k], labels[k]);
     for (std::size_t k = children; k < count; ++k) {
       std::size_t end = begin;
       while (end < part.end && byte(end) == labels[k]) ++end;
@@ -108,6 +125,8 @@ class Builder {
   std::size_t most_;
   std::vector<DoubleArrayNode> nodes_;
   std::vector<bool> base_taken_;
+  // A list of the free nodes from first_free_ on.
+  std::vector<std::uint32_t> next_free_, previous_free_;
   std::size_t first_free_ = 0;
 };
 

@@ -17,24 +17,7 @@ namespace {
 constexpr double kUnknownPenalty = 10;  // below the worst piece
 constexpr std::size_t kMaxCandidates = std::size_t{1} << 28;
 
-std::vector<Unigram::Entry> entries_of(const std::vector<std::pair<std::string, double>>& pieces) {
-  std::vector<Unigram::Entry> entries;
-  entries.reserve(pieces.size());
-  for (const auto& [text, score] : pieces) entries.push_back({text, score});
-  return entries;
-}
-
 }  // namespace
-
-Unigram::Unigram(const std::vector<std::pair<std::string, double>>& pieces,
-                 std::optional<std::int32_t> unknown, bool byte_fallback)
-    : Unigram(entries_of(pieces), Options{.unknown = unknown}) {
-  if (!byte_fallback) return;
-  std::array<std::int32_t, 256> bytes;
-  for (std::size_t byte = 0; byte < bytes.size(); ++byte)
-    bytes[byte] = trie_.find(byte_piece(static_cast<unsigned char>(byte)));
-  bytes_ = bytes;
-}
 
 Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : options_(options) {
   if (options.unknown &&
@@ -63,6 +46,11 @@ Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : op
   }
   unknown_score_ = worst - kUnknownPenalty;
   trie_ = PieceTrie(std::move(found));
+  if (!options.byte_fallback) return;
+  std::array<std::int32_t, 256> bytes;
+  for (std::size_t byte = 0; byte < bytes.size(); ++byte)
+    bytes[byte] = trie_.find(byte_piece(static_cast<unsigned char>(byte)));
+  bytes_ = bytes;
 }
 
 void Unigram::check(std::string_view text) const {

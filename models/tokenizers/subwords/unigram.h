@@ -30,6 +30,9 @@ class Unigram {
     /// Sums are rounded to `float` as SentencePiece does it: what is nearly equal goes the same way
     /// as there. Otherwise they are `double`, as in tokenizer.json's library.
     bool single_precision = false;
+    /// An unknown run of characters becomes the ids of its bytes, "<0x0A>", where there are all of
+    /// these.
+    bool byte_fallback = false;
   };
   /// One way to cut a text.
   struct Cut {
@@ -37,10 +40,6 @@ class Unigram {
     double score = 0;  // the sum of log-probabilities
   };
 
-  /// The model of a tokenizer.json: ids are places in `pieces`. With `byte_fallback` an unknown run
-  /// of characters becomes the ids of its bytes, "<0x0A>", where there are all of these.
-  Unigram(const std::vector<std::pair<std::string, double>>& pieces,
-          std::optional<std::int32_t> unknown, bool byte_fallback);
   /// Ids are places in `entries`; of equal texts the first counts, an empty one none. Throws
   /// ArgumentError where scores are not finite or `unknown` is no place.
   Unigram(const std::vector<Entry>& entries, const Options& options);

@@ -2,9 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
 #include "weft/core/error.h"
 
 namespace weft::subwords {
+namespace {
+
+/// A number as tokenizer.json's library reads its decimal digits: rounded to an integer of 53 bits,
+/// and once more when a power of ten divides it. What this changes decides between cuts whose sums
+/// are equal in decimals, as those of a row of dashes.
+double as_read(double value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::abs(value),
+                                 std::chars_format::scientific)
+                       .ptr;
+  const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  const std::size_t e = text.find('e');
+  if (e == std::string_view::npos) return value;
+  std::uint64_t all = 0;
+  int exponent = 0;
+  const std::string_view power = text.substr(text[e + 1] == '+' ? e + 2 : e + 1);
+  std::from_chars(power.data(), power.data() + power.size(), exponent);
+  for (const char c : text.substr(0, e)) {
+    if (c != '.') all = 10 * all + static_cast<std::uint64_t>(c - '0');
+  }
+  exponent -= e == 1 ? 0 : static_cast<int>(e) - 2;  // digits behind the point
+  // Powers that are exact; scores are not as large, and what is smaller decides nothing.
+  static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const auto places = static_cast<std::size_t>(std::abs(exponent));
+  if (places >= kPowers.size()) return value;
+  const auto whole = static_cast<double>(all);
+  return std::copysign(exponent < 0 ? whole / kPowers[places] : whole * kPowers[places], value);
+}
+
+}  // namespace
 
 UnigramModel::UnigramModel(std::vector<std::pair<std::string, double>> pieces,
                            std::optional<std::int32_t> unknown, bool byte_fallback)
@@ -22,7 +59,10 @@ void UnigramModel::prepare(bool) {
   for (const auto& [piece, score] : pieces_)
     ids.emplace_back(piece, static_cast<std::int32_t>(ids.size()));
   vocabulary_ = Vocabulary(ids);
-  model_.emplace(pieces_, unknown_, byte_fallback_);
+  std::vector<Unigram::Entry> entries;
+  entries.reserve(pieces_.size());
+  for (const auto& [piece, score] : pieces_) entries.push_back({piece, as_read(score)});
+  model_.emplace(entries, Unigram::Options{.unknown = unknown_, .byte_fallback = byte_fallback_});
 }
 
 }  // namespace weft::subwords

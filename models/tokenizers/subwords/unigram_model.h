@@ -24,7 +24,7 @@ class UnigramModel : public VocabularyModel {
   template <class Fields>
   void describe(Fields& fields) {
     fields.required("unk_id", unknown_);
-    fields.required("vocab", pieces_);
+    fields.scores("vocab", pieces_);
     fields.optional("byte_fallback", byte_fallback_);
   }
   void prepare(bool takes_bytes);

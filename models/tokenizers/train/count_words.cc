@@ -9,18 +9,23 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kPartsPerThread = 4;  // that are read before they are counted
+constexpr std::size_t kBytesPerThread =
+    4 * kTextPartBytes;  // that are read before they are counted
 constexpr double kNanosecondsPerByte = 20;
 
 }  // namespace
 
 WordTable count_parts(TextSource& texts, Workers& workers, CountPart count) {
   std::vector<WordTable> tables(static_cast<std::size_t>(workers.slots()));
-  std::vector<std::string> parts(kPartsPerThread * tables.size());
+  std::vector<std::string> parts;
   for (bool more = true; more;) {
     std::size_t filled = 0, bytes = 0;
-    while (filled < parts.size() && (more = texts.next(parts[filled])))
+    while (bytes < kBytesPerThread * tables.size()) {
+      if (filled == parts.size()) parts.emplace_back();
+      more = texts.next(parts[filled]);
+      if (!more) break;
       bytes += parts[filled++].size();
+    }
     workers.for_chunks(
         static_cast<std::int64_t>(filled),
         [&](std::int64_t i, int slot) {

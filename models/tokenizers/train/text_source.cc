@@ -1,21 +1,10 @@
 #include "weft/models/tokenizers/train/text_source.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <utility>
-
-#include "weft/core/error.h"
 #include "weft/models/tokenizers/unicode/properties.h"
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// True where a character begins at `at` that is white space; what is no UTF-8 is none.
 bool is_white_at(std::string_view text, std::size_t at) {
@@ -60,40 +49,6 @@ bool TextList::next(std::string& part) {
       rest.size() <= kTextPartBytes ? rest.size() : end_of_part(rest.substr(0, kTextPartBytes));
   part.assign(rest.substr(0, size));
   begin_ += size;
-  return true;
-}
-
-// Fills `rest_` up; false where there is nothing left of this file, or none is open.
-bool TextFiles::read() {
-  while (!at_end_ && rest_.size() < kTextPartBytes) {
-    const std::size_t had = rest_.size();
-    rest_.resize(kTextPartBytes);
-    file_.read(rest_.data() + had, static_cast<std::streamsize>(kTextPartBytes - had));
-    rest_.resize(had + static_cast<std::size_t>(file_.gcount()));
-    if (file_.bad()) {
-      throw IoError(fmt::format("cannot read {}: {}", paths_[opened_ - 1], std::strerror(errno)));
-    }
-    at_end_ = file_.eof();
-    if (std::exchange(at_begin_, false) && rest_.starts_with(kByteOrderMark))
-      rest_.erase(0, kByteOrderMark.size());
-  }
-  return !rest_.empty();
-}
-
-bool TextFiles::next(std::string& part) {
-  while (!read()) {
-    if (opened_ == paths_.size()) return false;
-    const std::string& path = paths_[opened_++];
-    if (std::filesystem::is_directory(path))
-      throw IoError(fmt::format("cannot read {}: it is a folder, not a text file", path));
-    file_ = std::ifstream(path, std::ios::binary);
-    if (!file_) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-    at_end_ = false;
-    at_begin_ = true;
-  }
-  const std::size_t size = at_end_ ? rest_.size() : end_of_part(rest_);
-  part.assign(rest_, 0, size);
-  rest_.erase(0, size);
   return true;
 }
 

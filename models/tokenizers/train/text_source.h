@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace weft {
 
@@ -34,23 +32,6 @@ class TextList : public TextSource {
  private:
   std::span<const std::string> texts_;
   std::size_t text_ = 0, begin_ = 0;
-};
-
-/// Text files, each in parts; a byte-order mark in front is left out.
-class TextFiles : public TextSource {
- public:
-  explicit TextFiles(std::vector<std::string> paths) : paths_(std::move(paths)) {}
-  /// Throws IoError with the path.
-  bool next(std::string& part) override;
-
- private:
-  bool read();
-
-  std::vector<std::string> paths_;
-  std::size_t opened_ = 0;
-  std::ifstream file_;
-  bool at_end_ = true, at_begin_ = false;
-  std::string rest_;  // read, and not given out
 };
 
 /// About the size of a part, in bytes.

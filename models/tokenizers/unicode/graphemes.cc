@@ -1,27 +1,66 @@
 #include "weft/models/tokenizers/unicode/graphemes.h"
 
 #include <unicode/ubrk.h>
+#include <unicode/uchar.h>
 #include <unicode/utext.h>
 
-#include <memory>
+#include <bitset>
 
 #include "weft/core/error.h"
 
 namespace weft {
+namespace {
 
-void for_each_grapheme(std::string_view text, FunctionRef<void(std::string_view)> visit) {
+constexpr char32_t kBmp = 0x10000;  // characters of the basic plane, of which nearly all texts are
+
+bool find_alone(char32_t c) {
+  const auto breaks = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
+  return breaks == U_GCB_OTHER || breaks == U_GCB_CONTROL || breaks == U_GCB_LF;
+}
+
+}  // namespace
+
+struct Graphemes::Iterator {
+  Iterator() {
+    UErrorCode status = U_ZERO_ERROR;
+    breaks = ubrk_open(UBRK_CHARACTER, "", nullptr, 0, &status);
+    if (U_FAILURE(status)) throw StateError("ICU has no data for the bounds of characters");
+  }
+  ~Iterator() {
+    ubrk_close(breaks);
+    utext_close(text);
+  }
+  Iterator(const Iterator&) = delete;
+  Iterator& operator=(const Iterator&) = delete;
+
+  UBreakIterator* breaks = nullptr;
+  UText* text = nullptr;
+};
+
+Graphemes::Graphemes() = default;
+Graphemes::~Graphemes() = default;
+
+void Graphemes::visit(std::string_view text, FunctionRef<void(std::string_view)> visit) {
+  if (iterator_ == nullptr) iterator_ = std::make_unique<Iterator>();
   UErrorCode status = U_ZERO_ERROR;
-  const std::unique_ptr<UText, decltype(&utext_close)> source(
-      utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &status),
-      utext_close);
-  const std::unique_ptr<UBreakIterator, decltype(&ubrk_close)> breaks(
-      ubrk_open(UBRK_CHARACTER, "", nullptr, 0, &status), ubrk_close);
-  ubrk_setUText(breaks.get(), source.get(), &status);
-  if (U_FAILURE(status)) throw StateError("ICU has no data for the bounds of characters");
-  std::int32_t begin = ubrk_first(breaks.get());
-  for (std::int32_t end = ubrk_next(breaks.get()); end != UBRK_DONE;
-       begin = end, end = ubrk_next(breaks.get()))
+  iterator_->text =
+      utext_openUTF8(iterator_->text, text.data(), static_cast<std::int64_t>(text.size()), &status);
+  UBreakIterator* const breaks = iterator_->breaks;
+  ubrk_setUText(breaks, iterator_->text, &status);
+  if (U_FAILURE(status)) throw StateError("ICU cannot read a text");
+  std::int32_t begin = ubrk_first(breaks);
+  for (std::int32_t end = ubrk_next(breaks); end != UBRK_DONE; begin = end, end = ubrk_next(breaks))
     visit(text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+}
+
+bool stands_alone(char32_t c) {
+  if (c >= kBmp) return find_alone(c);
+  static const std::bitset<kBmp> known = [] {
+    std::bitset<kBmp> bits;
+    for (char32_t each = 0; each < kBmp; ++each) bits[each] = find_alone(each);
+    return bits;
+  }();
+  return known[c];
 }
 
 }  // namespace weft

@@ -1,0 +1,32 @@
+// Sources that are drawn from by weight.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+namespace weft {
+
+/// Turns a number in [0, 1) into the number of a source, as often as its weight says.
+class SourceShares {
+ public:
+  SourceShares() = default;
+  /// At least one, all positive.
+  explicit SourceShares(const std::vector<double>& weights) {
+    double sum = 0, up_to = 0;
+    for (const double weight : weights) sum += weight;
+    for (const double weight : weights) up_to_.push_back((up_to += weight) / sum);
+    up_to_.back() = 1;
+  }
+
+  std::size_t at(double uniform) const {
+    const auto found = std::upper_bound(up_to_.begin(), std::prev(up_to_.end()), uniform);
+    return static_cast<std::size_t>(found - up_to_.begin());
+  }
+
+ private:
+  std::vector<double> up_to_;  // shares of the sources up to each, the last is 1
+};
+
+}  // namespace weft

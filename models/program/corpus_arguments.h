@@ -1,0 +1,25 @@
+// Collections of texts, as several commands take them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/models/data/corpus/corpus_files.h"
+#include "weft/models/program/options.h"
+
+namespace weft::program {
+
+struct CorpusArguments {
+  std::vector<std::string> paths;
+  std::optional<CorpusFormat> format;
+  CorpusOptions options;
+
+  /// Throws as find_corpus_files().
+  std::vector<CorpusFile> files() const { return find_corpus_files(paths, format); }
+};
+
+/// Adds "files", --format, --documents and --field. `args` must outlive the options.
+void add_corpus(OptionList& options, CorpusArguments& args);
+
+}  // namespace weft::program
