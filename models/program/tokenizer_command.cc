@@ -171,20 +171,21 @@ void add_train(CLI::App& parent, Action& action) {
   options.choice(
       "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
       [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },
-      "byte-bpe: pairs of bytes, as GPT-2's; wordpiece: as BERT's; unigram: as T5's, learned as "
+      "byte-bpe: pairs of bytes, as GPT-2's; bpe: pairs of characters, as SentencePiece's, with "
+      "--byte-fallback as LLaMA's; wordpiece: as BERT's; unigram: as T5's, learned as "
       "SentencePiece does; word: whole words and signs (default: byte-bpe)");
   options.integer("--vocab", args->options.vocab, {1, 1 << 24}, "ids at most (default: 8000)");
   options.texts(
       "--special", args->special, OptionList::Times::repeated,
-      "a special token, which gets one of the first ids (default: <|endoftext|>; wordpiece: "
-      "[PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: <pad> <unk> <s> "
-      "</s>)");
+      "a special token, which gets one of the first ids (default: <|endoftext|>; bpe: "
+      "<unk> <s> </s>; wordpiece: [PAD] [UNK] [CLS] [SEP] [MASK]; unigram: <pad> </s> <unk>; word: "
+      "<pad> <unk> <s> </s>)");
   options.integer("--sentinels", args->sentinels, {0, 10'000},
                   "special tokens that stand for hidden spans, <extra_id_0> and so on: training by "
                   "span corruption needs 100 (default: 0)");
   options.integer(
       "--min-frequency", args->options.min_frequency, kFromZero,
-      "byte-bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
+      "byte-bpe, bpe, wordpiece: rarer pairs are not merged (default: 2); word: rarer words are "
       "unknown (default: 1)");
   options.integer(
       "--limit-alphabet", args->options.limit_alphabet, kFromOne,
@@ -201,14 +202,14 @@ void add_train(CLI::App& parent, Action& action) {
       "--lowercase", [args](bool on) { args->options.lowercase = on; },
       "wordpiece: lower case without accents (default: yes); word: lower case (default: no)");
   options.real("--coverage", args->options.character_coverage, kAboveZeroToOne,
-               "unigram: share of the characters that get an id (default: 0.9995)");
+               "bpe, unigram: share of the characters that get an id (default: 0.9995)");
   options.choice(
       "--normalization", {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"},
       [args](const std::string& name) { args->options.normalization = name; },
-      "unigram: SentencePiece's rules for characters (default: nmt_nfkc)");
+      "bpe, unigram: SentencePiece's rules for characters (default: nmt_nfkc)");
   options.switches(
       "--byte-fallback", [args](bool on) { args->options.byte_fallback = on; },
-      "unigram: unknown characters become their bytes (default: no)");
+      "bpe, unigram: unknown characters become their bytes (default: no)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return train(*args, CommandPaths(parsed, args->force));

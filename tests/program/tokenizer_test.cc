@@ -24,7 +24,7 @@ std::string succeeds(const std::string& arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(every_kind_is_learned_and_gives_ids_and_texts_back) {
-  for (const std::string kind : {"byte-bpe", "wordpiece", "unigram", "word"}) {
+  for (const std::string kind : {"byte-bpe", "bpe", "wordpiece", "unigram", "word"}) {
     const std::string vocab = kind == "byte-bpe" ? "270" : "60";
     BOOST_TEST_CONTEXT(kind) {
       const std::string said = succeeds("tokenizer train text.txt --kind " + kind + " --vocab " +

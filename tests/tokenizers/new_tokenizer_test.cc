@@ -1,6 +1,7 @@
 // Tokenizers that are learned are whole: files that come back, with all their parts.
 #include "weft/models/tokenizers/train/new_tokenizer.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <iostream>
 #include <string>
@@ -9,6 +10,7 @@
 #include "training_goldens.h"
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/tokenizers/train/character_bpe_trainer.h"
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 
 namespace weft {
@@ -26,8 +28,8 @@ SubwordTokenizer learn(const NewTokenizerOptions& options, int threads = 2,
 }
 
 BOOST_AUTO_TEST_CASE(learned_tokenizers_come_back_from_their_files) {
-  for (const LearnedKind kind :
-       {LearnedKind::bpe, LearnedKind::wordpiece, LearnedKind::unigram, LearnedKind::word}) {
+  for (const LearnedKind kind : {LearnedKind::byte_bpe, LearnedKind::character_bpe,
+                                 LearnedKind::wordpiece, LearnedKind::unigram, LearnedKind::word}) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       const SubwordTokenizer learned = learn({.kind = kind, .vocab = 290});
       const SubwordTokenizer again = SubwordTokenizer::from_bytes(learned.to_bytes());
@@ -71,7 +73,8 @@ BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
   BOOST_TEST(ended.ids.back() == unigrams.eos_id());
   BOOST_TEST(unigrams.unk_id() == 2);
   // With BERT's special tokens, any kind does as BERT.
-  for (const LearnedKind kind : {LearnedKind::bpe, LearnedKind::unigram, LearnedKind::word}) {
+  for (const LearnedKind kind : {LearnedKind::byte_bpe, LearnedKind::character_bpe,
+                                 LearnedKind::unigram, LearnedKind::word}) {
     const Tokenizer like_bert =
         learn({.kind = kind,
                .vocab = 300,
@@ -81,36 +84,54 @@ BOOST_AUTO_TEST_CASE(what_models_want_around_texts_is_put_there) {
   }
   const SubwordTokenizer small = learn({.kind = LearnedKind::word, .lowercase = true});
   BOOST_TEST(small.encode("CAT") == small.encode("cat"), boost::test_tools::per_element());
-  const SubwordTokenizer fallback =
-      learn({.kind = LearnedKind::unigram, .vocab = 300, .byte_fallback = true});
-  BOOST_TEST(fallback.decode(fallback.encode("the \u0416 cat")) == "the \u0416 cat");
+  for (const LearnedKind kind : {LearnedKind::unigram, LearnedKind::character_bpe}) {
+    const SubwordTokenizer fallback = learn({.kind = kind, .vocab = 310, .byte_fallback = true});
+    BOOST_TEST(fallback.decode(fallback.encode("the \u0416 cat")) == "the \u0416 cat");
+  }
+  const Tokenizer pairs = learn({.kind = LearnedKind::character_bpe, .vocab = 60});
+  const Encoding begun = pairs.encode_pair({"the cat", "sat"});
+  BOOST_TEST(begun.ids.front() == pairs.bos_id());
+  BOOST_TEST(begun.ids.back() != pairs.eos_id());
+  BOOST_TEST(std::count(begun.ids.begin(), begun.ids.end(), pairs.bos_id()) == 2);
+  BOOST_TEST(pairs.unk_id() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(unigrams_in_a_json_are_those_of_the_sentence_piece_model) {
-  const auto corpus = testing::training_corpus();
-  if (!corpus) return;
-  const std::vector<std::string> texts = {corpus->trained};
-  const SentencePieceTokenizer model = train_unigram(texts, {.vocab = 1000});
-  const SubwordTokenizer json =
-      learn({.kind = LearnedKind::unigram,
-             .vocab = 1000,
-             .special_tokens = std::vector<std::string>{"<unk>", "<s>", "</s>"}},
-            2, texts);
+/// The ids of `json` and of the model that it was made of, line by line.
+void check_same_ids(const char* name, const SubwordTokenizer& json,
+                    const SentencePieceTokenizer& model, const std::string& text) {
   BOOST_TEST(json.vocab_size() == model.vocab_size());
   int lines = 0, same = 0;
   std::size_t ids = 0, others = 0;
-  for (const std::string& line : testing::lines_of(corpus->rest)) {
+  for (const std::string& line : testing::lines_of(text)) {
     const auto found = json.encode(line), wanted = model.encode(line);
     ++lines;
     same += found == wanted ? 1 : 0;
     ids += found.size();
     others += wanted.size();
   }
-  std::cout << "unigrams as tokenizer.json: " << same << " of " << lines
+  std::cout << name << " as tokenizer.json: " << same << " of " << lines
             << " lines have the ids of the SentencePiece model\n";
   BOOST_TEST(static_cast<double>(ids) == static_cast<double>(others),
              boost::test_tools::tolerance(1e-3));
   BOOST_TEST(same >= lines - lines / 500);  // sums of equal cuts are rounded differently
+}
+
+BOOST_AUTO_TEST_CASE(what_a_json_has_of_sentence_piece_is_what_its_model_has) {
+  const auto corpus = testing::training_corpus();
+  if (!corpus) return;
+  const std::vector<std::string> texts = {corpus->trained};
+  const std::vector<std::string> special = {"<unk>", "<s>", "</s>"};
+  check_same_ids(
+      "unigrams",
+      learn({.kind = LearnedKind::unigram, .vocab = 1000, .special_tokens = special}, 2, texts),
+      train_unigram(texts, {.vocab = 1000}), corpus->rest);
+  TextList list(texts);
+  Workers workers({.threads = 2});
+  check_same_ids(
+      "byte pairs",
+      learn({.kind = LearnedKind::character_bpe, .vocab = 1500, .byte_fallback = true}, 2, texts),
+      train_character_bpe(list, {.vocab = 1500, .byte_fallback = true}, workers),
+      corpus->rest + "\u65e5\u65e5 the \u0416a");
 }
 
 BOOST_AUTO_TEST_CASE(options_of_other_kinds_and_vocabularies_too_small_are_refused) {
@@ -123,9 +144,13 @@ BOOST_AUTO_TEST_CASE(options_of_other_kinds_and_vocabularies_too_small_are_refus
   BOOST_CHECK_THROW(learn({.kind = LearnedKind::wordpiece, .vocab = 10}), ArgumentError);
   BOOST_CHECK_THROW(learn({.kind = LearnedKind::word, .vocab = 3}), ArgumentError);
   BOOST_CHECK_THROW(learn({.kind = LearnedKind::unigram, .vocab = 8}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::character_bpe, .vocab = 8}), ArgumentError);
+  BOOST_CHECK_THROW(learn({.kind = LearnedKind::character_bpe, .limit_alphabet = 8}),
+                    ArgumentError);
   BOOST_CHECK_THROW(learn({.special_tokens = std::vector<std::string>{""}}), ArgumentError);
   BOOST_CHECK_THROW(learn({.kind = LearnedKind::unigram, .normalization = "nfd"}), ArgumentError);
-  for (const LearnedKind kind : {LearnedKind::wordpiece, LearnedKind::unigram, LearnedKind::word}) {
+  for (const LearnedKind kind : {LearnedKind::character_bpe, LearnedKind::wordpiece,
+                                 LearnedKind::unigram, LearnedKind::word}) {
     BOOST_CHECK_THROW(learn({.kind = kind, .special_tokens = std::vector<std::string>{"<s>"}}),
                       ArgumentError);
   }

@@ -116,7 +116,7 @@ LearnedTokenizer make_tokenizer(const TokenizerChoice& choice, const TokenizerNe
   const std::int64_t vocab = choice.vocab.value_or(needs.usual_vocab);
   switch (choice.kind) {
     case Kind::characters: return {CharacterTokenizer::from_text(joined(needs.texts()))};
-    case Kind::bytes: return learn(LearnedKind::bpe, vocab, needs);
+    case Kind::bytes: return learn(LearnedKind::byte_bpe, vocab, needs);
     case Kind::wordpiece: return learn(LearnedKind::wordpiece, vocab, needs);
     case Kind::unigram: return learn(LearnedKind::unigram, vocab, needs);
     case Kind::file: return {read_tokenizer(choice.path)};

@@ -182,6 +182,9 @@ std::string file_of(const SentencePieceModel& model) {
   trainer.set_eos_id(eos);
   trainer.set_pad_id(pad);
   trainer.set_unk_piece(unk < 0 ? "" : model.pieces[static_cast<std::size_t>(unk)].text);
+  // What tells SentencePiece's byte pairs from Weft's own, which do not say it.
+  if (model.algorithm == Algorithm::byte_pairs && !model.own)
+    trainer.set_max_sentencepiece_length(trainer.max_sentencepiece_length());
   if (model.byte_fallback) trainer.set_byte_fallback(true);
   if (model.whitespace_as_suffix) trainer.set_treat_whitespace_as_suffix(true);
   sentence_piece::NormalizerSpec& normalizer = *proto.mutable_normalizer_spec();
@@ -224,7 +227,8 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
   // SentencePiece's trainer says much more than Weft's, its input for one.
   model.own = proto.has_trainer_spec() && trainer.unknown_fields().empty() &&
               proto.unknown_fields().empty() && trainer.model_type() == TrainerSpec::BPE &&
-              !model.byte_fallback && !model.whitespace_as_suffix && !model.denormalizer &&
+              !trainer.has_max_sentencepiece_length() && !model.byte_fallback &&
+              !model.whitespace_as_suffix && !model.denormalizer &&
               model.normalizer.name == "identity" && model.normalizer.compiled_map.empty() &&
               model.normalizer.dummy_prefix && model.normalizer.escape_whitespace &&
               std::all_of(model.pieces.begin(), model.pieces.end(),

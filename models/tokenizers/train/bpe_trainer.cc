@@ -25,6 +25,25 @@ constexpr unsigned kInside = 1;  // not at the beginning
 constexpr unsigned kLast = 2;
 constexpr unsigned kPlaces = 4;
 
+/// No piece of `longest` characters or more, each symbol that words begin with counted as one.
+class LengthRules : public PairMerger::Rules {
+ public:
+  LengthRules(std::int64_t longest, std::size_t symbols)
+      : longest_(longest), lengths_(symbols, 1) {}
+
+  bool may_merge(Symbol left, Symbol right) const override { return sum(left, right) < longest_; }
+  /// The next symbol is the two together.
+  void add(Symbol left, Symbol right) { lengths_.push_back(sum(left, right)); }
+
+ private:
+  std::int64_t sum(Symbol left, Symbol right) const {
+    return lengths_[static_cast<std::size_t>(left)] + lengths_[static_cast<std::size_t>(right)];
+  }
+
+  std::int64_t longest_;
+  std::vector<std::int64_t> lengths_;
+};
+
 /// Special tokens get the first ids, then characters, then what pairs become.
 class BpeTrainer {
  public:
@@ -35,7 +54,9 @@ class BpeTrainer {
   }
 
   LearnedBpe run() {
-    PairMerger merger(options_.min_frequency, options_.max_token_length);
+    LengthRules lengths(options_.max_token_length.value_or(0), pieces_.size());
+    PairMerger merger(
+        {.least = options_.min_frequency, .rules = options_.max_token_length ? &lengths : nullptr});
     std::vector<Symbol> word;
     for (std::size_t i = 0; i < words_.size(); ++i) {
       word.clear();
@@ -51,7 +72,10 @@ class BpeTrainer {
       const auto best = merger.best();
       if (!best) break;
       merged.push_back(*best);
-      merger.merge(*best, intern(joined(best->left, best->right)));
+      const std::size_t known = pieces_.size();
+      const Symbol piece = intern(joined(best->left, best->right));
+      if (pieces_.size() > known) lengths.add(best->left, best->right);
+      merger.merge(*best, piece);
     }
     return {pieces_, merges(merged)};
   }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -17,10 +19,12 @@
 #include "weft/models/tokenizers/subwords/unigram_model.h"
 #include "weft/models/tokenizers/subwords/word_pieces.h"
 #include "weft/models/tokenizers/train/bpe_trainer.h"
+#include "weft/models/tokenizers/train/character_bpe_trainer.h"
 #include "weft/models/tokenizers/train/count_words.h"
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 #include "weft/models/tokenizers/train/word_level_trainer.h"
 #include "weft/models/tokenizers/train/word_piece_trainer.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
@@ -29,7 +33,7 @@ using nlohmann::json;
 using Names = std::vector<std::string>;
 
 constexpr const char *kUnknown = "<unk>", *kBertUnknown = "[UNK]";
-constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kEnd = "</s>";
+constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kBegin = "<s>", *kEnd = "</s>";
 constexpr std::int64_t kUsualLeast = 2;        // of pairs that are merged
 constexpr std::int64_t kUsualAlphabet = 1000;  // of WordPiece
 
@@ -50,16 +54,18 @@ struct Said {
 void check_kind(const NewTokenizerOptions& o) {
   using enum LearnedKind;
   for (const Said& option :
-       {Said{"min_frequency", o.min_frequency.has_value(), {bpe, wordpiece, word}},
-        Said{"limit_alphabet", o.limit_alphabet.has_value(), {bpe, wordpiece}},
-        Said{"initial_alphabet", o.initial_alphabet.has_value(), {bpe, wordpiece}},
+       {Said{"min_frequency",
+             o.min_frequency.has_value(),
+             {byte_bpe, character_bpe, wordpiece, word}},
+        Said{"limit_alphabet", o.limit_alphabet.has_value(), {byte_bpe, wordpiece}},
+        Said{"initial_alphabet", o.initial_alphabet.has_value(), {byte_bpe, wordpiece}},
         Said{"continuing_subword_prefix", o.continuing_subword_prefix.has_value(), {wordpiece}},
-        Said{"max_token_length", o.max_token_length.has_value(), {bpe}},
-        Said{"add_prefix_space", o.add_prefix_space.has_value(), {bpe}},
+        Said{"max_token_length", o.max_token_length.has_value(), {byte_bpe}},
+        Said{"add_prefix_space", o.add_prefix_space.has_value(), {byte_bpe}},
         Said{"lowercase", o.lowercase.has_value(), {wordpiece, word}},
-        Said{"character_coverage", o.character_coverage.has_value(), {unigram}},
-        Said{"normalization", o.normalization.has_value(), {unigram}},
-        Said{"byte_fallback", o.byte_fallback.has_value(), {unigram}}}) {
+        Said{"character_coverage", o.character_coverage.has_value(), {character_bpe, unigram}},
+        Said{"normalization", o.normalization.has_value(), {character_bpe, unigram}},
+        Said{"byte_fallback", o.byte_fallback.has_value(), {character_bpe, unigram}}}) {
     if (option.said && !option.kinds.contains(o.kind)) {
       throw ArgumentError(fmt::format("{} has no meaning for a tokenizer of kind {}", option.name,
                                       choice_name(o.kind)));
@@ -104,10 +110,11 @@ std::vector<AddedToken> added_tokens(const Names& special) {
   return added;
 }
 
-/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>; null where these tokens
-/// are not there.
+/// [CLS] A [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B;
+/// null where these tokens are not there.
 PostProcessorPtr around(const Names& special, const char* front, const char* back) {
-  if (!place_in(special, back) || (front != nullptr && !place_in(special, front))) return nullptr;
+  for (const char* name : {front, back})
+    if (name != nullptr && !place_in(special, name)) return nullptr;
   const auto text = [](const char* id, int type) {
     return json{{"Sequence", {{"id", id}, {"type_id", type}}}};
   };
@@ -124,13 +131,17 @@ PostProcessorPtr around(const Names& special, const char* front, const char* bac
     single.push_back(token(front, 0));
     use(front);
   }
-  use(back);
   single.push_back(text("A", 0));
-  single.push_back(token(back, 0));
+  if (back != nullptr) {
+    single.push_back(token(back, 0));
+    use(back);
+  }
   json pair = single;
-  const int second = front != nullptr ? 1 : 0;  // T5's texts are all of one type
+  // T5's texts are all of one type, and LLaMA's are of two, as BERT's.
+  const int second = front != nullptr ? 1 : 0;
+  if (back == nullptr) pair.push_back(token(front, second));
   pair.push_back(text("B", second));
-  pair.push_back(token(back, second));
+  if (back != nullptr) pair.push_back(token(back, second));
   return part<PostProcessorPtr>({{"type", "TemplateProcessing"},
                                  {"single", single},
                                  {"pair", pair},
@@ -153,8 +164,8 @@ void check_size(std::size_t found, const NewTokenizerOptions& options, const Nam
 }
 
 /// Byte-level BPE, as GPT-2's files say it.
-SubwordParts learn_bpe(TextSource& texts, const NewTokenizerOptions& options, const Names& special,
-                       Workers& workers) {
+SubwordParts learn_byte_bpe(TextSource& texts, const NewTokenizerOptions& options,
+                            const Names& special, Workers& workers) {
   const json bytes = {{"type", "ByteLevel"},
                       {"add_prefix_space", options.add_prefix_space.value_or(false)},
                       {"trim_offsets", false},
@@ -232,31 +243,36 @@ SubwordParts learn_word_level(TextSource& texts, const NewTokenizerOptions& opti
   return parts;
 }
 
-/// What T5's tokenizer.json says; the pieces are SentencePiece's.
-SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options,
-                           const Names& special, Workers& workers) {
-  const std::string unknown = unknown_token(special, options.kind);
-  const std::int64_t bytes = options.byte_fallback.value_or(false) ? 256 : 0;
-  check_size(special.size() + static_cast<std::size_t>(bytes), options, special);
-  const UnigramOptions usual;
-  // The trainer counts its own three special pieces.
+/// What SentencePiece's trainers are told; they count their own three special pieces.
+SentencePieceTraining training_of(const NewTokenizerOptions& options, const Names& special) {
   constexpr std::int64_t kOwn = 3;
-  const SentencePieceTokenizer learned = train_unigram(
-      texts,
-      {.vocab = options.vocab - std::ssize(special) + kOwn,
-       .character_coverage = options.character_coverage.value_or(usual.character_coverage),
-       .normalization = options.normalization.value_or(usual.normalization),
-       .byte_fallback = bytes > 0},
-      workers);
-  std::vector<std::pair<std::string, double>> pieces;
-  for (const std::string& name : special) pieces.emplace_back(name, 0);
+  const bool bytes = options.byte_fallback.value_or(false);
+  check_size(special.size() + (bytes ? 256 : 0), options, special);
+  SentencePieceTraining training;
+  training.vocab = options.vocab - std::ssize(special) + kOwn;
+  training.character_coverage = options.character_coverage.value_or(training.character_coverage);
+  training.normalization = options.normalization.value_or(training.normalization);
+  training.byte_fallback = bytes;
+  training.min_frequency = options.min_frequency.value_or(kUsualLeast);
+  return training;
+}
+
+/// The pieces of a learned model that texts become, in its order.
+std::vector<const SentencePieceModel::Piece*> text_pieces(const SentencePieceModel& model,
+                                                          const Names& special) {
   using Kind = SentencePieceModel::Kind;
-  for (const auto& piece : learned.model().pieces) {
+  std::vector<const SentencePieceModel::Piece*> pieces;
+  for (const auto& piece : model.pieces) {
     if ((piece.kind == Kind::normal || piece.kind == Kind::byte) && !place_in(special, piece.text))
-      pieces.emplace_back(piece.text, double{piece.score});
+      pieces.push_back(&piece);
   }
+  return pieces;
+}
+
+/// All but model and post-processor of a learned model, as T5's tokenizer.json has them.
+SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& special) {
   json normalizers = json::array();
-  if (const std::string& map = learned.model().normalizer.compiled_map; !map.empty()) {
+  if (const std::string& map = model.normalizer.compiled_map; !map.empty()) {
     OrderedJson spelled;
     JsonForm<normalizers::Base64>::write(spelled, {map});
     normalizers.push_back(
@@ -269,20 +285,76 @@ SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options
                           {"replacement", "\xE2\x96\x81"},
                           {"prepend_scheme", "always"},
                           {"split", true}};
-  SubwordParts parts{
-      .added = added_tokens(special),
-      .normalizer = part<NormalizerPtr>({{"type", "Sequence"}, {"normalizers", normalizers}}),
-      .pre_tokenizer = part<PreTokenizerPtr>(metaspace),
-      .model = std::make_shared<const subwords::UnigramModel>(
-          std::move(pieces), static_cast<std::int32_t>(*place_in(special, unknown)), bytes > 0),
-      .post_processor = around(special, kCls, kSep)};
-  if (parts.post_processor == nullptr) parts.post_processor = around(special, nullptr, kEnd);
   json decoder = metaspace;
-  if (bytes > 0) {
+  if (model.byte_fallback) {
     decoder = {{"type", "Sequence"},
                {"decoders", json::array({json{{"type", "ByteFallback"}}, metaspace})}};
   }
-  parts.decoder = part<DecoderPtr>(decoder);
+  return {.added = added_tokens(special),
+          .normalizer = part<NormalizerPtr>({{"type", "Sequence"}, {"normalizers", normalizers}}),
+          .pre_tokenizer = part<PreTokenizerPtr>(metaspace),
+          .model = nullptr,
+          .post_processor = around(special, kCls, kSep),
+          .decoder = part<DecoderPtr>(decoder)};
+}
+
+/// As T5's files say it.
+SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options,
+                           const Names& special, Workers& workers) {
+  const std::string unknown = unknown_token(special, options.kind);
+  const SentencePieceTokenizer learned =
+      train_unigram(texts, training_of(options, special), workers);
+  std::vector<std::pair<std::string, double>> pieces;
+  for (const std::string& name : special) pieces.emplace_back(name, 0);
+  for (const auto* piece : text_pieces(learned.model(), special))
+    pieces.emplace_back(piece->text, double{piece->score});
+  SubwordParts parts = sentence_piece_parts(learned.model(), special);
+  parts.model = std::make_shared<const subwords::UnigramModel>(
+      std::move(pieces), static_cast<std::int32_t>(*place_in(special, unknown)),
+      learned.model().byte_fallback);
+  if (parts.post_processor == nullptr) parts.post_processor = around(special, nullptr, kEnd);
+  return parts;
+}
+
+/// The merges that make `pieces`, the best first: of each piece all the pairs that spell it, as
+/// SentencePiece joins any two, those of the first ids first.
+subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piece*>& pieces) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const auto* piece : pieces)
+    if (piece->kind == SentencePieceModel::Kind::normal) places.emplace(piece->text, places.size());
+  subwords::Bpe::Merges merges;
+  for (const auto* piece : pieces) {
+    if (piece->kind != SentencePieceModel::Kind::normal) continue;
+    const std::string_view text = piece->text;
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> ways;  // and where they part it
+    for (std::size_t at = character_size(text.front()); at < text.size();
+         at += character_size(text[at])) {
+      const auto left = places.find(text.substr(0, at)), right = places.find(text.substr(at));
+      if (left != places.end() && right != places.end())
+        ways.emplace(std::pair(left->second, right->second), at);
+    }
+    for (const auto& [ids, at] : ways) merges.emplace_back(text.substr(0, at), text.substr(at));
+  }
+  return merges;
+}
+
+/// As LLaMA's files say it, but for runs of blanks, of which one stays.
+SubwordParts learn_character_bpe(TextSource& texts, const NewTokenizerOptions& options,
+                                 const Names& special, Workers& workers) {
+  const std::string unknown = unknown_token(special, options.kind);
+  const SentencePieceTokenizer learned =
+      train_character_bpe(texts, training_of(options, special), workers);
+  const auto pieces = text_pieces(learned.model(), special);
+  Names names = special;
+  for (const auto* piece : pieces) names.push_back(piece->text);
+  SubwordParts parts = sentence_piece_parts(learned.model(), special);
+  parts.model = std::make_shared<const subwords::Bpe>(
+      vocabulary_of(names), merges_of(pieces),
+      subwords::Bpe::Settings{.unknown_token = unknown,
+                              .fuse_unknown = true,
+                              .byte_fallback = learned.model().byte_fallback},
+      false);
+  if (parts.post_processor == nullptr) parts.post_processor = around(special, kBegin, nullptr);
   return parts;
 }
 
@@ -290,19 +362,21 @@ SubwordParts learn_unigram(TextSource& texts, const NewTokenizerOptions& options
 
 Names usual_special_tokens(LearnedKind kind) {
   switch (kind) {
-    case LearnedKind::bpe: return {"<|endoftext|>"};
+    case LearnedKind::byte_bpe: return {"<|endoftext|>"};
+    case LearnedKind::character_bpe: return {kUnknown, kBegin, kEnd};
     case LearnedKind::wordpiece: return {"[PAD]", kBertUnknown, kCls, kSep, "[MASK]"};
     case LearnedKind::unigram: return {"<pad>", kEnd, kUnknown};
     case LearnedKind::word: break;
   }
-  return {"<pad>", kUnknown, "<s>", kEnd};
+  return {"<pad>", kUnknown, kBegin, kEnd};
 }
 
 SubwordTokenizer learn_tokenizer(TextSource& texts, const NewTokenizerOptions& options,
                                  Workers& workers) {
   check_kind(options);
   const Names special = special_tokens(options);
-  constexpr std::array kLearners = {learn_bpe, learn_word_piece, learn_unigram, learn_word_level};
+  constexpr std::array kLearners = {learn_byte_bpe, learn_character_bpe, learn_word_piece,
+                                    learn_unigram, learn_word_level};
   SubwordParts parts =
       kLearners[static_cast<std::size_t>(options.kind)](texts, options, special, workers);
   return SubwordTokenizer(std::make_shared<const SubwordPipeline>(std::move(parts)));

@@ -24,8 +24,10 @@ void note(std::vector<std::uint32_t>& words, std::uint32_t word) {
 
 }  // namespace
 
-PairMerger::PairMerger(std::int64_t least, std::optional<std::int64_t> longest)
-    : least_(std::max<std::int64_t>(least, 1)), longest_(longest), slots_(kFirstSlots, 0) {}
+PairMerger::PairMerger(const Settings& settings)
+    : settings_(settings), slots_(kFirstSlots, 0), queue_(GoesLater{settings.rules}) {
+  settings_.least = std::max<std::int64_t>(settings_.least, 1);
+}
 
 void PairMerger::add_word(std::span<const Symbol> symbols, std::int64_t count) {
   if (symbols.size() < 2) return;
@@ -52,7 +54,6 @@ void PairMerger::begin(std::size_t symbols) {
   for (std::uint32_t pair = 0; pair < pairs_.size(); ++pair) push(pair);
   before_.resize(symbols);
   behind_.resize(symbols);
-  if (longest_) lengths_.assign(symbols, 1);
 }
 
 std::uint32_t PairMerger::pair_of(Symbol left, Symbol right) {
@@ -79,7 +80,7 @@ void PairMerger::grow() {
 
 void PairMerger::push(std::uint32_t pair) {
   const Pair& found = pairs_[pair];
-  if (found.count < least_) return;
+  if (found.count < settings_.least) return;
   queue_.push({found.count, static_cast<Symbol>(found.key >> 32),
                static_cast<Symbol>(found.key & 0xFFFFFFFFU), pair});
 }
@@ -140,12 +141,6 @@ void PairMerger::merge_in(std::uint32_t at, const Candidate& pair, Symbol merged
   // The words behind it are found by their places: what this one has lost stays between them.
 }
 
-bool PairMerger::is_too_long(Symbol left, Symbol right) const {
-  return longest_ &&
-         lengths_[static_cast<std::size_t>(left)] + lengths_[static_cast<std::size_t>(right)] >=
-             *longest_;
-}
-
 void PairMerger::take_lost(Symbol left, Symbol right, std::int64_t count) {
   pairs_[pair_of(left, right)].count -= count;
 }
@@ -165,13 +160,7 @@ void PairMerger::merge(const Candidate& pair, Symbol merged) {
   if (static_cast<std::size_t>(merged) >= before_.size()) {
     before_.resize(static_cast<std::size_t>(merged) + 1);
     behind_.resize(before_.size());
-    if (longest_) {
-      lengths_.push_back(lengths_[static_cast<std::size_t>(pair.left)] +
-                         lengths_[static_cast<std::size_t>(pair.right)]);
-    }
   }
-  // Its count stays: a pair that comes up again, where another merge makes one of its halves anew,
-  // is merged at once. So it is in the library.
   const std::vector<std::uint32_t> words = std::move(pairs_[pair.pair].words);
   pairs_[pair.pair].words.clear();
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -184,19 +173,20 @@ void PairMerger::merge(const Candidate& pair, Symbol merged) {
   for (const Symbol symbol : touched_before_) {
     Change& change = before_[static_cast<std::size_t>(symbol)];
     take_lost(symbol, pair.left, change.lost);
-    if (!is_too_long(symbol, merged)) add_made(symbol, merged, change);
+    if (may_merge(symbol, merged)) add_made(symbol, merged, change);
   }
   for (const Symbol symbol : touched_behind_) {
     Change& change = behind_[static_cast<std::size_t>(symbol)];
     take_lost(pair.right, symbol, change.lost);
-    if (!is_too_long(merged, symbol)) add_made(merged, symbol, change);
+    if (may_merge(merged, symbol)) add_made(merged, symbol, change);
   }
+  if (settings_.counts_anew) pairs_[pair.pair].count = 0;
   for (const Symbol symbol : touched_before_) {
-    if (!is_too_long(symbol, merged)) push(pair_of(symbol, merged));
+    if (may_merge(symbol, merged)) push(pair_of(symbol, merged));
     before_[static_cast<std::size_t>(symbol)] = {};
   }
   for (const Symbol symbol : touched_behind_) {
-    if (!is_too_long(merged, symbol)) push(pair_of(merged, symbol));
+    if (may_merge(merged, symbol)) push(pair_of(merged, symbol));
     behind_[static_cast<std::size_t>(symbol)] = {};
   }
   touched_before_.clear();

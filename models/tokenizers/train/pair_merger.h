@@ -19,16 +19,34 @@ class PairMerger {
     std::int64_t count = 0;
     Symbol left = 0, right = 0;
     std::uint32_t pair = 0;
-    /// The most frequent first; of equals the one with the smallest ids.
-    bool operator<(const Candidate& other) const {
-      if (count != other.count) return count < other.count;
-      return left != other.left ? left > other.left : right > other.right;
+  };
+  static bool has_smaller_ids(const Candidate& a, const Candidate& b) {
+    return a.left != b.left ? a.left < b.left : a.right < b.right;
+  }
+
+  /// What pairs there are, beside how frequent they are. As they stand here: Hugging Face's.
+  class Rules {
+   public:
+    virtual ~Rules() = default;
+    /// Whether two symbols may be one. Not asked of neighbours in words as they are added.
+    virtual bool may_merge(Symbol /*left*/, Symbol /*right*/) const { return true; }
+    /// Whether `a` is merged before `b`, which is as frequent.
+    virtual bool goes_first(const Candidate& a, const Candidate& b) const {
+      return has_smaller_ids(a, b);
     }
   };
+  struct Settings {
+    /// Rarer pairs are never merged.
+    std::int64_t least = 1;
+    /// null: those that stand there. It must outlive the merger.
+    const Rules* rules = nullptr;
+    /// A pair that was merged, and comes up again because another merge makes one of its halves
+    /// anew, is counted anew. Else its count stays, and it is merged at once: so it is in Hugging
+    /// Face's library.
+    bool counts_anew = false;
+  };
 
-  /// Pairs rarer than `least` are never merged; pairs that make a piece of `longest` characters or
-  /// more are not considered, but for those in words as they are added.
-  PairMerger(std::int64_t least, std::optional<std::int64_t> longest);
+  explicit PairMerger(const Settings& settings);
 
   /// Throws DataError where there are too many.
   void add_word(std::span<const Symbol> symbols, std::int64_t count);
@@ -65,17 +83,25 @@ class PairMerger {
   void merge_in(std::uint32_t word, const Candidate& pair, Symbol merged);
   void add_made(Symbol left, Symbol right, Change& change);
   void take_lost(Symbol left, Symbol right, std::int64_t count);
-  bool is_too_long(Symbol left, Symbol right) const;
+  bool may_merge(Symbol left, Symbol right) const {
+    return settings_.rules == nullptr || settings_.rules->may_merge(left, right);
+  }
 
-  std::int64_t least_;
-  std::optional<std::int64_t> longest_;
+  /// For a queue whose top is the most frequent one, and the first of those.
+  struct GoesLater {
+    const Rules* rules;
+    bool operator()(const Candidate& a, const Candidate& b) const {
+      if (a.count != b.count) return a.count < b.count;
+      return rules == nullptr ? has_smaller_ids(b, a) : rules->goes_first(b, a);
+    }
+  };
+
+  Settings settings_;
   // Every word: its size, its count in two halves, its symbols.
   std::vector<std::uint32_t> words_;
-  std::vector<std::int64_t> lengths_;  // of symbols, in characters; empty where nobody asks
-
   std::vector<Pair> pairs_;
   std::vector<std::uint32_t> slots_;  // a hash table: 1 + place in pairs_, 0 = free
-  std::priority_queue<Candidate> queue_;
+  std::priority_queue<Candidate, std::vector<Candidate>, GoesLater> queue_;
 
   Changes before_, behind_;  // of a symbol in front of what is merged, or behind it
   std::vector<Symbol> touched_before_, touched_behind_;

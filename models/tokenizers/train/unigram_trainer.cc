@@ -1,20 +1,16 @@
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
-#include "weft/core/error.h"
-#include "weft/models/tokenizers/normalizers/character_rules.h"
-#include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
-#include "weft/models/tokenizers/sentence_piece_text.h"
-#include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
-#include "weft/models/tokenizers/train/count_words.h"
+#include "weft/models/tokenizers/train/sentence_words.h"
 #include "weft/models/tokenizers/train/unigram_seed.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
@@ -41,76 +37,21 @@ double digamma(double x) {
          y * (1.0 / 24 - y * (7.0 / 960 - y * (31.0 / 8064 - y * (127.0 / 30720))));
 }
 
-/// The words of all lines; what is a symbol stands in none.
-WordCounts count_words(TextSource& texts, const SentencePieceNormalizer& normalizer,
-                       const PieceTrie& symbols, Workers& workers) {
-  const auto add_line = [&](std::string_view line, WordTable& words) {
-    const std::string text = normalizer.normalise(line);
-    std::string word;  // and what follows it
-    const auto end = [&](char32_t next) {
-      if (!word.empty()) {
-        append_utf8(word, next);
-        words.add(word);
-      }
-      word.clear();
-    };
-    for (std::size_t at = 0; at < text.size();) {
-      if (const std::size_t symbol = symbols.longest(std::string_view(text).substr(at)).size) {
-        end(0);
-        at += symbol;
-        continue;
-      }
-      const char32_t c = next_code_point(text, at);
-      if (c == sentence_piece::kBlankCharacter) end(c);
-      append_utf8(word, c);
-    }
-    end(0);
-  };
-  const auto add_part = [&](std::string_view part, WordTable& words, int) {
-    for (std::size_t begin = 0; begin <= part.size();) {
-      const std::size_t end = std::min(part.find('\n', begin), part.size());
-      add_line(part.substr(begin, end - begin), words);
-      begin = end + 1;
-    }
-  };
-  const WordTable found = count_parts(texts, workers, add_part);
-  WordCounts words;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::u32string word;
-    for (std::size_t at = 0; at < found.word(i).size();) word += next_code_point(found.word(i), at);
-    words.emplace(std::move(word), found.count(i));
-  }
-  return words;
-}
-
 /// A word without what follows it.
 std::u32string_view within(std::u32string_view word) { return word.substr(0, word.size() - 1); }
 
-/// The characters that the vocabulary must have, the most frequent first.
-std::vector<std::pair<char32_t, std::int64_t>> required_characters(const WordCounts& words,
-                                                                   double coverage) {
-  std::map<char32_t, std::int64_t> counts;
-  std::int64_t total = 0, covered = 0;
-  for (const auto& [word, count] : words) {
-    for (const char32_t c : within(word)) counts[c] += count;
-    total += count * static_cast<std::int64_t>(within(word).size());
-  }
-  std::vector<std::pair<char32_t, std::int64_t>> sorted(counts.begin(), counts.end()), required;
-  sort_by_value(sorted);
-  for (const auto& [c, count] : sorted) {
-    if (static_cast<double>(covered) >= coverage * static_cast<double>(total)) break;
-    covered += count;
-    required.emplace_back(c, count);
-  }
-  return required;
+WordCounts characters_of(const WordTable& words) {
+  WordCounts result;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    result.emplace(utf32(words.word(i)), words.count(i));
+  return result;
 }
 
 /// Words in pieces whose probabilities grow better, and fewer.
 class Trainer {
  public:
   /// Words are parted at characters that are not in `required`.
-  Trainer(const WordCounts& words, const std::vector<std::pair<char32_t, std::int64_t>>& required,
-          std::size_t seed_pieces) {
+  Trainer(const WordCounts& words, const CountedCharacters& required, std::size_t seed_pieces) {
     std::map<char32_t, std::int64_t> known(required.begin(), required.end());
     WordCounts parts;
     std::map<std::string, std::int64_t> counts;
@@ -233,9 +174,7 @@ class Trainer {
 };
 
 /// The required characters and the best of the other pieces, `wanted` in all.
-Pieces finished(const Pieces& learned,
-                const std::vector<std::pair<char32_t, std::int64_t>>& required,
-                std::size_t wanted) {
+Pieces finished(const Pieces& learned, const CountedCharacters& required, std::size_t wanted) {
   std::unordered_map<std::string, double> scores(learned.begin(), learned.end());
   double worst = 0;
   for (const auto& [text, score] : learned) worst = std::min(worst, score);
@@ -258,72 +197,29 @@ Pieces finished(const Pieces& learned,
   return result;
 }
 
-void check(const UnigramOptions& options) {
-  if (!(options.character_coverage > 0 && options.character_coverage <= 1)) {
-    throw ArgumentError(
-        fmt::format("character_coverage must be in (0, 1], not {}", options.character_coverage));
-  }
-  if (options.vocab > 1 << 24)
-    throw ArgumentError(fmt::format("vocab must be at most {}, not {}", 1 << 24, options.vocab));
-  if (options.seed_pieces < 0) {
-    throw ArgumentError(fmt::format("seed_pieces must be 0 or more, not {}", options.seed_pieces));
-  }
-}
-
 }  // namespace
 
-SentencePieceTokenizer train_unigram(TextSource& texts, const UnigramOptions& options,
+SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTraining& options,
                                      Workers& workers) {
-  check(options);
-  SentencePieceModel model;
+  SentencePieceModel model = begin_model(options);
   model.algorithm = SentencePieceModel::Algorithm::unigram;
-  model.pieces = {
-      {"<unk>", 0, Kind::unknown}, {"<s>", 0, Kind::control}, {"</s>", 0, Kind::control}};
-  std::vector<std::pair<std::string_view, std::int32_t>> symbols;
-  for (const std::string& symbol : options.symbols) {
-    const bool known = std::any_of(model.pieces.begin(), model.pieces.end(),
-                                   [&](const auto& piece) { return piece.text == symbol; });
-    if (symbol.empty() || known)
-      throw ArgumentError(fmt::format("symbols: '{}' is empty, or there already", symbol));
-    model.pieces.push_back({symbol, 0, Kind::symbol});
-    symbols.emplace_back(symbol, 0);
-  }
-  if (options.byte_fallback) {
-    for (int byte = 0; byte < 256; ++byte)
-      model.pieces.push_back({byte_piece(static_cast<unsigned char>(byte)), 0, Kind::byte});
-    model.byte_fallback = true;
-  }
-  model.normalizer = {.name = options.normalization,
-                      .compiled_map = compile(character_rules(options.normalization))};
-  const std::string& blob = model.normalizer.compiled_map;
-  const SentencePieceNormalizer normalizer(
-      {}, blob.empty() ? PrecompiledMap() : PrecompiledMap::parse(blob),
-      {options.symbols.begin(), options.symbols.end()});
-  const WordCounts words = count_words(texts, normalizer, PieceTrie(std::move(symbols)), workers);
-  auto required = required_characters(words, options.character_coverage);
-  // A symbol of one character is that character's id.
-  std::erase_if(required, [&](const auto& character) {
-    return std::find(options.symbols.begin(), options.symbols.end(), utf8(character.first)) !=
-           options.symbols.end();
-  });
-  const std::size_t least = model.pieces.size() + required.size();
-  if (options.vocab < static_cast<std::int64_t>(least)) {
-    throw ArgumentError(
-        fmt::format("vocab {} is too small: the text has {} characters, and there are {} special "
-                    "ids and symbols",
-                    options.vocab, required.size(), model.pieces.size()));
-  }
+  const WordCounts words = characters_of(count_sentence_words(
+      texts, training_normalizer(model), symbol_trie(options.symbols), true, workers));
+  CharacterCounts counts;
+  for (const auto& [word, count] : words) counts.add(within(word), count);
+  CountedCharacters required = counts.required(options.character_coverage);
+  const std::size_t others = pieces_to_learn(options.vocab, model, required);
   const auto vocab = static_cast<std::size_t>(options.vocab);
   Trainer trainer(words, required, static_cast<std::size_t>(options.seed_pieces));
   // A tenth more than wanted is learned: the best of them stay.
   const Pieces learned = trainer.run(vocab + vocab / 10);
-  for (const auto& [text, score] : finished(learned, required, vocab - model.pieces.size()))
+  for (const auto& [text, score] : finished(learned, required, required.size() + others))
     model.pieces.push_back({text, static_cast<float>(score), Kind::normal});
   return SentencePieceTokenizer(std::move(model));
 }
 
 SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
-                                     const UnigramOptions& options) {
+                                     const SentencePieceTraining& options) {
   TextList list(texts);
   Workers workers;
   return train_unigram(list, options, workers);

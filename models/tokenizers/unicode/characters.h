@@ -48,6 +48,13 @@ inline std::size_t count_characters(std::string_view text) {
   return count;
 }
 
+/// The characters of valid UTF-8.
+inline std::u32string utf32(std::string_view text) {
+  std::u32string characters;
+  for (std::size_t at = 0; at < text.size();) characters += take_character(text, at);
+  return characters;
+}
+
 constexpr bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
 /// True where all bytes are.
 inline bool is_ascii(std::string_view text) {
