@@ -1,6 +1,6 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
-// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,jsonl,
-// token_file}/*.
+// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
+// vocab_txt,merges,jsonl,token_file}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -54,8 +54,9 @@ std::string unigram_model() {
 }
 
 void write_seeds(const std::filesystem::path& folder) {
-  for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
-                           "sentence_piece", "tokenizer_json", "jsonl", "token_file"}) {
+  for (const char* name :
+       {"dim", "text", "container", "safetensors", "idx", "image_csv", "image", "sentence_piece",
+        "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -90,6 +91,12 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(
       folder / "tokenizer_json/words",
       R"({"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"x","type_id":1}},{"Sequence":{"id":"B","type_id":1}}],"special_tokens":{"x":{"id":"x","ids":[0],"tokens":["x"]}}},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},"model":{"type":"WordPiece","unk_token":"x","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"x":0,"c":1,"##at":2}}})");
+  write_text(folder / "vocab_txt/words",
+             "[PAD]\n[UNK]\n[CLS]\r\n[SEP]\n[MASK]\nthe\ncat\n##s\n\u00e9\n\n1\n##2");
+  using std::string_literals::operator""s;
+  write_text(folder / "merges/pairs",
+             R"({"a":0,"t":1,"at":2,"\u0120":3,"\u0120at":4,"<|endoftext|>":5})"
+             "\0#version: 0.2\na t\n\u0120 at\n"s);
   write_text(folder / "sentence_piece/unigram", unigram_model());
   write_text(folder / "sentence_piece/byte_pairs",
              SentencePieceTokenizer::train(std::vector<std::string>{"the cat sat on the mat"},

@@ -1,0 +1,24 @@
+// BERT's vocab.txt: whatever the bytes, a tokenizer that comes back as a tokenizer.json and takes
+// any text, or a FormatError.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "check_tokenizer.h"
+#include "weft/core/error.h"
+#include "weft/models/tokenizers/formats/text_files.h"
+#include "weft/models/tokenizers/subword_pipeline.h"
+#include "weft/models/tokenizers/subword_tokenizer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  try {
+    // What the settings are is in the size: a byte more, and they are others.
+    const weft::SubwordTokenizer tokenizer(std::make_shared<const weft::SubwordPipeline>(
+        weft::read_bert_files(bytes, {.lowercase = size % 2 == 0})));
+    weft::testing::check_tokenizer(tokenizer, bytes);
+  } catch (const weft::FormatError&) {  // the answer to what is no vocabulary
+  }
+  return 0;
+}
