@@ -6,12 +6,18 @@
 #include <cctype>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
+#include "weft/models/tokenizers/normalizers/text_preparation.h"
+#include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/sentence_piece_text.h"
 #include "weft/models/tokenizers/subwords/byte_pieces.h"
 #include "weft/models/tokenizers/subwords/piece_cutter.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/tokenizers/unicode/properties.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 #include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
@@ -69,7 +75,9 @@ struct SentencePieceTokenizer::State {
   std::unordered_map<std::string_view, std::int32_t> ids = {};  // by what they are called
   std::vector<std::int32_t> outer = {};                         // by piece: its id in the layout
   SpecialIds special = {};
-  PieceTrie named = {};  // special ids and added pieces: what a text may spell
+  PieceTrie named = {};   // special ids and added pieces: what a text may spell
+  bool prepares = false;  // texts are changed, or pieces cut again, as the layout says
+  std::shared_ptr<const State> target = {};  // null: this one
 
   State() = default;
   explicit State(SentencePieceModel made);
@@ -104,6 +112,10 @@ struct SentencePieceTokenizer::State {
   }
   std::string normalised(std::string_view text, TextPlace place,
                          std::vector<std::uint32_t>* origins = nullptr) const;
+  std::vector<SubwordSpan> cut(std::string_view normalised) const;
+  void cut_number(std::string_view piece, std::uint32_t at, std::vector<SubwordSpan>& out) const;
+  template <class Visit>
+  void visit_parts(std::string_view text, TextPlace place, const Visit& visit) const;
   void append(std::string_view text, std::size_t begin, std::size_t end, TextPlace place,
               std::vector<SubwordSpan>& out) const;
   std::string decode_own(std::span<const std::int32_t> list, bool special) const;
@@ -113,6 +125,8 @@ struct SentencePieceTokenizer::State {
 SentencePieceTokenizer::State::State(SentencePieceModel made)
     : model(std::move(made)), normalizer(normalizer_of(model.normalizer, &model)), cutter(model) {
   if (model.denormalizer) denormalizer = normalizer_of(*model.denormalizer, nullptr);
+  prepares = model.layout.preparation != TextPreparation();
+  if (model.layout.target != nullptr) target = std::make_shared<const State>(*model.layout.target);
   // An id that the layout does not give is that of what is unknown.
   if (!model.layout.ids.empty()) {
     outer.assign(model.pieces.size(), -1);
@@ -168,18 +182,111 @@ std::string SentencePieceTokenizer::State::normalised(std::string_view text, Tex
              : sentence_piece::with_all_whitespace(text, place, origins);
 }
 
+/// The pieces of what normalised() gave, with the ids of the layout.
+std::vector<SubwordSpan> SentencePieceTokenizer::State::cut(std::string_view text) const {
+  std::vector<SubwordSpan> parts = cutter.cut(text);
+  if (!outer.empty())
+    for (SubwordSpan& part : parts) part.id = outer[static_cast<std::size_t>(part.id)];
+  if (!model.layout.preparation.commas_apart) return parts;
+  std::vector<SubwordSpan> result;
+  for (const SubwordSpan& part : parts) {
+    const std::string_view piece = text.substr(part.begin, part.end - part.begin);
+    const bool is_number = piece.size() > 1 && piece.ends_with(',') &&
+                           is_digit(character_before(piece, piece.size() - 1));
+    if (is_number)
+      cut_number(piece, part.begin, result);
+    else
+      result.push_back(part);
+  }
+  return result;
+}
+
+/// A piece that ends in a digit and a comma: what is in front of the comma is cut as a text of its
+/// own, without blanks, and a blank that this puts in front is taken off again.
+void SentencePieceTokenizer::State::cut_number(std::string_view piece, std::uint32_t at,
+                                               std::vector<SubwordSpan>& out) const {
+  const auto id_of = [&](std::string_view text) {
+    const std::int32_t id = find(text);
+    return id < 0 ? special.unk : id;
+  };
+  const auto end = at + static_cast<std::uint32_t>(piece.size());
+  const bool is_inside = !piece.starts_with(kBlank);
+  std::string number;
+  std::vector<std::uint32_t> places;  // of its bytes, and its end
+  for (std::size_t i = 0; i + 1 < piece.size();) {
+    const bool blank = piece.substr(i).starts_with(kBlank);
+    const std::size_t size = blank ? kBlank.size() : 1;
+    if (!blank) {
+      number += piece[i];
+      places.push_back(at + static_cast<std::uint32_t>(i));
+    }
+    i += size;
+  }
+  places.push_back(end - 1);
+  std::vector<std::uint32_t> origins;
+  const std::string whole = normalised(number, TextPlace::beginning, &origins);
+  bool first = is_inside;
+  for (const SubwordSpan& found : cutter.cut(whole)) {
+    std::string_view text = std::string_view(whole).substr(found.begin, found.end - found.begin);
+    std::int32_t id = outer.empty() ? found.id : outer[static_cast<std::size_t>(found.id)];
+    const bool has_blank = std::exchange(first, false) && text.starts_with(kBlank);
+    if (has_blank) {
+      text.remove_prefix(kBlank.size());
+      if (text.empty()) continue;
+      id = id_of(text);
+    }
+    // The blank of a word belongs to its first piece.
+    const bool begins_word = !is_inside && found.begin == 0;
+    out.push_back(
+        {id, begins_word ? at : places[origins[found.begin]], places[origins[found.end]]});
+  }
+  out.push_back({id_of(","), end - 1, end});
+}
+
+/// visit(normalised, pieces, source) for every part of `text` that is cut for itself; source(piece)
+/// is the bytes of `text` that one came from.
+template <class Visit>
+void SentencePieceTokenizer::State::visit_parts(std::string_view text, TextPlace place,
+                                                const Visit& visit) const {
+  std::vector<std::uint32_t> origins;
+  if (!prepares) {
+    const std::string whole = normalised(text, place, &origins);
+    visit(whole, cut(whole), [&](const SubwordSpan& piece) {
+      return Span{origins[piece.begin], origins[piece.end]};
+    });
+    return;
+  }
+  PartedText prepared;
+  if (first_broken(text) == text.size()) {
+    prepared.text.assign(text);
+  } else {
+    RepairedText fixed = repair(text);
+    prepared.text.assign(std::move(fixed.text), std::move(fixed.spans));
+  }
+  prepared.parts.assign(1, {0, prepared.text.size(), -1});
+  prepare(prepared, model.layout.preparation);
+  for (const TextPart& part : prepared.parts) {
+    const std::string whole = normalised(prepared.view(part), place, &origins);
+    visit(whole, cut(whole), [&](const SubwordSpan& piece) {
+      return prepared.text.source(part.begin + origins[piece.begin],
+                                  part.begin + origins[piece.end]);
+    });
+    place = TextPlace::beginning;
+  }
+}
+
 void SentencePieceTokenizer::State::append(std::string_view text, std::size_t begin,
                                            std::size_t end, TextPlace place,
                                            std::vector<SubwordSpan>& out) const {
   if (begin == end) return;
-  std::vector<std::uint32_t> origins;
-  for (SubwordSpan part :
-       cutter.cut(normalised(text.substr(begin, end - begin), place, &origins))) {
-    if (!outer.empty()) part.id = outer[static_cast<std::size_t>(part.id)];
-    part.begin = static_cast<std::uint32_t>(begin) + origins[part.begin];
-    part.end = static_cast<std::uint32_t>(begin) + origins[part.end];
-    out.push_back(part);
-  }
+  const auto first = static_cast<std::uint32_t>(begin);
+  visit_parts(text.substr(begin, end - begin), place,
+              [&](std::string_view, const std::vector<SubwordSpan>& pieces, const auto& source) {
+                for (const SubwordSpan& piece : pieces) {
+                  const Span span = source(piece);
+                  out.push_back({piece.id, first + span.begin, first + span.end});
+                }
+              });
 }
 
 std::string SentencePieceTokenizer::State::decode_own(std::span<const std::int32_t> list,
@@ -214,6 +321,14 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
       model.normalizer.dummy_prefix || model.normalizer.remove_extra_whitespace;
   bool begins = true;       // a blank here is the one in front of the text
   bool seen_blank = false;  // it has been left out
+  const auto append_piece = [&](std::string_view part) {
+    if (begins && drops_blank && part.starts_with(kBlank)) {
+      part.remove_prefix(kBlank.size());
+      // Where runs of blanks are removed, all those at the beginning are.
+      seen_blank = !model.normalizer.remove_extra_whitespace;
+    }
+    append_with_blanks(text, part);
+  };
   for (const std::int32_t id : list) {
     const SentencePieceModel::Piece* known = piece(id);
     if (known != nullptr && known->kind == Kind::byte) {
@@ -225,19 +340,13 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
     if (seen_blank || !text.empty()) begins = false;
     seen_blank = false;
     if (known == nullptr) {
-      if (special || !added(id).special) append_with_blanks(text, added(id).text);
+      if (special || !added(id).special) append_piece(added(id).text);
     } else if (known->kind == Kind::unknown) {
       text += special ? known->text : model.unknown_surface;
     } else if (special && known->kind == Kind::control) {
       text += known->text;
     } else if (known->kind != Kind::control) {
-      std::string_view part = known->text;
-      if (begins && drops_blank && part.starts_with(kBlank)) {
-        part.remove_prefix(kBlank.size());
-        // Where runs of blanks are removed, all those at the beginning are.
-        seen_blank = !model.normalizer.remove_extra_whitespace;
-      }
-      append_with_blanks(text, part);
+      append_piece(known->text);
     }
   }
   append_characters(text, bytes);
@@ -268,6 +377,10 @@ SentencePieceTokenizer SentencePieceTokenizer::with_layout(
 
 const SentencePieceModel& SentencePieceTokenizer::model() const { return state_->model; }
 
+SentencePieceTokenizer SentencePieceTokenizer::targets() const {
+  return state_->target == nullptr ? *this : SentencePieceTokenizer(state_->target);
+}
+
 std::int64_t SentencePieceTokenizer::vocab_size() const { return state_->count(); }
 
 const SpecialIds& SentencePieceTokenizer::special() const { return state_->special; }
@@ -275,9 +388,14 @@ const SpecialIds& SentencePieceTokenizer::special() const { return state_->speci
 std::vector<std::int32_t> SentencePieceTokenizer::encode(std::string_view text,
                                                          TextPlace place) const {
   std::vector<std::int32_t> ids;
-  for (const SubwordSpan& part : state_->cutter.cut(state_->normalised(text, place)))
-    ids.push_back(state_->outer.empty() ? part.id
-                                        : state_->outer[static_cast<std::size_t>(part.id)]);
+  const auto add = [&](const std::vector<SubwordSpan>& pieces) {
+    for (const SubwordSpan& piece : pieces) ids.push_back(piece.id);
+  };
+  if (state_->prepares) {
+    add(encode_spans(text, place));
+  } else {
+    add(state_->cut(state_->normalised(text, place)));
+  }
   return ids;
 }
 
@@ -324,13 +442,17 @@ Encoding SentencePieceTokenizer::encode_alone(std::string_view text, const Encod
 }
 
 std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) const {
-  const std::string whole = state_->normalised(text, TextPlace::beginning);
   std::vector<std::string> result;
-  for (const SubwordSpan& part : state_->cutter.cut(whole)) {
-    const auto& piece = state_->model.pieces[static_cast<std::size_t>(part.id)];
-    result.push_back(piece.kind == Kind::byte ? piece.text
-                                              : whole.substr(part.begin, part.end - part.begin));
-  }
+  state_->visit_parts(
+      text, TextPlace::beginning,
+      [&](std::string_view whole, const std::vector<SubwordSpan>& pieces, const auto&) {
+        for (const SubwordSpan& part : pieces) {
+          const SentencePieceModel::Piece* piece = state_->piece(part.id);
+          const bool is_byte = piece != nullptr && piece->kind == Kind::byte;
+          result.emplace_back(is_byte ? piece->text
+                                      : whole.substr(part.begin, part.end - part.begin));
+        }
+      });
   return result;
 }
 

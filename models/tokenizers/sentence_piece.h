@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/models/tokenizers/encode_options.h"
@@ -68,6 +69,9 @@ class SentencePieceTokenizer : public NothingAround {
   /// The same model with other ids: what the users of a published model made of its own.
   SentencePieceTokenizer with_layout(SentencePieceModel::Layout layout) const;
   const SentencePieceModel& model() const;
+  /// The tokenizer of texts that an encoder-decoder writes, with the same ids: mostly this one, but
+  /// Marian's models have two.
+  SentencePieceTokenizer targets() const;
 
   /// Number of ids.
   std::int64_t vocab_size() const;
@@ -117,6 +121,8 @@ class SentencePieceTokenizer : public NothingAround {
 
  private:
   struct State;
+  explicit SentencePieceTokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
   std::shared_ptr<const State> state_;
 };
 

@@ -208,6 +208,11 @@ Tokenizer Tokenizer::with_ends() const {
   return *this;
 }
 
+Tokenizer Tokenizer::targets() const {
+  if (const auto* pieces = std::get_if<SentencePieceTokenizer>(&kinds_)) return pieces->targets();
+  return *this;
+}
+
 std::vector<std::int32_t> Tokenizer::encode_to_end(std::string_view text) const {
   if (eos_id() < 0) throw ArgumentError("the tokenizer has no id for the end of a text");
   std::vector<std::int32_t> ids = encode(text);

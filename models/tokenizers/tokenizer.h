@@ -125,6 +125,9 @@ class Tokenizer {
 
   // Texts that an id ends, as encoder-decoders read and write them.
 
+  /// The tokenizer of the texts that a model writes, with the same ids. Mostly this one; some
+  /// published translators cut the two languages by models of their own.
+  Tokenizer targets() const;
   /// The same tokenizer with ids for padding and end, which characters otherwise do without. Throws
   /// ArgumentError where it is of another kind and lacks one.
   Tokenizer with_ends() const;

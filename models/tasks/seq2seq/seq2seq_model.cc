@@ -97,9 +97,10 @@ std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const TranslateOptions& options) {
   std::vector<std::vector<std::int32_t>> sources;
   for (const std::string& text : texts) sources.push_back(model.tokenizer.encode_to_end(text));
+  const Tokenizer targets = model.tokenizer.targets();
   std::vector<std::string> outputs;
   for (const TokenIds& ids : translate_ids(session, model, sources, options))
-    outputs.push_back(model.tokenizer.decode_to_end(ids));
+    outputs.push_back(targets.decode_to_end(ids));
   return outputs;
 }
 
@@ -158,7 +159,7 @@ CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std:
     return names;
   };
   const std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
-                                  target_ids = model.tokenizer.encode_to_end(target);
+                                  target_ids = model.tokenizer.targets().encode_to_end(target);
   result.source = pieces(source_ids);
   result.target = pieces(target_ids);
   Program program("cross_attention");

@@ -61,8 +61,9 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
 /// How large target texts are; the ids for their ends count, too.
 struct TargetSize {
   TargetSize(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer) {
+    const Tokenizer targets = tokenizer.targets();
     for (const TextPair& pair : pairs) {
-      ids += std::ssize(tokenizer.encode_to_end(pair.target));
+      ids += std::ssize(targets.encode_to_end(pair.target));
       bytes += std::ssize(pair.target);
     }
   }

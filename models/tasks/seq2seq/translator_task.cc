@@ -11,9 +11,10 @@ namespace weft {
 
 PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer,
                               const TrainSettings& settings) {
+  const Tokenizer targets = tokenizer.targets();
   std::vector<IdPair> ids;
   for (const TextPair& pair : pairs)
-    ids.push_back({tokenizer.encode_to_end(pair.source), tokenizer.encode_to_end(pair.target)});
+    ids.push_back({tokenizer.encode_to_end(pair.source), targets.encode_to_end(pair.target)});
   return {std::move(ids), settings.batch, tokenizer.pad_id()};
 }
 

@@ -18,6 +18,8 @@ class FolderSettings {
   /// Throws IoError, FormatError.
   explicit FolderSettings(std::string folder);
 
+  /// Whether the folder has such a file.
+  bool has(const char* file) const;
   /// The bytes of one of the folder's files. Throws IoError; FormatError where it is missing.
   std::string read(const char* file) const;
 
@@ -40,7 +42,6 @@ class FolderSettings {
   static constexpr const char* kSpecialFile = "special_tokens_map.json";
   static constexpr const char* kAddedFile = "added_tokens.json";
 
-  bool has(const char* file) const;
   /// Empty where there is no such file.
   nlohmann::json object(const char* file) const;
 

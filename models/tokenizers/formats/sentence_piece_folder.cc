@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "weft/models/tokenizers/formats/forms.h"
@@ -14,8 +17,43 @@ namespace {
 
 using Layout = SentencePieceModel::Layout;
 
+SentencePieceTokenizer read_model(const FolderSettings& settings, const char* file) {
+  const std::string bytes = settings.read(file);
+  try {
+    return SentencePieceTokenizer::from_bytes(bytes);
+  } catch (const FormatError& e) {
+    throw FormatError(fmt::format("{}: {}", file, e.what()));
+  }
+}
+
 Layout marian(const SentencePieceModel& model, const FolderSettings& settings) {
+  if (settings.value<bool>("separate_vocabs").value_or(false)) {
+    throw FormatError(
+        "tokenizer_config.json.separate_vocabs is true: translators whose languages have ids of "
+        "their own are not supported");
+  }
   return marian_layout(model, read_vocabulary(settings.read("vocab.json"), "vocab.json"));
+}
+
+Layout albert(const SentencePieceModel& model, const FolderSettings& settings) {
+  const auto is_on = [&](const char* key, bool usual) {
+    return settings.value<bool>(key).value_or(usual);
+  };
+  Layout layout = plain_layout(model);
+  layout.preparation = {.single_blanks = is_on("remove_space", true),
+                        .quotes = true,
+                        .strip_accents = !is_on("keep_accents", false),
+                        .lowercase = is_on("do_lower_case", true),
+                        .commas_apart = true};
+  return layout;
+}
+
+Layout deberta(const SentencePieceModel& model, const FolderSettings& settings) {
+  Layout layout = deberta_layout(model);
+  layout.preparation = {
+      .lowercase = settings.value<bool>("do_lower_case").value_or(false),
+      .split_punctuation = settings.value<bool>("split_by_punct").value_or(false)};
+  return layout;
 }
 
 /// A class of tokenizers: what it makes of a model's ids, and how its special ids are called.
@@ -55,10 +93,10 @@ const std::array<Class, 9>& classes() {
             {"<pad>", "<unk>", "", "</s>", "", "", "<mask_2>"}},
       Class{"LlamaTokenizer", plain, {"", "<unk>", "<s>", "</s>", "", "", ""}},
       Class{"AlbertTokenizer",
-            plain,
+            albert,
             {"<pad>", "<unk>", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
       Class{"DebertaV2Tokenizer",
-            [](const Model& model, const FolderSettings&) { return deberta_layout(model); },
+            deberta,
             {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
       Class{"MarianTokenizer", marian, {"<pad>", "<unk>", "", "</s>", "", "", ""}}};
   return all;
@@ -74,13 +112,16 @@ const Class* class_of(const FolderSettings& settings) {
   return found == classes().end() ? nullptr : &*found;
 }
 
-SentencePieceTokenizer read_model(const FolderSettings& settings, const char* file) {
-  const std::string bytes = settings.read(file);
-  try {
-    return SentencePieceTokenizer::from_bytes(bytes);
-  } catch (const FormatError& e) {
-    throw FormatError(fmt::format("{}: {}", file, e.what()));
-  }
+/// The layout that a class makes of a model, with all that its folder says.
+Layout layout_of(const SentencePieceModel& model, const Class& known,
+                 const FolderSettings& settings) {
+  Layout layout = known.layout(model, settings);
+  layout.restarts = settings.value<bool>("legacy").value_or(true);
+  SpecialNames names = known.names;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = settings.token(fmt::format("{}_token", kSpecialIds[i].name)).value_or(names[i]);
+  add_tokens(model, layout, settings.added(), names);
+  return layout;
 }
 
 }  // namespace
@@ -91,12 +132,14 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
   const Class* known = class_of(settings);
   const SentencePieceModel& model = tokenizer.model();
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;
-  Layout layout = known->layout(model, settings);
-  layout.restarts = settings.value<bool>("legacy").value_or(true);
-  SpecialNames names = known->names;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    names[i] = settings.token(fmt::format("{}_token", kSpecialIds[i].name)).value_or(names[i]);
-  add_tokens(model, layout, settings.added(), names);
+  Layout layout = layout_of(model, *known, settings);
+  // Texts that a translator writes are cut by a model of their own.
+  if (constexpr const char* kTarget = "target.spm";
+      std::string_view(file) == "source.spm" && settings.has(kTarget)) {
+    SentencePieceModel target = read_model(settings, kTarget).model();
+    target.layout = layout_of(target, *known, settings);
+    layout.target = std::make_shared<const SentencePieceModel>(std::move(target));
+  }
   return tokenizer.with_layout(std::move(layout));
 }
 

@@ -8,8 +8,9 @@ namespace weft {
 
 /// The model in a folder's `file`, with the ids that the class of tokenizer which the settings of
 /// its folder name makes of it: T5's, XLM-R's, mBART's, PEGASUS's, LLaMA's, ALBERT's, DeBERTa's,
-/// Marian's (by vocab.json); with added tokens, and names for special ids. A model without a class
-/// that is known keeps its ids. Throws IoError, FormatError.
+/// Marian's (by vocab.json, with target.spm for the texts that are written, where it is there);
+/// with added tokens, names for special ids, and what ALBERT's and DeBERTa's classes change in a
+/// text. A model without a class that is known keeps its ids. Throws IoError, FormatError.
 SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings, const char* file);
 
 }  // namespace weft

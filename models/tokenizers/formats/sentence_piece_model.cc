@@ -100,7 +100,9 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
     fail("it has pieces for bytes, and unknown characters do not become bytes");
 }
 
-void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model) {
+SentencePieceModel parse_model(std::string_view bytes, bool is_target);
+
+void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model, bool is_target) {
   SentencePieceModel::Layout& layout = model.layout;
   for (const auto& added : proto.added()) {
     for (std::size_t at = 0; at < added.text().size();) next_code_point(added.text(), at);
@@ -120,6 +122,21 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model)
     layout.special.*kSpecialIds[static_cast<std::size_t>(i)].id = id;
   }
   layout.restarts = proto.restarts();
+  const sentence_piece::Layout::Preparation& preparation = proto.preparation();
+  layout.preparation = {.single_blanks = preparation.single_blanks(),
+                        .quotes = preparation.quotes(),
+                        .strip_accents = preparation.strip_accents(),
+                        .lowercase = preparation.lowercase(),
+                        .split_punctuation = preparation.split_punctuation(),
+                        .commas_apart = preparation.commas_apart()};
+  if (!proto.has_target()) return;
+  if (is_target) fail("the model of texts to be written has one itself");
+  auto target = std::make_shared<const SentencePieceModel>(parse_model(proto.target(), true));
+  if (target->layout.ids.size() != layout.ids.size()) {
+    fail(fmt::format("it has {} ids, and {} of texts to be written", layout.ids.size(),
+                     target->layout.ids.size()));
+  }
+  layout.target = std::move(target);
 }
 
 void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layout& proto) {
@@ -133,6 +150,16 @@ void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layo
   }
   for (const SpecialIdName& special : kSpecialIds) proto.add_special(layout.special.*special.id);
   proto.set_restarts(layout.restarts);
+  if (const TextPreparation& from = layout.preparation; from != TextPreparation()) {
+    sentence_piece::Layout::Preparation& preparation = *proto.mutable_preparation();
+    preparation.set_single_blanks(from.single_blanks);
+    preparation.set_quotes(from.quotes);
+    preparation.set_strip_accents(from.strip_accents);
+    preparation.set_lowercase(from.lowercase);
+    preparation.set_split_punctuation(from.split_punctuation);
+    preparation.set_commas_apart(from.commas_apart);
+  }
+  if (layout.target != nullptr) proto.set_target(layout.target->to_bytes());
 }
 
 ProtoPiece::Type type_of(Kind kind) {
@@ -197,9 +224,7 @@ std::string file_of(const SentencePieceModel& model) {
   return proto.SerializeAsString();
 }
 
-}  // namespace
-
-SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
+SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   sentence_piece::Model proto;
   if (bytes.size() > 0x7FFFFFFF ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
@@ -214,11 +239,11 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
   model.names = {trainer.pad_piece(), trainer.bos_piece(), trainer.eos_piece()};
   model.normalizer = normalizer_of(proto.normalizer_spec());
   if (!proto.denormalizer_spec().precompiled_charsmap().empty())
-    model.denormalizer =
-        std::make_shared<const Normalizer>(normalizer_of(proto.denormalizer_spec()));
+    model.denormalizer = std::make_shared<const SentencePieceModel::Normalizer>(
+        normalizer_of(proto.denormalizer_spec()));
   read_pieces(proto, model);
   if (proto.has_layout()) {
-    read_layout(proto.layout(), model);
+    read_layout(proto.layout(), model, is_target);
     proto.clear_layout();
     model.file = proto.SerializeAsString();
   } else {
@@ -232,8 +257,16 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
               model.normalizer.name == "identity" && model.normalizer.compiled_map.empty() &&
               model.normalizer.dummy_prefix && model.normalizer.escape_whitespace &&
               std::all_of(model.pieces.begin(), model.pieces.end(),
-                          [](const Piece& piece) { return piece.kind != Kind::unused; });
+                          [](const SentencePieceModel::Piece& piece) {
+                            return piece.kind != Kind::unused;
+                          });
   return model;
+}
+
+}  // namespace
+
+SentencePieceModel SentencePieceModel::parse(std::string_view bytes) {
+  return parse_model(bytes, false);
 }
 
 std::string SentencePieceModel::to_bytes() const {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/tokenizers/normalizers/text_preparation.h"
 #include "weft/models/tokenizers/special_ids.h"
 
 namespace weft {
@@ -56,6 +57,11 @@ struct SentencePieceModel {
     /// What follows an added piece begins as a text does, with a blank in front (the "legacy"
     /// behaviour of T5's and LLaMA's tokenizers); else it goes on.
     bool restarts = true;
+    /// How texts are changed before the model sees them.
+    TextPreparation preparation = {};
+    /// The model of texts that an encoder-decoder writes, with a layout of as many ids; null: this
+    /// one. It has none itself.
+    std::shared_ptr<const SentencePieceModel> target = {};
   };
 
   Algorithm algorithm = Algorithm::byte_pairs;

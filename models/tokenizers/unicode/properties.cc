@@ -40,6 +40,20 @@ bool is_nonspacing_mark(char32_t c) { return c >= 0x300 && (category(c) & U_GC_M
 
 bool is_mark(char32_t c) { return c >= 0x300 && (category(c) & U_GC_M_MASK) != 0; }
 
+bool is_combining(char32_t c) {
+  return c >= 0x300 && u_getCombiningClass(static_cast<UChar32>(c)) != 0;
+}
+
+bool is_cased(char32_t c) { return has(c, UCHAR_CASED); }
+
+bool is_case_ignorable(char32_t c) { return has(c, UCHAR_CASE_IGNORABLE); }
+
+bool is_digit(char32_t c) {
+  if (c < 0x80) return c >= '0' && c <= '9';
+  const int type = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_NUMERIC_TYPE);
+  return type == U_NT_DECIMAL || type == U_NT_DIGIT;
+}
+
 bool is_word_character(char32_t c) {
   if (c < 0x80) return is_letter(c) || is_numeric(c) || c == '_';
   return (category(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||

@@ -17,6 +17,14 @@ bool is_punctuation(char32_t c);
 bool is_nonspacing_mark(char32_t c);
 /// Any mark (general category M).
 bool is_mark(char32_t c);
+/// True where a character goes on another one: its canonical combining class is not 0.
+bool is_combining(char32_t c);
+/// A letter that has upper and lower case, or looks so (Cased); what is passed over in a search for
+/// one (Case_Ignorable).
+bool is_cased(char32_t c);
+bool is_case_ignorable(char32_t c);
+/// A digit of any script, also a raised one.
+bool is_digit(char32_t c);
 /// Part of a word: letters, marks, digits, connectors, joiners (\w of regular expressions).
 bool is_word_character(char32_t c);
 /// What BERT's cleaning takes for a control character. Of private use only the first and the last
