@@ -96,7 +96,8 @@ std::string_view AddedTokens::seen(std::int32_t id) const {
   return it == by_id_.end() ? std::string_view() : seen_[it->second];
 }
 
-void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special) const {
+void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special,
+                      const PlainParts& plain) const {
   const Finder& finder = behind_normaliser ? behind_ : before_;
   if (!finder.any) return;
   parts.spare.clear();
@@ -129,6 +130,13 @@ void AddedTokens::cut(PartedText& parts, bool behind_normaliser, bool special) c
       }
       const AddedToken& token = tokens_[static_cast<std::size_t>(match.id)];
       std::size_t begin = at, end = at + match.size;
+      if (!plain.spans.empty() &&
+          plain.cover(parts.text.source(part.begin + static_cast<std::uint32_t>(begin),
+                                        part.begin + static_cast<std::uint32_t>(end)),
+                      token.id, token.special)) {
+        at += character_size(text[at]);  // a token that is none may end within
+        continue;
+      }
       at = end;
       if ((token.special && !special) || (token.single_word && !stands_alone(text, begin, end)))
         continue;

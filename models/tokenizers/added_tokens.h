@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/models/tokenizers/encode_options.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 #include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/subwords/piece_trie.h"
@@ -55,8 +56,9 @@ class AddedTokens {
   std::string_view seen(std::int32_t id) const;
 
   /// Cuts what is found out of every part: those that are looked for before the normaliser, or
-  /// those behind it. Special ones stay text where `special` is false.
-  void cut(PartedText& parts, bool behind_normaliser, bool special) const;
+  /// those behind it. Special ones stay text where `special` is false, and in `plain`.
+  void cut(PartedText& parts, bool behind_normaliser, bool special,
+           const PlainParts& plain = {}) const;
 
  private:
   struct Finder {

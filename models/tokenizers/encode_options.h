@@ -1,10 +1,12 @@
 // How texts become ids, and ids text, where it is not as always.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "weft/models/tokenizers/padding.h"
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/truncation.h"
+#include "weft/models/tokenizers/unicode/span.h"
 
 namespace weft {
 
@@ -21,11 +24,31 @@ enum class BrokenBytes : std::uint8_t {
   kept       // they stay, where ids stand for bytes; otherwise they are replaced
 };
 
+/// Parts of a text that are text like any other, although special ids are found in the rest: what
+/// people wrote, within what a program put around it.
+struct PlainParts {
+  /// Bytes of the text; in order, apart from each other.
+  std::span<const Span> spans = {};
+  /// Ids of further tokens that are not found there, sorted; special ones never are.
+  std::span<const std::int32_t> ids = {};
+
+  /// True where a token that is found at these bytes is text.
+  bool cover(Span found, std::int32_t id, bool special) const {
+    if (spans.empty() || !(special || std::binary_search(ids.begin(), ids.end(), id))) return false;
+    const auto part =
+        std::upper_bound(spans.begin(), spans.end(), found.begin,
+                         [](std::uint32_t at, const Span& span) { return at < span.end; });
+    return part != spans.end() && part->begin < found.end;
+  }
+};
+
 struct EncodeOptions {
   /// Special ids are put around texts, as the tokenizer's template has it.
   bool add_special = true;
   /// "[SEP]" in a text is the id of that name; otherwise it is text like any other.
   bool special_in_text = true;
+  /// Where it is text nevertheless. Of two texts: in the first.
+  PlainParts plain = {};
   BrokenBytes broken = BrokenBytes::replaced;
   TextPlace place = TextPlace::beginning;
   std::optional<Truncation> truncation = {};

@@ -400,8 +400,8 @@ std::vector<std::int32_t> SentencePieceTokenizer::encode(std::string_view text,
 }
 
 std::vector<SubwordSpan> SentencePieceTokenizer::encode_spans(std::string_view text,
-                                                              TextPlace place,
-                                                              bool special_in_text) const {
+                                                              TextPlace place, bool special_in_text,
+                                                              const PlainParts& plain) const {
   std::vector<SubwordSpan> result;
   if (!special_in_text) {
     state_->append(text, 0, text.size(), place, result);
@@ -414,6 +414,10 @@ std::vector<SubwordSpan> SentencePieceTokenizer::encode_spans(std::string_view t
     PieceTrie::Match match;
     for (; at < text.size(); ++at) {
       match = state_->named.longest(text.substr(at));
+      const auto byte = static_cast<std::uint32_t>(at);
+      if (match.size > 0 &&
+          plain.cover({byte, byte + static_cast<std::uint32_t>(match.size)}, match.id, true))
+        match = {};
       if (match.size > 0) break;
     }
     std::size_t end = at, next = at + match.size;
@@ -436,7 +440,8 @@ std::vector<SubwordSpan> SentencePieceTokenizer::encode_spans(std::string_view t
 Encoding SentencePieceTokenizer::encode_alone(std::string_view text, const EncodeOptions& options,
                                               const TokenLimit&) const {
   Encoding result;
-  for (const SubwordSpan& part : encode_spans(text, options.place, options.special_in_text))
+  for (const SubwordSpan& part :
+       encode_spans(text, options.place, options.special_in_text, options.plain))
     result.add(part.id, {part.begin, part.end}, -1, 0, 0);
   return result;
 }

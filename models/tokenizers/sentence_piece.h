@@ -83,10 +83,12 @@ class SentencePieceTokenizer : public NothingAround {
                                    TextPlace place = TextPlace::beginning) const;
   /// The same ids, each with the bytes of `text` that it came from. A blank in front of a text that
   /// is not there has none; of the bytes of an unknown character the last has all. Where
-  /// `special_in_text`, what spells a special id or an added piece ("</s>") becomes that id.
+  /// `special_in_text`, what spells a special id or an added piece ("</s>") becomes that id, but in
+  /// `plain`.
   std::vector<SubwordSpan> encode_spans(std::string_view text,
                                         TextPlace place = TextPlace::beginning,
-                                        bool special_in_text = false) const;
+                                        bool special_in_text = false,
+                                        const PlainParts& plain = {}) const;
   /// The same with all that is known of them; of `options`, what concerns a text alone.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;

@@ -95,9 +95,9 @@ void SubwordPipeline::cut(std::string_view text, const EncodeOptions& options,
   parts.place = options.place;
   parts.takes_bytes = takes_bytes_;
   parts.bytes = false;
-  added_.cut(parts, false, options.special_in_text);
+  added_.cut(parts, false, options.special_in_text, options.plain);
   if (parts_.normalizer != nullptr) parts_.normalizer->normalise(parts);
-  added_.cut(parts, true, options.special_in_text);
+  added_.cut(parts, true, options.special_in_text, options.plain);
   if (parts_.pre_tokenizer != nullptr) parts_.pre_tokenizer->split(parts);
 }
 

@@ -105,6 +105,11 @@ Encoding Tokenizer::encode_pair(const TokenizerInput& texts, const EncodeOptions
           if (options.truncation &&
               (is_second || options.truncation->strategy != Truncated::only_second))
             limit = {options.truncation->max_length, options.truncation->direction};
+          if (is_second && !options.plain.spans.empty()) {
+            EncodeOptions own = options;
+            own.plain = {};
+            return kind.encode_alone(text, own, limit);
+          }
           return kind.encode_alone(text, options, limit);
         };
         Encoding first = encode_alone(texts.first, false);
