@@ -1,0 +1,190 @@
+// A template as a tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/models/chat/template/builtin.h"
+#include "weft/models/chat/template/operators.h"
+#include "weft/models/chat/template/run.h"
+#include "weft/models/chat/template/value.h"
+
+namespace weft::chat {
+
+struct Expression;
+using ExpressionPtr = std::unique_ptr<const Expression>;
+struct Statement;
+using Body = std::vector<std::unique_ptr<const Statement>>;
+
+struct Arguments {
+  std::vector<ExpressionPtr> positional;
+  std::vector<std::pair<std::string, ExpressionPtr>> named;
+};
+
+// Expressions.
+
+struct Constant {
+  Value value;
+};
+struct Name {
+  std::string name;
+};
+struct SequenceLiteral {
+  Sequence::Kind kind = Sequence::Kind::list;
+  std::vector<ExpressionPtr> items;
+};
+struct MappingLiteral {
+  std::vector<std::pair<ExpressionPtr, ExpressionPtr>> entries;
+};
+struct Attribute {
+  ExpressionPtr object;
+  std::string name;
+};
+struct Item {
+  ExpressionPtr object, key;
+};
+struct Slice {
+  ExpressionPtr object, begin, end, step;  // null for what is left out
+};
+/// What a loop says of itself: loop.index. The loop itself is no value.
+enum class LoopField : std::uint8_t {
+  index,
+  index0,
+  revindex,
+  revindex0,
+  first,
+  last,
+  length,
+  previtem,
+  nextitem,
+  depth,
+  depth0
+};
+struct LoopAttribute {
+  LoopField field = LoopField::index;
+};
+/// loop.cycle(...), or loop.changed(...).
+struct LoopCall {
+  bool cycle = true;
+  Arguments arguments;
+  std::size_t place = 0;  // of the value that changed() keeps
+};
+struct Not {
+  ExpressionPtr operand;
+};
+struct Signed {
+  bool negative = false;
+  ExpressionPtr operand;
+};
+struct Logic {
+  bool both = false;  // "and"; otherwise "or"
+  ExpressionPtr left, right;
+};
+struct Calculation {
+  Arithmetic operation = Arithmetic::add;
+  ExpressionPtr left, right;
+};
+/// a ~ b ~ c.
+struct Concatenation {
+  std::vector<ExpressionPtr> parts;
+};
+enum class Comparison : std::uint8_t {
+  equal,
+  differs,
+  less,
+  at_most,
+  greater,
+  at_least,
+  in,
+  not_in
+};
+/// a < b <= c.
+struct Compared {
+  ExpressionPtr first;
+  std::vector<std::pair<Comparison, ExpressionPtr>> rest;
+};
+struct Conditional {
+  ExpressionPtr condition, value, otherwise;  // null where there is no "else"
+};
+/// Of a filter, a test or a function; functions have no subject.
+struct BuiltinCall {
+  const Builtin* builtin = nullptr;
+  ExpressionPtr subject;
+  Arguments arguments;
+  bool negated = false;  // "is not"
+};
+struct MethodCall {
+  ExpressionPtr object;
+  std::string name;
+  Arguments arguments;
+};
+struct MacroCall {
+  std::string name;
+  Arguments arguments;
+};
+
+struct Expression {
+  using Node = std::variant<Constant, Name, SequenceLiteral, MappingLiteral, Attribute, Item, Slice,
+                            LoopAttribute, LoopCall, Not, Signed, Logic, Calculation, Concatenation,
+                            Compared, Conditional, BuiltinCall, MethodCall, MacroCall>;
+  Place place;
+  Node node;
+  int depth = 1;  // of the tree below
+};
+
+// Statements.
+
+struct Data {
+  std::string text;
+};
+struct Print {
+  ExpressionPtr value;
+};
+struct If {
+  std::vector<std::pair<ExpressionPtr, Body>> branches;
+  Body otherwise;
+};
+struct For {
+  std::vector<std::string> targets;  // several take apart each item
+  ExpressionPtr items, condition;    // the latter may be null
+  Body body, otherwise;
+  std::size_t kept = 0;  // values that calls of loop.changed() keep
+};
+struct Set {
+  std::vector<std::string> targets;
+  ExpressionPtr value;
+};
+struct SetField {
+  std::string space, field;
+  ExpressionPtr value;
+};
+/// {% set name | filter %}text{% endset %}.
+struct SetBlock {
+  std::string target, field;  // a field of the namespace `target` where it is not empty
+  std::vector<BuiltinCall> filters;
+  Body body;
+};
+struct Macro {
+  std::string name;
+  std::vector<std::pair<std::string, ExpressionPtr>> parameters;  // with defaults, or null
+  Body body;
+};
+struct Generation {
+  Body body;
+};
+struct Break {};
+struct Continue {};
+
+struct Statement {
+  using Node = std::variant<Data, Print, If, For, Set, SetField, SetBlock, Macro, Generation, Break,
+                            Continue>;
+  Place place;
+  Node node;
+};
+
+}  // namespace weft::chat

@@ -1,0 +1,101 @@
+// Functions that every template may call.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/chat/template/builtin.h"
+#include "weft/models/chat/template/operators.h"
+#include "weft/models/chat/template/print.h"
+
+namespace weft::chat {
+namespace {
+
+constexpr std::int64_t kMostInRange = 100'000;  // the sandbox's limit, too
+constexpr std::size_t kLongestDate = 1000;
+
+Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
+  run.fail(printed(run, arguments[0])->text());
+}
+
+Value strftime_now(Run& run, const Value&, const CallArguments& arguments) {
+  const std::string& format = text_argument(run, arguments[0], "format").text();
+  if (format.empty()) return text_value("");
+  if (format.find('\0') != std::string::npos) run.fail("a date's format holds no zero bytes");
+  std::array<char, kLongestDate> date = {};
+  // A blank tells an empty date from one that is too long.
+  const std::size_t size =
+      std::strftime(date.data(), date.size(), (format + " ").c_str(), &run.now());
+  if (size == 0) run.fail(fmt::format("a date has at most {} bytes", kLongestDate - 2));
+  return run.text(TracedText(std::string(date.data(), size - 1)));
+}
+
+Value range(Run& run, const Value&, const CallArguments& arguments) {
+  std::array<std::int64_t, 3> numbers = {0, 0, 1};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (arguments.has(i)) numbers[i] = integer_argument(run, arguments[i], "range");
+  }
+  auto [begin, end, step] = numbers;
+  if (!arguments.has(1)) std::swap(begin, end);
+  if (step == 0) run.fail("'range' takes no step of 0");
+  std::vector<Value> items;
+  for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
+    if (static_cast<std::int64_t>(items.size()) >= kMostInRange)
+      run.fail(fmt::format("'range' gives at most {} numbers", kMostInRange));
+    run.step();
+    items.emplace_back(i);
+    if (__builtin_add_overflow(i, step, &i)) break;
+  }
+  return run.sequence(Sequence::Kind::range, std::move(items));
+}
+
+/// The dict of a call's names, and of a dict in front of them.
+Mapping mapping_of(Run& run, const CallArguments& arguments, std::string_view what) {
+  Mapping mapping;
+  if (arguments.has(0)) {
+    const Mapping* given = as_mapping(arguments[0]);
+    if (given == nullptr)
+      run.fail(fmt::format("'{}' takes names and a dict, not {}", what, kind_of(arguments[0])));
+    run.step(given->entries.size());
+    mapping.entries = given->entries;
+  }
+  for (const auto& [name, value] : arguments.named) {
+    run.step(mapping.entries.size() / 16 + 1);
+    mapping.set(std::make_shared<const TracedText>(name), value);
+  }
+  return mapping;
+}
+
+Value make_dict(Run& run, const Value&, const CallArguments& arguments) {
+  return run.mapping(mapping_of(run, arguments, "dict"));
+}
+
+Value make_namespace(Run& run, const Value&, const CallArguments& arguments) {
+  Namespace* space = run.make_namespace();
+  space->fields = mapping_of(run, arguments, "namespace");
+  return space;
+}
+
+}  // namespace
+
+const Builtin* find_function(std::string_view name) {
+  // The first parameter of dict() and of namespace() has no name that a template could give.
+  static constexpr Builtin kFunctions[] = {
+      {.name = "dict", .parameters = {" "}, .takes_named = true, .call = make_dict},
+      {.name = "namespace", .parameters = {" "}, .takes_named = true, .call = make_namespace},
+      {.name = "raise_exception",
+       .parameters = {"message"},
+       .required = 1,
+       .call = raise_exception},
+      {.name = "range", .parameters = {"start", "stop", "step"}, .required = 1, .call = range},
+      {.name = "strftime_now", .parameters = {"format"}, .required = 1, .call = strftime_now},
+  };
+  return find_in(kFunctions, name);
+}
+
+}  // namespace weft::chat

@@ -1,0 +1,131 @@
+// Chat formats by name and of folders, and conversations from JSON.
+#include "weft/models/chat/chat_format.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "fixtures.h"
+#include "weft/core/error.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(chat_formats)
+namespace {
+
+using testing::says;
+using testing::says_exactly;
+
+const Conversation kShort = {{"user", "Hi"}, {"assistant", "Hello"}};
+
+BOOST_AUTO_TEST_CASE(alpaca_has_instructions_inputs_and_responses) {
+  const ChatFormat format = ChatFormat::built_in("alpaca");
+  BOOST_TEST(
+      format.render({{"user", "Add."}, {"input", "1 2"}}, {.add_generation_prompt = true}).text ==
+      "Below is an instruction that describes a task. Write a response that appropriately "
+      "completes the request.\n\n### Instruction:\nAdd.\n\n### Input:\n1 2\n\n### "
+      "Response:\n");
+  BOOST_TEST(
+      format.render({{"system", "S"}, {"user", "a"}, {"assistant", "b"}, {"user", "c"}}).text ==
+      "S\n\n### Instruction:\na\n\n### Response:\nb</s>\n\n### Instruction:\nc\n\n");
+  BOOST_CHECK_EXCEPTION(format.render({{"tool", "x"}}), DataError,
+                        says("Only user, input and assistant roles are supported!"));
+}
+
+BOOST_AUTO_TEST_CASE(built_in_formats_take_the_special_tokens_of_a_tokenizer) {
+  BOOST_TEST(ChatFormat::built_in("llama-2").render(kShort).text ==
+             "<s>[INST] Hi [/INST] Hello </s>");
+  BOOST_TEST(ChatFormat::built_in("llama-2", {{"bos_token", "<B>"}, {"eos_token", "<E>"}})
+                 .render(kShort)
+                 .text == "<B>[INST] Hi [/INST] Hello <E>");
+  BOOST_CHECK_EXCEPTION(
+      ChatFormat::built_in("vicuna"), ArgumentError,
+      says_exactly("there is no chat format 'vicuna'; there are 'chatml', 'llama-2', 'llama-3', "
+                   "'alpaca'"));
+}
+
+BOOST_AUTO_TEST_CASE(variables_and_the_time_reach_the_template) {
+  const ChatFormat format = ChatFormat::from_template(
+      "{{ strftime_now('%d %b %Y') }}|{{ a + 1 }}|{{ b }}|{{ c ~ d }}|{{ tools is none }}");
+  const ChatOptions options = {
+      .variables = {{"a", std::int64_t{2}}, {"b", 0.5}, {"c", std::string("x")}, {"d", true}},
+      .now = testing::chat_time()};
+  const RenderedChat chat = format.render(kShort, options);
+  BOOST_TEST(chat.text == "26 Jul 2024|3|0.5|xTrue|True");
+  BOOST_TEST_REQUIRE(chat.runs.size() == 3U);
+  BOOST_TEST((chat.runs[1].origin.writer == Writer::setting));
+}
+
+BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused_by_place) {
+  const ChatFormat format = ChatFormat::built_in("chatml");
+  BOOST_CHECK_EXCEPTION(format.render({{"user", "a"}, {"user", "a\xFF"}}), FormatError,
+                        says_exactly("messages[1].content is no UTF-8 at byte 1"));
+  BOOST_CHECK_EXCEPTION(format.render({{"\xFF", "a"}}), FormatError,
+                        says_exactly("messages[0].role is no UTF-8 at byte 0"));
+}
+
+BOOST_AUTO_TEST_CASE(folders_have_templates_in_several_files) {
+  const testing::Folder folder("chat");
+  const auto text = [&](std::string_view name = "default") {
+    const FolderChatFormat found = read_chat_format(folder.path(), name);
+    return found.format ? found.format->render(kShort).text : found.missing;
+  };
+  BOOST_TEST(text() == folder.path() + ": the tokenizer has no chat template");
+  folder.write("chat_template.json", R"({"chat_template": "json {{ messages[0].content }}"})");
+  BOOST_TEST(text() == "json Hi");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template": "{{ bos_token }}config{{ eos_token }}{{ pad_token }}",
+                   "bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": false}})");
+  BOOST_TEST(text() == "<s>config</s>");
+  folder.write("special_tokens_map.json", R"({"bos_token": {"content": "<b>"}})");
+  BOOST_TEST(text() == "<b>config</s>");
+  BOOST_TEST(text("tool_use") == folder.path() + ": there is no chat template 'tool_use'");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template": [{"name": "default", "template": "one"},
+                                     {"name": "tool_use", "template": "two"}]})");
+  BOOST_TEST(text() == "one");
+  BOOST_TEST(text("tool_use") == "two");
+  folder.write("additional_chat_templates/rag.jinja", "three");
+  BOOST_TEST(text("rag") == "three");
+  BOOST_TEST(text("../additional_chat_templates/rag") ==
+             folder.path() + ": there is no chat template '../additional_chat_templates/rag'");
+  folder.write("chat_template.jinja", "file {{ messages[1].content }}\n");
+  BOOST_TEST(text() == "file Hello");
+  folder.write("chat_template.jinja", "a\n{{ x | wordwrap }}");
+  BOOST_TEST(text() == folder.path() +
+                           ": chat_template.jinja: the chat template uses the filter 'wordwrap', "
+                           "which is not supported (line 2, column 8)");
+  folder.write("tokenizer_config.json", R"({"chat_template": 3})");
+  BOOST_TEST(text("x") ==
+             folder.path() + ": 'tokenizer_config.json.chat_template' must be a string, not 3");
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "default"}]})");
+  BOOST_TEST(text("x") ==
+             folder.path() + ": tokenizer_config.json.chat_template[0] lacks 'template'");
+}
+
+BOOST_AUTO_TEST_CASE(conversations_are_read_strictly) {
+  const Conversation wanted = {{"user", "a"}, {"assistant", "b", {{"name", "Bo"}}}};
+  const std::string list = R"([{"role": "user", "content": "a", "tool_calls": null},
+                               {"content": "b", "role": "assistant", "name": "Bo"}])";
+  BOOST_TEST((read_conversation(list, "x") == wanted));
+  BOOST_TEST((read_conversation(R"({"id": 3, "messages": )" + list + "}", "x") == wanted));
+  const auto refused = [](const std::string& json, const std::string& why) {
+    BOOST_CHECK_EXCEPTION(read_conversation(json, "c.json"), FormatError, says_exactly(why));
+  };
+  refused("{}", "c.json lacks 'messages'");
+  refused("[]", "c.json has no messages");
+  refused("3", "c.json must be a list of messages, not 3");
+  refused(R"({"messages": "a"})", "c.json.messages must be a list of messages, not \"a\"");
+  refused(R"([3])", "c.json[0] must be an object with 'role' and 'content', not 3");
+  refused(R"([{"role": "user"}])", "c.json[0] lacks 'content'");
+  refused(R"({"messages": [{"content": "x"}]})", "c.json.messages[0] lacks 'role'");
+  refused(R"([{"role": "user", "content": null}])", "c.json[0].content must be a text, not null");
+  refused(R"([{"role": "user", "content": "x", "tool_calls": [1]}])",
+          "c.json[0].tool_calls must be a text, not [1], which is not supported");
+  BOOST_CHECK_EXCEPTION(read_conversation("[", "c.json"), FormatError,
+                        says("c.json is not valid JSON at line 1, column 2"));
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,104 @@
+// Templates of published models give the strings that the reference gives (tests/fixtures/chat).
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "fixtures.h"
+#include "weft/core/error.h"
+#include "weft/models/chat/chat_format.h"
+#include "weft/models/chat/read_conversation.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(published_chat_templates)
+namespace {
+
+using testing::ChatJson;
+
+ChatOptions options_of(const ChatJson& line) {
+  ChatOptions options = {.add_generation_prompt = line["add_generation_prompt"].get<bool>(),
+                         .now = testing::chat_time()};
+  for (const auto& [name, value] : line["options"].items())
+    options.variables.emplace(name, value.get<bool>());
+  return options;
+}
+
+/// What messages say comes from messages, and all else from the format.
+void check_runs(const RenderedChat& chat, const Conversation& conversation) {
+  std::size_t begin = 0;
+  for (const TextRun& run : chat.runs) {
+    BOOST_TEST_REQUIRE(begin < run.end);
+    const std::string part = chat.text.substr(begin, run.end - begin);
+    begin = run.end;
+    if (run.origin.writer == Writer::format) continue;
+    const Message& message = conversation.at(static_cast<std::size_t>(run.origin.message));
+    if (run.origin.writer == Writer::header) {
+      std::string role = message.role;
+      std::string lower = part;
+      for (std::string* text : {&role, &lower})
+        std::transform(text->begin(), text->end(), text->begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      BOOST_TEST(role.find(lower) != std::string::npos);
+    } else {
+      bool found = message.content.find(part) != std::string::npos;
+      for (const auto& [name, text] : message.more)
+        found = found || text.find(part) != std::string::npos;
+      BOOST_TEST(found, "'" << part << "' is no part of message " << run.origin.message);
+    }
+  }
+  BOOST_TEST(begin == chat.text.size());
+}
+
+BOOST_AUTO_TEST_CASE(give_the_reference_s_strings_and_refusals) {
+  std::map<std::string, int> given;
+  for (const ChatJson& line : testing::chat_fixture_lines("published.jsonl")) {
+    const std::string name = line["format"];
+    SpecialTexts specials;
+    for (const auto& [key, text] : line["specials"].items()) specials[key] = text;
+    const ChatFormat format =
+        ChatFormat::from_template(testing::chat_fixture("templates/" + name + ".jinja"), specials);
+    const std::string messages = line["messages"].dump();
+    const Conversation conversation = read_conversation(messages, "messages");
+    BOOST_TEST_CONTEXT(name << " " << messages) {
+      if (line.contains("text")) {
+        try {
+          const RenderedChat chat = format.render(conversation, options_of(line));
+          BOOST_TEST(chat.text == line["text"].get<std::string>());
+          check_runs(chat, conversation);
+        } catch (const Error& e) {
+          BOOST_ERROR(e.what());
+        }
+        ++given[name];
+      } else {
+        BOOST_CHECK_EXCEPTION(
+            format.render(conversation, options_of(line)), DataError,
+            testing::says(line["raised"].get<std::string>() + " (chat template, "));
+      }
+    }
+  }
+  BOOST_TEST(given.size() >= 20);
+}
+
+BOOST_AUTO_TEST_CASE(built_in_formats_give_what_the_published_ones_give) {
+  const std::map<std::string, std::string> twins = {{"chatml", "openhermes-2.5"},
+                                                    {"llama-2", "llama-2-chat"},
+                                                    {"llama-3", "llama-3-8b-instruct"}};
+  std::set<std::string> seen;
+  for (const ChatJson& line : testing::chat_fixture_lines("published.jsonl")) {
+    const auto twin = std::find_if(twins.begin(), twins.end(), [&](const auto& candidate) {
+      return candidate.second == line["format"];
+    });
+    if (twin == twins.end() || !line.contains("text")) continue;
+    seen.insert(twin->first);
+    BOOST_TEST(ChatFormat::built_in(twin->first)
+                   .render(read_conversation(line["messages"].dump(), "messages"), options_of(line))
+                   .text == line["text"].get<std::string>());
+  }
+  BOOST_TEST(seen.size() == twins.size());
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
