@@ -1,10 +1,11 @@
 // Writes valid files for the fuzzers to start from: write_fuzz_seeds FOLDER makes
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/autodiff/optimizer.h"
@@ -12,6 +13,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/models/chat/chat_format.h"
 #include "weft/models/data/tokens/token_writer.h"
 #include "weft/models/tokenizers/normalizers/character_rules.h"
 #include "weft/models/tokenizers/sentence_piece.h"
@@ -56,7 +58,7 @@ std::string unigram_model() {
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
        {"dim", "text", "container", "safetensors", "idx", "image_csv", "image", "sentence_piece",
-        "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file"}) {
+        "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file", "chat_template"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -113,6 +115,23 @@ void write_seeds(const std::filesystem::path& folder) {
     tokens.end_document();
   }
   tokens.finish(true);
+  for (const std::string_view name : ChatFormat::built_in_names()) {
+    write_text(folder / "chat_template" / name, ChatFormat::built_in(name).source());
+  }
+  write_text(
+      folder / "chat_template/constructs",
+      "{%- macro f(a, b=2) -%}{{ a[::-1] ~ b }}{%- endmacro %}\n"
+      "{# c -#} {% set ns = namespace(n=0) %}{% set t | upper %}x{{ x // 2 % 3 }}{% endset %}\n"
+      "{% for m in messages if m.role is not none -%}\n"
+      "  {% set ns.n = ns.n + loop.index0 %}{{ loop.previtem.role if not loop.first }}\n"
+      "  {%+ if m['content'].strip('\\n').split()[-1:] | tojson(indent=2) in [z, ''] %}"
+      "{% break %}{% elif loop.last or m.name is defined %}{{ f(m.content, b=ns.n) | trim }}"
+      "{% else %}{% generation %}{{ m.items() | list }}{% endgeneration %}{% endif %}\n"
+      "{%- else %}none{% endfor %}{{ messages | map(attribute='role') | join(', ') }}"
+      "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}"
+      "{{ y * 1.5e3 <= 2 != false and {'a': (1, [2])}['a'][1] }}{{ t | default('d', true) }}"
+      "{{ 'a,b'.replace(',', '\\u00e9').title() | indent(2) }}{{ range(3) | list }}"
+      "{{ strftime_now('%d %b %Y') }}{{ bos_token }}");
   write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
   write_text(folder / "image/grey.png", testing::grey_png());
   write_text(folder / "image/colour.png", testing::colour_png());
