@@ -46,7 +46,7 @@ Message read_message(const json& object, const std::string& where) {
 
 }  // namespace
 
-Conversation read_conversation(const json& json, std::string_view where) {
+Conversation conversation_from_json(const json& json, std::string_view where) {
   const bool wrapped = json.is_object();
   if (wrapped && !json.contains("messages"))
     throw FormatError(fmt::format("{} lacks 'messages'", where));
@@ -65,7 +65,7 @@ Conversation read_conversation(const json& json, std::string_view where) {
 }
 
 Conversation read_conversation(std::string_view json, std::string_view what) {
-  return read_conversation(parse_json(json, what), what);
+  return conversation_from_json(parse_json(json, what), what);
 }
 
 }  // namespace weft

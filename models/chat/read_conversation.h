@@ -10,6 +10,6 @@ namespace weft {
 
 /// A list of messages, or an object with one, as read_conversation() of a text. `where` is its
 /// place in its file, for messages. Throws FormatError.
-Conversation read_conversation(const nlohmann::json& json, std::string_view where);
+Conversation conversation_from_json(const nlohmann::json& json, std::string_view where);
 
 }  // namespace weft

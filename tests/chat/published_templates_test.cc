@@ -8,7 +8,6 @@
 #include "fixtures.h"
 #include "weft/core/error.h"
 #include "weft/models/chat/chat_format.h"
-#include "weft/models/chat/read_conversation.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
