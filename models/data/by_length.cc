@@ -4,6 +4,15 @@
 #include <numeric>
 
 namespace weft {
+namespace {
+
+/// Of fewer tokens a batch is too small to fill the machine: padding costs less than one batch
+/// more.
+constexpr std::int64_t kSmallBatch = 256;
+/// A row may be shorter than the longest of its batch by this part of it.
+constexpr std::int64_t kPaddingShare = 16;
+
+}  // namespace
 
 std::vector<std::size_t> by_length(std::span<const std::size_t> lengths) {
   std::vector<std::size_t> order(lengths.size());
@@ -19,6 +28,27 @@ void for_batches_by_length(std::span<const std::size_t> lengths,
   const std::vector<std::size_t> order = by_length(lengths);
   for (std::size_t begin = 0; begin < order.size(); begin += kBatch)
     use(std::span(order).subspan(begin, std::min(kBatch, order.size() - begin)));
+}
+
+std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
+                                                        std::int64_t most_tokens) {
+  std::vector<std::vector<std::size_t>> batches;
+  std::vector<std::size_t> order = by_length(lengths);
+  std::reverse(order.begin(), order.end());  // what needs most memory first
+  for (std::size_t begin = 0; begin < order.size();) {
+    const auto longest = static_cast<std::int64_t>(lengths[order[begin]]);
+    std::size_t end = begin + 1;
+    for (; end < order.size(); ++end) {
+      const auto length = static_cast<std::int64_t>(lengths[order[end]]);
+      const auto tokens = static_cast<std::int64_t>(end - begin + 1) * longest;
+      if (tokens > most_tokens) break;
+      if (longest - length > longest / kPaddingShare && tokens > kSmallBatch) break;
+    }
+    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                         order.begin() + static_cast<std::ptrdiff_t>(end));
+    begin = end;
+  }
+  return batches;
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -15,5 +16,12 @@ std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 /// Calls `use` with the numbers of the examples of every batch: 64 of like length, and the rest.
 void for_batches_by_length(std::span<const std::size_t> lengths,
                            const std::function<void(std::span<const std::size_t>)>& use);
+
+/// Batches of examples that have at most `most_tokens` tokens with their padding (an example that
+/// is longer is one alone), the longest first. Little is padding: examples of a batch differ by a
+/// sixteenth in length, but in batches that are too small to fill a machine. Whole batches of one
+/// length have one size, for which a session has a plan.
+std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
+                                                        std::int64_t most_tokens);
 
 }  // namespace weft

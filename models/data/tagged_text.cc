@@ -122,4 +122,43 @@ TaggedSplit split_sentences(std::vector<TaggedSentence> sentences, double fracti
   return split;
 }
 
+std::vector<WordPlace> words_between_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  std::vector<WordPlace> words;
+  for (std::size_t end, begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;
+       begin = text.find_first_not_of(kBlanks, end)) {
+    end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    words.push_back({begin, end});
+  }
+  return words;
+}
+
+std::vector<TaggedSpan> spans_of(std::span<const TaggedWord> words) {
+  std::vector<TaggedSpan> spans;
+  std::vector<std::size_t> sizes;  // words of each
+  bool open = false;
+  for (const TaggedWord& word : words) {
+    if (word.tag == "O") {
+      open = false;
+      continue;
+    }
+    constexpr std::string_view kParts = "BIESULM";
+    const bool parted = word.tag.size() > 2 && word.tag[1] == '-' &&
+                        kParts.find(word.tag[0]) != std::string_view::npos;
+    const char part = parted ? word.tag[0] : 'I';
+    const std::string type = parted ? word.tag.substr(2) : word.tag;
+    const bool begins = part == 'B' || part == 'S' || part == 'U';
+    if (begins || !open || spans.back().type != type) {
+      spans.push_back({type, word.begin, word.end, 0});
+      sizes.push_back(0);
+    }
+    spans.back().end = word.end;
+    spans.back().score += word.score;
+    ++sizes.back();
+    open = part != 'E' && part != 'L' && part != 'S' && part != 'U';
+  }
+  for (std::size_t i = 0; i < spans.size(); ++i) spans[i].score /= static_cast<double>(sizes[i]);
+  return spans;
+}
+
 }  // namespace weft

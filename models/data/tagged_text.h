@@ -24,6 +24,35 @@ struct TaggedSentence {
   std::vector<std::string> tags;  // as many
 };
 
+/// Bytes [begin, end) of a text that are a word.
+struct WordPlace {
+  std::size_t begin = 0, end = 0;
+};
+/// What stands between blanks.
+std::vector<WordPlace> words_between_blanks(std::string_view text);
+
+/// A word of a text (bytes [begin, end) of it), the likeliest of its tags, and how likely that is.
+struct TaggedWord {
+  std::size_t begin = 0, end = 0;
+  std::string tag;
+  double score = 0;
+};
+/// What tags of words that follow each other mark together: a name, say.
+struct TaggedSpan {
+  std::string type;
+  std::size_t begin = 0, end = 0;  // bytes of the text
+  double score = 0;                // the mean of its words'
+};
+struct TaggedText {
+  std::vector<TaggedWord> words;
+  std::vector<TaggedSpan> spans;
+};
+/// The spans of a text's words. A span begins with a "B-" (also "S-" and "U-", which are of one
+/// word), goes on with what follows of its type, and ends behind an "E-" or "L-"; what goes on
+/// without a span of its type in front begins one. A tag without such a letter is a type that goes
+/// on; "O" is outside of all.
+std::vector<TaggedSpan> spans_of(std::span<const TaggedWord> words);
+
 /// Reads files of lines "word <tab> tag"; a blank line ends a sentence, and so does the end of a
 /// file. Where a line has no tab, blanks stand between its columns. Of more columns the first is
 /// the word and the last the tag; lines whose word is "-DOCSTART-" only part documents. Lines end

@@ -36,7 +36,10 @@ std::size_t byte_order_mark(std::string_view text, std::string_view path) {
 }
 
 std::string read_utf8_file(const std::string& path) {
-  std::string text = read_whole_file(path);
+  return checked_utf8(read_whole_file(path), path);
+}
+
+std::string checked_utf8(std::string text, const std::string& path) {
   text.erase(0, byte_order_mark(text, path));
   std::size_t at = 0;
   try {

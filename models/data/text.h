@@ -30,6 +30,9 @@ std::string read_text_file(const std::string& path);
 /// FormatError with path, line and byte where it is not UTF-8 (RFC 3629).
 std::string read_utf8_file(const std::string& path);
 
+/// The same of a text that was read already; `name` says in messages where it is from.
+std::string checked_utf8(std::string text, const std::string& name);
+
 /// Bytes of the mark of UTF-8 that `text` begins with: 0 where it does not. Throws FormatError
 /// where it begins as UTF-16 or UTF-32, which editors of some systems write.
 std::size_t byte_order_mark(std::string_view text, std::string_view path);

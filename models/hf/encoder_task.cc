@@ -84,8 +84,11 @@ class Task {
   Value pooled(const PoolerStyle& style) const {
     return make_pooler(root_ / "pooler", config_, style.activation)(h_);
   }
-  Value masked_lm_logits() const {
-    return make_masked_lm_head(root_ / "masked_lm", encoder_, style_.masked_lm)(h_);
+  /// Of all tokens, or of the picked ones.
+  Value masked_lm_logits() {
+    const Value picks = request_.input("picks", {"picks"});
+    const Value h = picks.defined() ? take(flatten(h_, 0, 1), picks) : h_;
+    return make_masked_lm_head(root_ / "masked_lm", encoder_, style_.masked_lm)(h);
   }
 
   void masked_lm() {

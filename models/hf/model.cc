@@ -36,6 +36,24 @@ std::string modern_name(const std::string& name) {
   return name;
 }
 
+/// What the request asks for.
+Model build(Request& request, SourceLocation loc) {
+  const std::string type = request.config.model_type();
+  const auto builder = builders().find(type);
+  if (builder == builders().end()) {
+    throw ArgumentError(fmt::format("config.json: model_type is \"{}\"; supported are {}", type,
+                                    fmt::join(supported_model_types(), ", ")));
+  }
+  Graph::Frame frame(request.graph, "build_model", loc);
+  Model model = builder->second(request);
+  request.config.finish();
+  request.finish();
+  model.model_type = type;
+  model.architecture = request.architecture;
+  for (const auto& [name, value] : model.outputs) request.graph.set_name(name, value);
+  return model;
+}
+
 bool is_unused(const Model& model, const std::string& name) {
   for (const std::string& end : model.unused_buffers) {
     if (name == end || name.ends_with("." + end)) return true;
@@ -98,21 +116,26 @@ std::vector<std::string> supported_model_types() {
 Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
                   const std::string& architecture, SourceLocation loc) {
   Request request(graph, config, inputs, architecture);
-  const std::string type = request.config.model_type();
-  const auto builder = builders().find(type);
-  if (builder == builders().end()) {
-    throw ArgumentError(fmt::format("config.json: model_type is \"{}\"; supported are {}", type,
-                                    fmt::join(supported_model_types(), ", ")));
-  }
-  Graph::Frame frame(graph, "build_model", loc);
-  Model model = builder->second(request);
-  request.config.finish();
-  request.finish();
-  model.model_type = type;
-  model.architecture = request.architecture;
+  Model model = build(request, loc);
   model.config = config;
-  for (const auto& [name, value] : model.outputs) graph.set_name(name, value);
   return model;
+}
+
+Model build_model_over(Graph& graph, const std::string& config, const InputValues& inputs,
+                       const std::string& architecture, SourceLocation loc) {
+  Request request(graph, config, inputs, architecture);
+  Model model = build(request, loc);
+  model.config = config;
+  return model;
+}
+
+std::string architecture_of(const std::string& config) {
+  const std::vector<std::string> names = ConfigReader(config).list("architectures");
+  return names.empty() ? std::string() : names.front();
+}
+
+std::string problem_type(const std::string& config) {
+  return ConfigReader(config).text("problem_type");
 }
 
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,

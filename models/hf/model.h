@@ -25,6 +25,8 @@ namespace weft::hf {
 /// What the inputs of a model are: dtypes and sizes by the library's names ("input_ids", ...).
 using InputTypes = std::map<std::string, std::pair<DType, Sizes>>;
 InputTypes input_types(const TensorMap& tensors);
+/// Values that a model reads, by the library's names of inputs.
+using InputValues = std::map<std::string, Value, std::less<>>;
 
 /// A model over inputs of a graph.
 struct Model {
@@ -52,6 +54,20 @@ struct Model {
 Model build_model(Graph& graph, const std::string& config, const InputTypes& inputs,
                   const std::string& architecture = {},
                   SourceLocation loc = SourceLocation::current());
+
+/// The same over values of the graph, which may be computed or have other names: "input_ids"
+/// [batch, seq] may be an input "tokens". Masked language models also take "picks" i32 [picks],
+/// places in the flattened [batch * seq] tokens: their logits are [picks, vocab] then, and only
+/// picked places pay for the product with the vocabulary.
+Model build_model_over(Graph& graph, const std::string& config, const InputValues& inputs,
+                       const std::string& architecture = {},
+                       SourceLocation loc = SourceLocation::current());
+
+/// The class that `config` names first; empty where it names none.
+std::string architecture_of(const std::string& config);
+
+/// What `config` says that the labels of a classifier are ("regression"); empty where it does not.
+std::string problem_type(const std::string& config);
 
 /// Inputs that are enough to build the class that `config` names: one row of one token, one image.
 /// Throws FormatError where it states no model type, or sizes of images that are none.

@@ -5,6 +5,17 @@
 #include "weft/core/error.h"
 
 namespace weft::hf {
+namespace {
+
+/// Sizes that are symbols count as 1: only ranks are asked for where values are given.
+InputTypes types_of(const InputValues& values) {
+  InputTypes types;
+  for (const auto& [name, value] : values)
+    types[name] = {value.dtype(), Sizes(static_cast<std::size_t>(value.rank()), 1)};
+  return types;
+}
+
+}  // namespace
 
 Request::Request(Graph& g, const std::string& text, InputTypes inputs, const std::string& given)
     : graph(g), config(text), architecture(given), inputs_(std::move(inputs)) {
@@ -18,6 +29,12 @@ Request::Request(Graph& g, const std::string& text, InputTypes inputs, const std
   architecture = names.front();
 }
 
+Request::Request(Graph& g, const std::string& text, const InputValues& inputs,
+                 const std::string& given)
+    : Request(g, text, types_of(inputs), given) {
+  values_ = inputs;
+}
+
 Value Request::input(const std::string& name, std::initializer_list<std::string_view> axes) {
   const auto it = inputs_.find(name);
   if (it == inputs_.end()) return {};
@@ -27,6 +44,7 @@ Value Request::input(const std::string& name, std::initializer_list<std::string_
     throw ShapeError(
         fmt::format("the input {} must have {} axes, but has {}", name, axes.size(), sizes.size()));
   }
+  if (const auto given = values_.find(name); given != values_.end()) return given->second;
   ValueType type{dtype, Shape(sizes)};
   int axis = 0;
   for (const std::string_view symbol : axes) {

@@ -10,13 +10,16 @@ class Request {
  public:
   Request(Graph& graph, const std::string& config, InputTypes inputs,
           const std::string& architecture);
+  Request(Graph& graph, const std::string& config, const InputValues& inputs,
+          const std::string& architecture);
 
   Graph& graph;
   ConfigReader config;
   std::string architecture;
 
   /// The input of this name as a value of the graph; undefined where it is not given. An axis is
-  /// the name of a symbol, or "" for the size it has. Throws ShapeError for another rank.
+  /// the name of a symbol, or "" for the size it has; a value that was given keeps its own. Throws
+  /// ShapeError for another rank.
   Value input(const std::string& name, std::initializer_list<std::string_view> axes);
   /// The same, but it must be given (ArgumentError).
   Value required(const std::string& name, std::initializer_list<std::string_view> axes);
@@ -34,6 +37,7 @@ class Request {
 
  private:
   InputTypes inputs_;
+  InputValues values_;  // of inputs that are not declared, but given
   std::set<std::string> used_;
 };
 

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "weft/models/program/console.h"
+#include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
 #include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 
@@ -13,21 +15,35 @@ namespace {
 
 struct ClassifyArguments {
   std::string file;
-  std::vector<std::string> inputs;
+  TextInputs inputs;
   std::int64_t top = 3;
+  bool json = false;
   int threads = 0;
 };
 
-int run(const ClassifyArguments& args) {
+void print_classes(const std::string& input, const std::vector<ClassScore>& scores) {
+  say("{}", input);
+  for (const ClassScore& score : scores) say("  {} {:.4f}", score.name, score.probability);
+  say("\n");
+}
+
+void print_classes_json(const std::string& input, const std::vector<ClassScore>& scores) {
+  JsonLine classes = JsonLine::array();
+  for (const ClassScore& score : scores)
+    classes.push_back({{"class", score.name}, {"probability", rounded(score.probability)}});
+  say_json({{"input", input}, {"classes", std::move(classes)}});
+}
+
+int run_classify(const ClassifyArguments& args) {
+  const std::vector<std::string> inputs = args.inputs.read();
   const auto [task, model] = load_any_model(args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
-  const auto found = task.classify(session, *model, args.inputs, args.top);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    say("{}", args.inputs[i]);
-    for (const ClassScore& score : found[i]) say("  {} {:.4f}", score.name, score.probability);
-    say("\n");
-  }
+  const SpeedReport speed;
+  const auto found = task.classify(session, *model, inputs, args.top);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    (args.json ? print_classes_json : print_classes)(inputs[i], found[i]);
+  if (args.inputs.many()) speed.done("inputs", static_cast<std::int64_t>(inputs.size()));
   return 0;
 }
 
@@ -37,16 +53,20 @@ void add_classify_command(CLI::App& app, Action& action) {
   OptionList options(app, "classify",
                      "The likeliest classes of images or texts, with their probabilities");
   const auto args = std::make_shared<ClassifyArguments>();
-  options.input("file", args->file, "a .weft file that weft train vit or encoder wrote").required();
   options
-      .texts("inputs", args->inputs, OptionList::Times::list,
-             "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
-             "at; or texts, where the file holds a classifier of texts")
+      .input(
+          "file", args->file,
+          "a .weft file that weft train vit or encoder wrote, or a Hugging Face folder of a class "
+          "...ForSequenceClassification (of an encoder) or ...ForImageClassification")
       .required();
+  args->inputs.add(options, "inputs",
+                   "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
+                   "at; or texts, where the file holds a classifier of texts");
   options.integer("--top", args->top, {1, 1'000'000},
                   "classes to print, the likeliest first (default 3)");
+  options.flag("--json", args->json, "a JSON object on each line: input, classes");
   options.threads(args->threads);
-  options.run(action, [args] { return run(*args); });
+  options.run(action, [args] { return run_classify(*args); });
 }
 
 }  // namespace weft::program

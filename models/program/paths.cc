@@ -17,6 +17,7 @@
 #include "weft/models/trained/lora_file.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/npy.h"
 
 namespace weft::program {
 namespace {
@@ -85,6 +86,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::model: return is_weft_file(path);
     case FileKind::plot: return is_our_plot(bytes);
     case FileKind::tensors: return is_safetensors(bytes) && !holds_adapters(path);
+    case FileKind::array: return bytes.starts_with(kNpyMagic);
     case FileKind::adapters: return is_safetensors(bytes) && holds_adapters(path);
     case FileKind::log: return bytes.starts_with("{\"event\":");
     case FileKind::tokenizer: return is_tokenizer(bytes);
@@ -98,6 +100,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::model: return "a .weft file";
     case FileKind::plot: return "a plot that weft drew";
     case FileKind::tensors: return "a safetensors file of plain tensors";
+    case FileKind::array: return "an array of NumPy";
     case FileKind::adapters: return "a file of adapters";
     case FileKind::log: return "a log of a training";
     case FileKind::tokenizer: return "a tokenizer.json";
@@ -129,12 +132,13 @@ void check_place(const std::string& what, const std::string& path) {
 /// A name says what is in a file: a model is not called as its own plot, nor as data.
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 6> kEndings = {".weft", ".svg",   ".safetensors",
-                                                        ".json", ".jsonl", ".tok"};
+  constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
+                                                        ".jsonl", ".tok", ".npy"};
   const std::string_view own = kind == FileKind::model       ? ".weft"
                                : kind == FileKind::plot      ? ".svg"
                                : kind == FileKind::log       ? ".jsonl"
                                : kind == FileKind::tokens    ? ".tok"
+                               : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::tokenizer ? ".json"
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {

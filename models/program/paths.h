@@ -18,6 +18,7 @@ enum class FileKind {
   model,      // .weft
   plot,       // .svg, as Weft draws them
   tensors,    // .safetensors
+  array,      // .npy
   adapters,   // .safetensors, as save_lora writes them
   log,        // .jsonl, as LogFile writes it
   tokenizer,  // tokenizer.json

@@ -106,12 +106,16 @@ CommandLine::CommandLine()
   add_train_command(*app_, action_);
   add_classify_command(*app_, action_);
   add_tag_command(*app_, action_);
+  add_fill_command(*app_, action_);
+  add_embed_command(*app_, action_);
+  add_answer_command(*app_, action_);
   add_generate_command(*app_, action_);
   add_score_command(*app_, action_);
   add_translate_command(*app_, action_);
   add_inspect_command(*app_, action_);
   add_tokenizer_command(*app_, action_);
   add_quantize_command(*app_, action_);
+  add_convert_command(*app_, action_);
   add_merge_command(*app_, action_);
   add_evaluate_command(*app_, action_);
   add_bench_command(*app_, action_);

@@ -5,7 +5,9 @@
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
@@ -13,20 +15,59 @@ namespace {
 
 struct TagArguments {
   std::string file;
-  std::vector<std::string> texts;
+  TextInputs texts;
+  bool spans = false, json = false;
   int threads = 0;
 };
 
+template <class Place>
+std::string part_of(const std::string& text, const Place& place) {
+  return text.substr(place.begin, place.end - place.begin);
+}
+
+/// As files to train on have it: what is wrong can be put right and learned from.
+void print_words(const std::string& text, const TaggedText& found) {
+  for (const TaggedWord& word : found.words) say("{}\t{}\n", part_of(text, word), word.tag);
+  say("\n");
+}
+
+void print_spans(const std::string& text, const TaggedText& found) {
+  for (const TaggedSpan& span : found.spans) {
+    say("{}\t{}\t{}\t{}\t{:.4f}\n", span.begin, span.end, span.type, part_of(text, span),
+        span.score);
+  }
+  say("\n");
+}
+
+void print_tags_json(const std::string& text, const TaggedText& found) {
+  JsonLine spans = JsonLine::array(), words = JsonLine::array();
+  for (const TaggedSpan& span : found.spans) {
+    spans.push_back({{"type", span.type},
+                     {"text", part_of(text, span)},
+                     {"begin", span.begin},
+                     {"end", span.end},
+                     {"score", rounded(span.score)}});
+  }
+  for (const TaggedWord& word : found.words) {
+    words.push_back({{"word", part_of(text, word)},
+                     {"tag", word.tag},
+                     {"begin", word.begin},
+                     {"end", word.end},
+                     {"score", rounded(word.score)}});
+  }
+  say_json({{"text", text}, {"spans", std::move(spans)}, {"words", std::move(words)}});
+}
+
 int run(const TagArguments& args) {
+  const std::vector<std::string> texts = args.texts.read();
   const auto [task, model] = load_any_model(args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
-  // As files to train on have it: what is wrong can be put right and learned from.
-  for (const TaggedSentence& sentence : task.tag(session, *model, args.texts)) {
-    for (std::size_t w = 0; w < sentence.words.size(); ++w)
-      say("{}\t{}\n", sentence.words[w], sentence.tags[w]);
-    say("\n");
-  }
+  const SpeedReport speed;
+  const std::vector<TaggedText> found = task.tag(session, *model, texts);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    (args.json ? print_tags_json : args.spans ? print_spans : print_words)(texts[i], found[i]);
+  if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
   return 0;
 }
 
@@ -36,14 +77,21 @@ void add_tag_command(CLI::App& app, Action& action) {
   OptionList options(
       app, "tag",
       "The tag of every word of texts, as lines 'word <tab> tag' with a blank line after "
-      "every text");
+      "every text; or the names that they mark");
   const auto args = std::make_shared<TagArguments>();
-  options.input("file", args->file, "a .weft file that weft train encoder --task tag wrote")
-      .required();
   options
-      .texts("texts", args->texts, OptionList::Times::list,
-             "sentences, with blanks between words and marks: \"she lives in York .\"")
+      .input("file", args->file,
+             "a .weft file that weft train encoder --task tag wrote, or a Hugging Face folder of a "
+             "class ...ForTokenClassification")
       .required();
+  args->texts.add(options, "texts",
+                  "sentences, with blanks between words and marks: \"she lives in York .\" "
+                  "(tokenizers of folders part words and marks themselves)");
+  options.flag(
+      "--spans", args->spans,
+      "names only, as lines 'begin <tab> end <tab> type <tab> text <tab> score'; begin and "
+      "end are bytes of the text");
+  options.flag("--json", args->json, "a JSON object on each line: text, spans, words");
   options.threads(args->threads);
   options.run(action, [args] { return run(*args); });
 }

@@ -1,8 +1,10 @@
 #include "weft/models/tasks/tasks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/task.h"
@@ -10,7 +12,9 @@
 #include "weft/models/tasks/masked_tokens/task.h"
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/tasks/seq2seq/task.h"
+#include "weft/models/tasks/span_answering/task.h"
 #include "weft/models/tasks/text_classification/task.h"
+#include "weft/models/tasks/text_embedding/task.h"
 #include "weft/models/tasks/text_similarity/task.h"
 #include "weft/models/tasks/token_classification/task.h"
 
@@ -37,6 +41,11 @@ const std::vector<const Task*>& all_tasks() {
   return tasks;
 }
 
+const std::vector<const Task*>& untrained_tasks() {
+  static const std::vector<const Task*> tasks = {&span_answering_task(), &text_embedding_task()};
+  return tasks;
+}
+
 const std::vector<FamilyAbout>& families() {
   static const std::vector<FamilyAbout> all = {
       {"encoder", "Train a BERT: on texts without labels, then to classify texts or to score them"},
@@ -48,10 +57,12 @@ const std::vector<FamilyAbout>& families() {
 }
 
 const Task* find_task(std::string_view id) {
-  const auto& tasks = all_tasks();
-  const auto found =
-      std::find_if(tasks.begin(), tasks.end(), [&](const Task* t) { return t->info().id == id; });
-  return found == tasks.end() ? nullptr : *found;
+  for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
+    const auto found = std::find_if(tasks->begin(), tasks->end(),
+                                    [&](const Task* t) { return t->info().id == id; });
+    if (found != tasks->end()) return *found;
+  }
+  return nullptr;
 }
 
 std::vector<const Task*> tasks_of(std::string_view family) {
@@ -62,7 +73,27 @@ std::vector<const Task*> tasks_of(std::string_view family) {
   return found;
 }
 
+namespace {
+
+LoadedModel load_folder(const std::string& path) {
+  const hf::Folder folder = hf::read_folder(path);
+  const FolderTokenizer text = read_tokenizer_folder(path);
+  std::vector<std::string> known;
+  for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
+    for (const Task* task : *tasks) {
+      if (auto model = task->from_folder(folder, text)) return {*task, std::move(model)};
+      if (const std::string& classes = task->info().folders; !classes.empty())
+        known.push_back(classes);
+    }
+  }
+  throw FormatError(fmt::format("{} holds a {}, which nothing here uses; there are uses for {}",
+                                path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
+}
+
+}  // namespace
+
 LoadedModel load_any_model(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return load_folder(path);
   const Checkpoint file = load_checkpoint(path, {.verify = true});
   const std::string id = task_of(file);
   const Task* task = find_task(id);

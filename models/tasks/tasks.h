@@ -10,8 +10,11 @@
 
 namespace weft {
 
-/// In the order in which the help names them; of a family the first is the default.
+/// Those that weft train trains, in the order in which the help names them; of a family the first
+/// is the default.
 const std::vector<const Task*>& all_tasks();
+/// Those whose models come from folders only.
+const std::vector<const Task*>& untrained_tasks();
 /// What models are called that tasks of a kind train: weft train NAME.
 struct FamilyAbout {
   std::string name, about;
@@ -27,8 +30,10 @@ struct LoadedModel {
   const Task& task;
   std::unique_ptr<TrainedModel> model;
 };
-/// The model in a .weft file, whatever its task. Throws as read_model; FormatError where it holds
-/// no trained model, or one of a task that this program does not know.
+/// The model in a .weft file, or in a folder of Hugging Face's library, whatever its task: who uses
+/// it need not know where it came from, but that a folder's cannot be trained. Throws as
+/// read_model, hf::read_folder and Task::from_folder; FormatError where there is no trained model,
+/// or one of a task or class that this program does not know.
 LoadedModel load_any_model(const std::string& path);
 
 }  // namespace weft

@@ -64,7 +64,7 @@ std::vector<std::string> PartValue<std::vector<std::string>>::read(const Attachm
       if (name.is_string()) names.push_back(name.get<std::string>());
     }
   }
-  if (names.size() < 2 || names.size() != parsed.size())
+  if (names.empty() || names.size() != parsed.size())
     throw FormatError(
         fmt::format("the attachment '{}' is not a list of names of classes", part.name));
   return names;

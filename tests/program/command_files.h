@@ -66,6 +66,7 @@ class CommandFiles {
       std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_write,
                                    std::filesystem::perm_options::add);
     std::filesystem::rename(path("folder/inputs.safetensors"), path("inputs.safetensors"));
+    write("folder/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nfilm\n");
   }
 
   std::string path(const std::string& name = {}) const { return folder_.path("work/" + name); }
@@ -92,6 +93,8 @@ class CommandFiles {
         {"tokenizer train", "text.txt --vocab 300"},
         {"merge", "gpt.weft --adapters tuned.lora.safetensors"},
         {"quantize", "gpt.weft"},
+        {"convert", "folder"},
+        {"embed", "folder film"},
         {"run", "folder --inputs inputs.safetensors"},
     };
     const auto found = arguments.find(command);
@@ -117,6 +120,9 @@ class CommandFiles {
         {"--train", "labelled.tsv"},
         {"--validation", "labelled.tsv"},
         {"--test", "labelled.tsv"},
+        {"--input", "text.txt"},
+        {"--similar", "text.txt"},
+        {"folder", "gpt.weft"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

@@ -67,6 +67,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
 std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
   if (writer.command->name == "tokenizer train") return ".json";
+  if (writer.command->name == "embed") return ".npy";
   return writer.command->name == "run" ? ".safetensors" : ".weft";
 }
 

@@ -19,6 +19,10 @@ std::string TaskRun::measure_report(Session& session, const TrainedModel& model)
   return line + "\n";
 }
 
+std::unique_ptr<TrainedModel> Task::from_folder(const hf::Folder&, const FolderTokenizer&) const {
+  return nullptr;
+}
+
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel& model,
                                                     const std::vector<std::string>&,
                                                     std::int64_t) const {
@@ -26,10 +30,29 @@ std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel
       fmt::format("the file holds a {}, which knows no classes", model.layout().kind));
 }
 
-std::vector<TaggedSentence> Task::tag(Session&, const TrainedModel& model,
-                                      const std::vector<std::string>&) const {
+std::vector<TaggedText> Task::tag(Session&, const TrainedModel& model,
+                                  const std::vector<std::string>&) const {
   throw FormatError(
       fmt::format("the file holds a {}, which knows no tags of words", model.layout().kind));
+}
+
+std::vector<std::vector<HiddenPlace>> Task::fill(Session&, const TrainedModel& model,
+                                                 const std::vector<std::string>&,
+                                                 std::int64_t) const {
+  throw FormatError(
+      fmt::format("the file holds a {}, which does not guess hidden words", model.layout().kind));
+}
+
+std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel& model,
+                                              const std::vector<Question>&,
+                                              const AnswerOptions&) const {
+  throw FormatError(
+      fmt::format("the file holds a {}, which answers no questions", model.layout().kind));
+}
+
+std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel& model) const {
+  throw FormatError(
+      fmt::format("the file holds a {}, which is no encoder of texts", model.layout().kind));
 }
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {

@@ -2,6 +2,7 @@
 // train, evaluate or convert models know tasks by this interface only.
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
+//   weft convert FOLDER                   from_folder()
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
 //   weft classify FILE, weft tag FILE     Task::classify(), Task::tag()
 #pragma once
@@ -20,7 +21,11 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/tagged_text.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/options.h"
+#include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/tasks/common/uses.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/train/preset.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/model.h"
@@ -40,6 +45,8 @@ struct TaskInfo {
   /// say it all.
   std::map<std::string, std::string, std::less<>> help = {};
   std::vector<std::string> plots = {};  // endings of what a run draws at its end: ".confusion.svg"
+  /// What classes of Hugging Face's library give models of the task: "encoders ...ForMaskedLM".
+  std::string folders = {};
   std::string loss_unit = "nats";
   bool perplexity = false;  // e to the power of the loss is one
 };
@@ -119,12 +126,6 @@ class RunOf : public TaskRun {
   std::unique_ptr<Model> model_;
 };
 
-/// A class and how likely it is.
-struct ClassScore {
-  std::string name;
-  double probability = 0;
-};
-
 /// What models can be trained to do. Stateless.
 class Task {
  public:
@@ -147,15 +148,36 @@ class Task {
   virtual std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                         const OptionValues& options) const = 0;
 
+  /// The model that a folder of Hugging Face's library holds, over the inputs and with the programs
+  /// that the uses below need; it cannot be trained. Null where the folder's class is none of the
+  /// task's. Throws ArgumentError for a config that is not supported and for a tokenizer that does
+  /// not fit, FormatError where a tokenizer is wanted and there is none, and as hf::load_weights.
+  virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                                    const FolderTokenizer& text) const;
+
   /// The `most` likely classes of every input (a text, or the path of an image), the likeliest
   /// first: what weft classify prints. Throws FormatError where models of the task know none.
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
                                                         std::int64_t most) const;
-  /// The words of every text, which blanks part, each with the model's tag: what weft tag prints.
-  /// Throws FormatError where models of the task know no tags.
-  virtual std::vector<TaggedSentence> tag(Session& session, const TrainedModel& model,
-                                          const std::vector<std::string>& texts) const;
+  /// The words of every text, each with the model's tag, and the spans that tags mark: what weft
+  /// tag prints. Throws FormatError where models of the task know no tags.
+  virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
+                                      const std::vector<std::string>& texts) const;
+  /// What may stand in the hidden places of every text (a text says "[MASK]", or what the tokenizer
+  /// calls it), `most` guesses for each: what weft fill prints. Throws FormatError where models of
+  /// the task do not guess, DataError where a text hides nothing.
+  virtual std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
+                                                     const std::vector<std::string>& texts,
+                                                     std::int64_t most) const;
+  /// The parts of every question's context that answer it, the best first: what weft answer prints.
+  /// Throws FormatError where models of the task find none.
+  virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
+                                                  const std::vector<Question>& questions,
+                                                  const AnswerOptions& options) const;
+  /// What gives a vector for each text: what weft embed runs. Throws FormatError where models of
+  /// the task have no encoder of texts, ArgumentError as text_encoder_in().
+  virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
 };
 
 /// A task of one kind of models.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
@@ -12,10 +13,27 @@
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/folder_encoder.h"
+#include "weft/models/trained/preprocessor.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
+
+/// The programs that are not of training, of logits [batch, classes].
+void add_inference(Programs& programs, const Value& logits, const Value& labels,
+                   Precision precision, SourceLocation loc) {
+  Program evaluate("evaluate"), classify("classify");
+  const Value predictions = argmax(logits, 1);
+  evaluate.precision(precision)
+      .output("loss", cross_entropy(logits, labels), loc)
+      .output("predictions", predictions, loc);
+  classify.precision(precision)
+      .output("probabilities", softmax(logits, 1), loc)
+      .output("predictions", predictions, loc);
+  programs.insert_or_assign("evaluate", evaluate);
+  programs.insert_or_assign("classify", classify);
+}
 
 Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t classes,
                         const ImageNormalisation& normalisation, const TrainSettings& settings,
@@ -33,16 +51,11 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
     return head(vit.pool(vit(pixels, {}, training, loc).last_hidden_state));
   };
 
-  Program train("train"), evaluate("evaluate"), classify("classify");
+  Program train("train");
   train.output("loss", cross_entropy(logits(true), labels), loc);
-  const Value found = logits(false), predictions = argmax(found, 1);
-  evaluate.precision(settings.precision)
-      .output("loss", cross_entropy(found, labels), loc)
-      .output("predictions", predictions, loc);
-  classify.precision(settings.precision)
-      .output("probabilities", softmax(found, 1), loc)
-      .output("predictions", predictions, loc);
-  return {{"train", train}, {"evaluate", evaluate}, {"classify", classify}};
+  Programs programs = {{"train", train}};
+  add_inference(programs, logits(false), labels, settings.precision, loc);
+  return programs;
 }
 
 /// `images` [count, ...] are of the model's size.
@@ -96,6 +109,35 @@ ImageClassifier build_image_classifier(const VitConfig& config,
   model.check();
   model.programs = build_programs(*model.graph, config, static_cast<std::int64_t>(classes.size()),
                                   normalisation, settings, loc);
+  return model;
+}
+
+std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
+  const std::string name = hf::architecture_of(folder.config);
+  if (name.find("ForImageClassification") == std::string::npos) return nullptr;
+  auto model = std::make_unique<ImageClassifier>();
+  Graph& graph = *model->graph;
+  const Sizes sizes = hf::least_inputs(folder.config).at("pixel_values").second;
+  const std::string about =
+      (std::filesystem::path(folder.path) / "preprocessor_config.json").string();
+  if (!std::filesystem::exists(about)) {
+    throw FormatError(fmt::format(
+        "{} holds no preprocessor_config.json, which says how the pixels of a {} are normalised",
+        folder.path, name));
+  }
+  model->images.normalisation = read_normalisation(about, sizes[1]);
+  const Value images = graph.input("images", DType::f32, {"batch", sizes[1], sizes[2], sizes[3]});
+  const Value labels = graph.input("labels", DType::i32, {"batch"});
+  const hf::Model built = hf::build_model_over(
+      graph, folder.config, {{"pixel_values", normalised(images, model->images.normalisation)}});
+  const Value logits = built.outputs.at("logits");
+  add_inference(model->programs, logits, labels, model->settings.precision,
+                SourceLocation::current());
+  model->task = "image-classification";
+  model->config = std::get<VitConfig>(built.family.value());
+  model->images.classes = label_names(folder.config, logits.size(1).constant());
+  model->store = hf::load_weights(built, graph, folder);
+  model->check();
   return model;
 }
 

@@ -13,6 +13,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/image_augment.h"
 #include "weft/models/families/vit_config.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/train/trainer.h"
@@ -48,6 +49,12 @@ ImageClassifier build_image_classifier(const VitConfig& config,
                                        const ImageAugmentation& augmentation,
                                        const TrainSettings& settings,
                                        SourceLocation loc = SourceLocation::current());
+
+/// The classifier in a folder of the library (ViTForImageClassification,
+/// DeiTForImageClassification, also WithTeacher): "evaluate" and "classify" only. Null where it
+/// holds another class. Throws FormatError where no preprocessor_config.json says how pixels are
+/// normalised, ArgumentError for a config that is not supported, and as hf::load_weights.
+std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 
 /// Probabilities of the classes: f32 [count, classes] for images [count, channels, height, width]
 /// of the model's size; ShapeError for others (fit_image makes an image fit).

@@ -90,7 +90,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .about = "classes of images",
         .help = {{"batch", "images per step"},
                  {"validation_fraction", "share of the training images that validates"}},
-        .plots = {kConfusion, kAttention}};
+        .plots = {kConfusion, kAttention},
+        .folders = "ViT and DeiT ...ForImageClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -133,6 +134,11 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
                                    as_before ? "the trained model" : "these images");
     return new_run<ImageClassificationRun>(preset.name, std::move(loaded), "", std::move(model),
                                            std::move(parts), path, std::move(line));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer&) const override {
+    return image_classifier_of(folder);
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

@@ -1,6 +1,8 @@
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 
-#include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/graph/functions.h"
+#include "weft/models/families/encoder_heads.h"
+#include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
 
@@ -11,11 +13,12 @@ const ModelLayout& PretrainingModel::file_layout() {
                   .renamed_programs = {{"masked_lm", "evaluate"}}}
           .config(&PretrainingModel::config)
           .tokenizer(&PretrainingModel::tokenizer)
-          .added_part("train.pretraining", "weft.train.pretraining", &PretrainingModel::options);
+          .added_part("train.pretraining", "weft.train.pretraining", &PretrainingModel::options)
+          .part(kReadingPart, "weft.reading", &PretrainingModel::reading);
   return layout;
 }
 
-void PretrainingModel::check() const { check_vocabulary(config, tokenizer); }
+void PretrainingModel::check() const { check_vocabulary(config, tokenizer, reading); }
 
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
@@ -28,6 +31,27 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config, const Toke
   model.options = options;
   model.check();
   model.programs = build_pretraining(*model.graph, config, options, settings.precision);
+  return model;
+}
+
+std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
+                                                           const FolderTokenizer& text) {
+  auto model = std::make_unique<PretrainingModel>();
+  Graph& graph = *model->graph;
+  auto found =
+      read_folder_encoder(graph, folder, text,
+                          {.endings = {"ForMaskedLM", "BertForPreTraining", "AlbertForPreTraining"},
+                           .more = {{"picks", graph.input("picks", DType::i32, {"picks"})}}});
+  if (!found) return nullptr;
+  const bool alone = found->model.outputs.contains("logits");
+  const Value logits = found->output(alone ? "logits" : "prediction_logits");
+  model->add_program("evaluate")
+      .precision(model->settings.precision)
+      .output("loss", label_loss(logits, graph.input("labels", DType::i32, {"picks"})))
+      .output("predicted", argmax(logits, -1));
+  model->options.objective = PretrainingObjective::mlm;
+  model->task = choice_name(model->options.objective);
+  found->into(*model);
   return model;
 }
 

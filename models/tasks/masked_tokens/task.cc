@@ -11,6 +11,7 @@
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/common/token_data.h"
+#include "weft/models/tasks/masked_tokens/fill.h"
 #include "weft/models/tasks/masked_tokens/presets.h"
 #include "weft/models/tasks/masked_tokens/pretraining_task.h"
 #include "weft/models/tasks/masked_tokens/replaced_tokens.h"
@@ -224,6 +225,8 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     info_.about = kAbouts[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
                   {"validation_fraction", "share of the documents that validates"}};
+    if (objective == PretrainingObjective::mlm)
+      info_.folders = "encoders ...ForMaskedLM and ...ForPreTraining";
   }
 
   const TaskInfo& info() const override { return info_; }
@@ -266,6 +269,21 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     auto loaded = start_weights(*model, args);
     return new_run<MaskedTokensRun>(preset.name, std::move(loaded), notes, std::move(model),
                                     std::move(input));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    if (objective_ != PretrainingObjective::mlm) return nullptr;
+    return masked_language_model_of(folder, text);
+  }
+
+  std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
+                                             const std::vector<std::string>& texts,
+                                             std::int64_t most) const override {
+    return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, most);
+  }
+  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
+    return text_encoder_in(dynamic_cast<const PretrainingModel&>(model));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

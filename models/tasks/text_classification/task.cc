@@ -148,7 +148,8 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                                .name = "classify",
                                .about = "classes of texts",
                                .help = {{"batch", "texts per step"}},
-                               .plots = {kConfusion, kAttention}};
+                               .plots = {kConfusion, kAttention},
+                               .folders = "encoders ...ForSequenceClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -188,6 +189,15 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     auto loaded = start_weights(*model, args, head_of_other_classes(args, parts.train.names));
     return new_run<TextClassificationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                           std::move(parts), held_out_part(args.options));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    return text_classifier_of(folder, text);
+  }
+
+  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
+    return text_encoder_in(dynamic_cast<const TextClassifier&>(model));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

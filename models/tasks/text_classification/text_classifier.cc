@@ -17,22 +17,24 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
-#include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
 
-using Row = std::vector<std::int32_t>;
+TextReader reader_of(const TextClassifier& model) {
+  return {model.config, model.tokenizer, model.reading};
+}
 
-Row row_of(const TextClassifier& model, const std::string& text) {
-  return with_ends(model.tokenizer.encode(model.head.read(text)), model.tokenizer.cls_id(),
-                   model.tokenizer.sep_id(), model.config.longest_row());
+TextRow row_of(const TextClassifier& model, const std::string& text) {
+  return reader_of(model).row(model.head.read(text));
 }
 
 /// Replaces tokens between [CLS] and [SEP] by the unknown one, as the head says: a function of the
 /// seed, the step and the row's place in its batch.
-void hide_words(Row& row, const TextClassifier& model, std::int64_t step, std::int64_t place) {
+void hide_words(std::vector<std::int32_t>& row, const TextClassifier& model, std::int64_t step,
+                std::int64_t place) {
   if (model.head.word_dropout == 0) return;
   Draws draws(stable_hash("word dropout", model.settings.seed), static_cast<std::uint32_t>(place),
               static_cast<std::uint32_t>(step));
@@ -41,11 +43,13 @@ void hide_words(Row& row, const TextClassifier& model, std::int64_t step, std::i
   }
 }
 
-TokenRows padded(const TextClassifier& model, std::span<const Row> rows) {
-  return pad_rows(rows, model.tokenizer.pad_id(), 16, model.config.longest_row());
+NamedTensors inputs_of(const TextClassifier& model, std::span<const TextRow> rows) {
+  std::vector<const TextRow*> places;
+  for (const TextRow& row : rows) places.push_back(&row);
+  return reader_of(model).inputs(places);
 }
 
-KeptRows<Row> rows_of(const TextClassifier& model, const LabelledText& data) {
+KeptRows<TextRow> rows_of(const TextClassifier& model, const LabelledText& data) {
   return {data.size(), [&model, &data](std::int64_t i) {
             return row_of(model, data.texts[static_cast<std::size_t>(i)]);
           }};
@@ -103,7 +107,7 @@ class StepTexts {
 /// Classes of texts whose rows row(i) gives.
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
                                       std::span<const std::string> texts,
-                                      const std::function<Row(std::size_t i)>& row) {
+                                      const std::function<TextRow(std::size_t i)>& row) {
   constexpr std::size_t kBatch = 64;
   // Texts of like length share a batch: little padding.
   std::vector<std::size_t> order(texts.size());
@@ -113,11 +117,9 @@ std::vector<Classified> classify_rows(Session& session, const TextClassifier& mo
   std::vector<Classified> result(texts.size());
   for (std::size_t begin = 0; begin < order.size(); begin += kBatch) {
     const std::size_t end = std::min(begin + kBatch, order.size());
-    std::vector<Row> batch;
+    std::vector<TextRow> batch;
     for (std::size_t i = begin; i < end; ++i) batch.push_back(row(order[i]));
-    const TokenRows rows = padded(model, batch);
-    const Results results =
-        session.run(model.program("classify"), {{"tokens", rows.ids}, {"mask", rows.mask}});
+    const Results results = session.run(model.program("classify"), inputs_of(model, batch));
     const auto logs = results["log_probabilities"].span<float>();
     const std::size_t classes = model.classes.size();
     for (std::size_t i = begin; i < end; ++i) {
@@ -181,13 +183,15 @@ const ModelLayout& TextClassifier::file_layout() {
           .config(&TextClassifier::config)
           .tokenizer(&TextClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TextClassifier::classes)
-          .added_part(kHeadPart, "weft.text_head", &TextClassifier::head);
+          .added_part(kHeadPart, "weft.text_head", &TextClassifier::head)
+          .part(kReadingPart, "weft.reading", &TextClassifier::reading);
   return layout;
 }
 
 void TextClassifier::check() const {
-  check_vocabulary(config, tokenizer);
-  if (classes.size() < 2)
+  check_vocabulary(config, tokenizer, reading);
+  // A folder's one label is there or not.
+  if (classes.size() < 2 && !(reading && classes.size() == 1))
     throw ArgumentError(fmt::format("a classifier needs two classes, not {}", classes.size()));
   head.check();
   if (head.word_dropout > 0 && tokenizer.unk_id() < 0)
@@ -237,10 +241,32 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   return model;
 }
 
+std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
+                                                   const FolderTokenizer& text) {
+  auto model = std::make_unique<TextClassifier>();
+  const std::string problem = hf::problem_type(folder.config);
+  if (problem == "regression") return nullptr;
+  auto found = read_folder_encoder(*model->graph, folder, text,
+                                   {.endings = {"ForSequenceClassification"}, .pairs = true});
+  if (!found) return nullptr;
+  const Value logits = found->output("logits");
+  const std::int64_t classes = logits.size(1).constant();
+  const bool exclusive = problem != "multi_label_classification" && classes > 1;
+  model->add_program("classify")
+      .precision(model->settings.precision)
+      .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
+  model->task = "text-classification";
+  model->classes = label_names(folder.config, classes);
+  found->into(*model);
+  return model;
+}
+
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts) {
-  return classify_rows(session, model, texts,
-                       [&](std::size_t i) { return row_of(model, texts[i]); });
+  std::vector<std::string> read;
+  for (const std::string& text : texts) read.push_back(model.head.read(text));
+  const std::vector<TextRow> rows = reader_of(model).rows(read);
+  return classify_rows(session, model, texts, [&](std::size_t i) { return rows[i]; });
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
@@ -264,24 +290,22 @@ Evaluation evaluate(Session& session, const TextClassifier& model, const Labelle
 
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                const LabelledText& train, const LabelledText* held_out) {
-  TrainTask task = train_task(
-      model, "texts",
-      [&model, &train, texts = rows_of(model, train),
-       steps = StepTexts(train, model)](const BatchPart& part) {
-        std::vector<Row> batch;
-        std::vector<std::int32_t> labels;
-        std::int64_t place = part.rows(model.settings.batch).begin;
-        for (const std::int64_t i : steps.texts(part)) {
-          batch.push_back(texts[i]);
-          hide_words(batch.back(), model, part.step(), place++);
-          labels.push_back(train.labels[static_cast<std::size_t>(i)]);
-        }
-        const TokenRows rows = padded(model, batch);
-        const auto count = static_cast<std::int64_t>(labels.size());
-        return TrainBatch{
-            {{"tokens", rows.ids}, {"mask", rows.mask}, {"labels", Tensor::of({count}, labels)}},
-            count};
-      });
+  TrainTask task = train_task(model, "texts",
+                              [&model, &train, texts = rows_of(model, train),
+                               steps = StepTexts(train, model)](const BatchPart& part) {
+                                std::vector<TextRow> batch;
+                                std::vector<std::int32_t> labels;
+                                std::int64_t place = part.rows(model.settings.batch).begin;
+                                for (const std::int64_t i : steps.texts(part)) {
+                                  batch.push_back(texts[i]);
+                                  hide_words(batch.back().ids, model, part.step(), place++);
+                                  labels.push_back(train.labels[static_cast<std::size_t>(i)]);
+                                }
+                                const auto count = static_cast<std::int64_t>(labels.size());
+                                NamedTensors inputs = inputs_of(model, batch);
+                                inputs.emplace_back("labels", Tensor::of({count}, labels));
+                                return TrainBatch{std::move(inputs), count};
+                              });
   if (held_out == nullptr) return task;
   task.evaluate = [&session, &model, held_out, texts = rows_of(model, *held_out)](bool whole) {
     const std::int64_t most = whole ? 0 : model.settings.eval_batches * model.settings.batch;

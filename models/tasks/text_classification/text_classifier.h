@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,11 +10,14 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/labelled_text.h"
 #include "weft/models/families/encoder_config.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/text_classification/classifier_head.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/model.h"
+#include "weft/models/trained/text_reader.h"
 
 namespace weft {
 
@@ -23,11 +27,14 @@ namespace weft {
 /// "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 = token):
 ///   train     one whole training step; also needs "labels" i32 [batch]
 ///   classify  "log_probabilities" [batch, classes], without dropout
+/// Of a folder there is "classify" only, over the library's own head; where labels do not exclude
+/// each other, each has a probability of its own.
 struct TextClassifier : ModelKind<TextClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;  // their names
   ClassifierHead head;
+  std::optional<TextReading> reading;  // of a folder's encoder
 
   static const ModelLayout& file_layout();
   void check() const override;
@@ -39,6 +46,12 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings,
                                      const ClassifierHead& head = {});
+
+/// The classifier in a folder of the library, one of its classes ...ForSequenceClassification over
+/// an encoder. Null where it holds none, or one whose output is no class (regression). Throws as
+/// read_folder_encoder.
+std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
+                                                   const FolderTokenizer& text);
 
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class

@@ -6,14 +6,22 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
-#include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
 namespace {
 
 /// Encoders without token types, or with one as RoBERTa, part two texts by [SEP] alone.
 bool reads_token_types(const SimilarityModel& model) {
+  if (model.reading) return model.reading->token_types;
   return model.head.pairs && model.config.token_types >= 2;
+}
+
+/// "evaluate" and "score".
+void add_inference(SimilarityModel& model, const Value& loss, const Value& scores) {
+  const Precision precision = model.settings.precision;
+  model.add_program("evaluate").precision(precision).output("loss", loss).output("scores", scores);
+  model.add_program("score").precision(precision).output("scores", scores);
 }
 
 }  // namespace
@@ -23,12 +31,13 @@ const ModelLayout& SimilarityModel::file_layout() {
       ModelLayout{.kind = "similarity model", .programs = {"evaluate", "score"}}
           .config(&SimilarityModel::config)
           .tokenizer(&SimilarityModel::tokenizer)
-          .part("model.similarity", "weft.similarity", &SimilarityModel::head);
+          .part("model.similarity", "weft.similarity", &SimilarityModel::head)
+          .part(kReadingPart, "weft.reading", &SimilarityModel::reading);
   return layout;
 }
 
 void SimilarityModel::check() const {
-  check_vocabulary(config, tokenizer);
+  check_vocabulary(config, tokenizer, reading);
   head.check();
 }
 
@@ -64,16 +73,35 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
   const double range = head.high - head.low;
   const Value wanted = (targets - head.low) / range, found = scaled(false);
   const Value scores = found * range + head.low;
-  model.add_program("evaluate")
-      .precision(settings.precision)
-      .output("loss", mse(found, wanted))
-      .output("scores", scores);
-  model.add_program("score").precision(settings.precision).output("scores", scores);
+  add_inference(model, mse(found, wanted), scores);
   model.add_program("train").output("loss", mse(scaled(true), wanted));
   return model;
 }
 
+std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
+                                                     const FolderTokenizer& text) {
+  if (hf::problem_type(folder.config) != "regression") return nullptr;
+  auto model = std::make_unique<SimilarityModel>();
+  Graph& graph = *model->graph;
+  auto found = read_folder_encoder(graph, folder, text,
+                                   {.endings = {"ForSequenceClassification"}, .pairs = true});
+  if (!found) return nullptr;
+  const Value logits = found->output("logits");
+  if (logits.size(1) != Dim(1)) return nullptr;
+  const Value scores = select(logits, 1, Dim(0));
+  add_inference(*model, mse(scores, graph.input("targets", DType::f32, {"batch"})), scores);
+  model->task = "text-similarity";
+  found->into(*model);
+  return model;
+}
+
 PairTokens similarity_row(const SimilarityModel& model, const ScoredPair& line) {
+  if (model.reading) {
+    TokenizerInput texts{line.first};
+    if (model.head.pairs) texts.second = line.second;
+    Encoding row = TextReader(model.config, model.tokenizer, model.reading).encode(texts);
+    return {std::move(row.ids), std::move(row.type_ids)};
+  }
   const Tokenizer& pieces = model.tokenizer;
   const std::int64_t context = model.config.longest_row();
   if (model.head.pairs) {
@@ -90,7 +118,7 @@ NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const Pai
     types.push_back(line.token_types);
   }
   const std::int64_t most = model.config.longest_row();
-  const TokenRows rows = pad_rows(ids, model.tokenizer.pad_id(), 16, most);
+  const TokenRows rows = pad_rows(ids, padding_id(model.config, model.tokenizer), 16, most);
   NamedTensors inputs = {{"tokens", rows.ids}, {"mask", rows.mask}};
   if (reads_token_types(model))
     inputs.emplace_back("token_types", pad_rows(types, 0, 16, most).ids);

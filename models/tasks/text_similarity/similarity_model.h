@@ -1,14 +1,19 @@
 // An encoder that scores pairs of texts, by how much alike they are say, or single texts.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "weft/models/data/scored_pairs.h"
 #include "weft/models/data/sentence_pairs.h"
 #include "weft/models/families/encoder_config.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/trained/text_reader.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
@@ -27,6 +32,7 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
   EncoderConfig config;
   Tokenizer tokenizer;
   SimilarityHead head;
+  std::optional<TextReading> reading;  // of a folder's encoder
 
   static const ModelLayout& file_layout();
   void check() const override;
@@ -36,6 +42,13 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
 /// config and tokenizer do not fit, and as head.check().
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
+
+/// The model in a folder of the library that gives pairs of texts a number: an encoder's class
+/// ...ForSequenceClassification with one label, whose config says "regression". "evaluate" and
+/// "score" only; scores are the number as it is. Null where it holds another class. Throws as
+/// read_folder_encoder.
+std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
+                                                     const FolderTokenizer& text);
 
 /// A line as the model reads it. What is too long for the model is cut. Throws FormatError for
 /// invalid UTF-8.

@@ -141,6 +141,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         .help = {{"batch", "pairs (or texts) per step"},
                  {"validation_fraction",
                   "share of the lines of --data that validates, without --validation"}},
+        .folders = "encoders ...ForSequenceClassification of a regression",
         .loss_unit = "squared error of scores scaled to [0, 1]"};
     return info;
   }
@@ -189,6 +190,15 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     auto loaded = start_weights(*model, args);
     return new_run<SimilarityRun>(preset.name, std::move(loaded), notes, std::move(model),
                                   std::move(parts));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    return similarity_model_of(folder, text);
+  }
+
+  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
+    return text_encoder_in(dynamic_cast<const SimilarityModel&>(model));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,

@@ -48,19 +48,6 @@ std::vector<std::string> texts_of(const std::vector<TaggedSentence>& sentences) 
   return texts;
 }
 
-/// What stands between blanks.
-std::vector<std::string> words_of(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
-  std::vector<std::string> words;
-  for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;
-       begin = text.find_first_not_of(kBlanks)) {
-    text.remove_prefix(begin);
-    words.emplace_back(text.substr(0, text.find_first_of(kBlanks)));
-    text.remove_prefix(words.back().size());
-  }
-  return words;
-}
-
 class TokenClassificationRun final : public RunOf<TokenClassifier> {
  public:
   TokenClassificationRun(std::unique_ptr<TokenClassifier> model, TaggedParts parts)
@@ -140,7 +127,8 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
         .help = {{"batch", "sentences per step"},
                  {"validation_fraction",
                   "share of the training sentences that validates, where there is no "
-                  "--validation"}}};
+                  "--validation"}},
+        .folders = "encoders ...ForTokenClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -180,6 +168,15 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
                                            std::move(parts));
   }
 
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    return token_classifier_of(folder, text);
+  }
+
+  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
+    return text_encoder_in(dynamic_cast<const TokenClassifier&>(model));
+  }
+
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     auto known = model_as<TokenClassifier>(std::move(model));
@@ -187,15 +184,9 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
     return std::make_unique<TokenClassificationRun>(std::move(known), std::move(parts));
   }
 
-  std::vector<TaggedSentence> tag(Session& session, const TrainedModel& model,
-                                  const std::vector<std::string>& texts) const override {
-    std::vector<std::vector<std::string>> words;
-    for (const std::string& text : texts) words.push_back(words_of(text));
-    auto tags = tag_words(session, dynamic_cast<const TokenClassifier&>(model), words);
-    std::vector<TaggedSentence> tagged;
-    for (std::size_t i = 0; i < words.size(); ++i)
-      tagged.push_back({std::move(words[i]), std::move(tags[i])});
-    return tagged;
+  std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
+                              const std::vector<std::string>& texts) const override {
+    return tag_texts(session, dynamic_cast<const TokenClassifier&>(model), texts);
   }
 
  private:

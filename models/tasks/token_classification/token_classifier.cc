@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
@@ -13,15 +15,22 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/encoder_vocabulary.h"
+#include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
 namespace weft {
 namespace {
 
 constexpr std::int32_t kNoLabel = -100;
+constexpr std::string_view kOutside = "O";
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-WordRow word_row(const TokenClassifier& model, const std::vector<std::string>& words) {
+TextReader reader_of(const TokenClassifier& model) {
+  return {model.config, model.tokenizer, model.reading};
+}
+
+/// A row of words that are cut into pieces each by itself.
+WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> words) {
   WordRow row;
   std::vector<std::int32_t> pieces;
   for (const std::string& word : words) {
@@ -39,21 +48,135 @@ WordRow word_row(const TokenClassifier& model, const std::vector<std::string>& w
   return row;
 }
 
-TokenRows batch_of(const TokenClassifier& model, std::span<const WordRow* const> rows) {
-  std::vector<std::vector<std::int32_t>> ids;
-  for (const WordRow* row : rows) ids.push_back(row->ids);
-  return pad_rows(ids, model.tokenizer.pad_id(), 16, model.config.longest_row());
+/// The row of a text that is read as a whole, without its words.
+WordRow row_of_text(Encoding encoding) {
+  WordRow row;
+  row.ids = std::move(encoding.ids);
+  row.token_types = std::move(encoding.type_ids);
+  return row;
 }
 
-/// Labels of rows of a batch, as long as its rows.
-Tensor labels_of(std::span<const WordRow* const> rows, std::int64_t length) {
+/// Of every word the first id with any of its bytes.
+std::vector<std::int64_t> first_ids(const Encoding& encoding, std::span<const WordPlace> words) {
+  std::vector<std::int64_t> firsts;
+  std::size_t i = 0;
+  for (const WordPlace& word : words) {
+    while (i < encoding.size() && (encoding.special[i] != 0 || encoding.spans[i].end <= word.begin))
+      ++i;
+    const bool found = i < encoding.size() && encoding.spans[i].begin < word.end;
+    firsts.push_back(found ? static_cast<std::int64_t>(i) : -1);
+  }
+  return firsts;
+}
+
+WordRow word_row(const TokenClassifier& model, std::span<const std::string> words) {
+  if (!model.reading) return row_of_words(model, words);
+  std::string text;
+  std::vector<WordPlace> places;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    places.push_back({text.size(), text.size() + word.size()});
+    text += word;
+  }
+  Encoding encoding = reader_of(model).encode({text});
+  std::vector<std::int64_t> firsts = first_ids(encoding, places);
+  WordRow row = row_of_text(std::move(encoding));
+  row.firsts = std::move(firsts);
+  return row;
+}
+
+/// A text that is tagged.
+struct TextOfWords {
+  std::vector<WordPlace> words;
+  WordRow row;
+};
+
+/// The words that a tokenizer found, and the first id of each; words of blanks only are none.
+void add_words(TextOfWords& result, std::string_view text, const Encoding& encoding) {
+  std::int32_t last = -1;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    const std::int32_t word = encoding.words[i];
+    if (encoding.special[i] != 0 || word < 0) continue;
+    const WordPlace place{encoding.spans[i].begin, encoding.spans[i].end};
+    if (word == last) {
+      result.words.back().end = std::max(result.words.back().end, place.end);
+      continue;
+    }
+    last = word;
+    result.words.push_back(place);
+    result.row.firsts.push_back(static_cast<std::int64_t>(i));
+  }
+  std::size_t kept = 0;
+  for (std::size_t w = 0; w < result.words.size(); ++w) {
+    const std::string_view word =
+        text.substr(result.words[w].begin, result.words[w].end - result.words[w].begin);
+    const std::size_t front = word.find_first_not_of(kBlanks);
+    if (front == std::string_view::npos) continue;
+    const std::size_t begin = result.words[w].begin + front;
+    result.words[kept] = {begin, result.words[w].begin + word.find_last_not_of(kBlanks) + 1};
+    result.row.firsts[kept++] = result.row.firsts[w];
+  }
+  result.words.resize(kept);
+  result.row.firsts.resize(kept);
+}
+
+/// Words behind those that the model reads.
+void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer) {
+  TextOfWords whole;
+  add_words(whole, text, tokenizer.encode_text(text, {.add_special = false}));
+  for (std::size_t w = result.words.size(); w < whole.words.size(); ++w) {
+    result.words.push_back(whole.words[w]);
+    result.row.firsts.push_back(-1);
+  }
+}
+
+TextOfWords text_of_words(const TokenClassifier& model, const std::string& text) {
+  TextOfWords result;
+  if (!model.reading) {
+    result.words = words_between_blanks(text);
+    std::vector<std::string> words;
+    for (const WordPlace& word : result.words)
+      words.push_back(text.substr(word.begin, word.end - word.begin));
+    result.row = row_of_words(model, words);
+    return result;
+  }
+  Encoding encoding = reader_of(model).encode({text});
+  const bool finds_words = std::any_of(encoding.words.begin(), encoding.words.end(),
+                                       [](std::int32_t word) { return word >= 0; });
+  if (!finds_words) {  // SentencePiece's models know no words
+    result.words = words_between_blanks(text);
+    result.row.firsts = first_ids(encoding, result.words);
+  } else {
+    add_words(result, text, encoding);
+    if (static_cast<std::int64_t>(encoding.size()) == model.config.longest_row())
+      add_cut_words(result, text, model.tokenizer);
+  }
+  std::vector<std::int64_t> firsts = std::move(result.row.firsts);
+  result.row = row_of_text(std::move(encoding));
+  result.row.firsts = std::move(firsts);
+  return result;
+}
+
+/// The inputs of a batch without labels.
+NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* const> rows) {
+  std::vector<TextRow> texts;
+  for (const WordRow* row : rows) texts.push_back({row->ids, row->token_types});
+  std::vector<const TextRow*> places;
+  for (const TextRow& text : texts) places.push_back(&text);
+  return reader_of(model).inputs(places);
+}
+
+/// Inputs with the labels of their rows.
+NamedTensors with_labels(NamedTensors inputs, std::span<const WordRow* const> rows) {
+  const std::int64_t length = inputs.front().second.size(1);
   Tensor labels = Tensor::empty(DType::i32, {static_cast<std::int64_t>(rows.size()), length});
   auto* out = labels.mutable_data<std::int32_t>();
   for (const WordRow* row : rows) {
     std::fill(std::copy(row->labels.begin(), row->labels.end(), out), out + length, kNoLabel);
     out += length;
   }
-  return labels;
+  inputs.emplace_back("labels", std::move(labels));
+  return inputs;
 }
 
 /// Runs `use` over batches of rows. It gets the rows' numbers and what they are.
@@ -74,16 +197,41 @@ std::vector<std::string> tags_of_words(const TokenClassifier& model, const WordR
                                        std::span<const std::int64_t> predictions) {
   std::vector<std::string> tags;
   for (const std::int64_t first : row.firsts) {
-    const std::int64_t tag = first < 0 ? 0 : predictions[static_cast<std::size_t>(first)];
+    if (first < 0) {
+      tags.emplace_back(kOutside);
+      continue;
+    }
+    const std::int64_t tag = predictions[static_cast<std::size_t>(first)];
     tags.push_back(model.tags[static_cast<std::size_t>(tag)]);
   }
   return tags;
+}
+
+/// The likeliest of some logits, and its probability.
+std::pair<std::size_t, double> likeliest(std::span<const float> logits) {
+  const auto best = std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - *best);
+  return {static_cast<std::size_t>(best - logits.begin()), 1 / sum};
 }
 
 /// Predictions of row r of a batch.
 std::span<const std::int64_t> row_of(const Tensor& predictions, std::size_t r) {
   const auto length = static_cast<std::size_t>(predictions.size(1));
   return predictions.span<std::int64_t>().subspan(r * length, length);
+}
+
+/// "evaluate" and "tag".
+void add_inference(TokenClassifier& model, const Value& logits, const Value& labels) {
+  const Value predictions = argmax(logits, -1);
+  model.add_program("evaluate")
+      .precision(model.settings.precision)
+      .output("loss", label_loss(logits, labels))
+      .output("predictions", predictions);
+  model.add_program("tag")
+      .precision(model.settings.precision)
+      .output("logits", logits)
+      .output("predictions", predictions);
 }
 
 }  // namespace
@@ -93,16 +241,19 @@ const ModelLayout& TokenClassifier::file_layout() {
       ModelLayout{.kind = "tagger of words", .programs = {"evaluate", "tag"}}
           .config(&TokenClassifier::config)
           .tokenizer(&TokenClassifier::tokenizer)
-          .part(kClassesPart, "weft.classes", &TokenClassifier::tags);
+          .part(kClassesPart, "weft.classes", &TokenClassifier::tags)
+          .part(kReadingPart, "weft.reading", &TokenClassifier::reading);
   return layout;
 }
 
 void TokenClassifier::check() const {
-  check_vocabulary(config, tokenizer);
+  check_vocabulary(config, tokenizer, reading);
   if (config.longest_row() < 3) {
     throw ArgumentError(fmt::format("[CLS], a word and [SEP] need a row of 3 tokens, not {}",
                                     config.longest_row()));
   }
+  if (reading && tags.empty()) throw ArgumentError("a tagger needs tags");
+  if (reading) return;  // a folder's are what they are
   const bool known = std::all_of(tags.begin(), tags.end(), [](const std::string& tag) {
     return parse_bio_tag(tag).has_value();
   });
@@ -133,18 +284,24 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
       Scope(graph, "classifier"), DType::f32, config.width, static_cast<std::int64_t>(tags.size()),
       {.initializer = Initializer::normal(config.initializer_range)});
   const Value logits = classifier(encoder(inputs, false).last_hidden_state);
-  const Value predictions = argmax(logits, -1);
-  model.add_program("evaluate")
-      .precision(settings.precision)
-      .output("loss", label_loss(logits, labels))
-      .output("predictions", predictions);
-  model.add_program("tag")
-      .precision(settings.precision)
-      .output("logits", logits)
-      .output("predictions", predictions);
+  add_inference(model, logits, labels);
   Value h = encoder(inputs, true).last_hidden_state;
   if (config.hidden_dropout > 0) h = dropout(h, config.hidden_dropout, graph.key("dropout"));
   model.add_program("train").output("loss", label_loss(classifier(h), labels));
+  return model;
+}
+
+std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
+                                                     const FolderTokenizer& text) {
+  auto model = std::make_unique<TokenClassifier>();
+  Graph& graph = *model->graph;
+  auto found = read_folder_encoder(graph, folder, text, {.endings = {"ForTokenClassification"}});
+  if (!found) return nullptr;
+  const Value logits = found->output("logits");
+  add_inference(*model, logits, graph.input("labels", DType::i32, {"batch", "seq"}));
+  model->task = "token-classification";
+  model->tags = label_names(folder.config, logits.size(2).constant());
+  found->into(*model);
   return model;
 }
 
@@ -188,13 +345,42 @@ std::vector<std::vector<std::string>> tag_words(
   for (const WordRow& row : rows) places.push_back(&row);
   std::vector<std::vector<std::string>> tags(rows.size());
   over_batches(places, [&](auto numbers, auto batch) {
-    const TokenRows tokens = batch_of(model, batch);
-    const Results results =
-        session.run(model.program("tag"), {{"tokens", tokens.ids}, {"mask", tokens.mask}});
+    const Results results = session.run(model.program("tag"), inputs_of(model, batch));
     for (std::size_t r = 0; r < batch.size(); ++r)
       tags[numbers[r]] = tags_of_words(model, *batch[r], row_of(results["predictions"], r));
   });
   return tags;
+}
+
+std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
+                                  std::span<const std::string> texts) {
+  std::vector<TextOfWords> read;
+  for (const std::string& text : texts) read.push_back(text_of_words(model, text));
+  std::vector<const WordRow*> places;
+  for (const TextOfWords& text : read) places.push_back(&text.row);
+  std::vector<TaggedText> tagged(texts.size());
+  over_batches(places, [&](auto numbers, auto batch) {
+    const Results results = session.run(model.program("tag"), inputs_of(model, batch));
+    const Tensor& logits = results["logits"];
+    const auto length = static_cast<std::size_t>(logits.size(1));
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      TaggedText& text = tagged[numbers[r]];
+      const std::vector<WordPlace>& words = read[numbers[r]].words;
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        const std::int64_t first = batch[r]->firsts[w];
+        TaggedWord& word = text.words.emplace_back(
+            TaggedWord{words[w].begin, words[w].end, std::string(kOutside), 0});
+        if (first < 0) continue;
+        const std::size_t row = r * length + static_cast<std::size_t>(first);
+        const auto [tag, score] =
+            likeliest(logits.span<float>().subspan(row * model.tags.size(), model.tags.size()));
+        word.tag = model.tags[tag];
+        word.score = score;
+      }
+      text.spans = spans_of(text.words);
+    }
+  });
+  return tagged;
 }
 
 TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,
@@ -209,11 +395,8 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
   over_batches(rows, [&](auto numbers, auto batch) {
     std::int64_t here = 0;
     for (const WordRow* row : batch) here += row->words_seen();
-    const TokenRows tokens = batch_of(model, batch);
     const Results results =
-        session.run(model.program("evaluate"), {{"tokens", tokens.ids},
-                                                {"mask", tokens.mask},
-                                                {"labels", labels_of(batch, tokens.ids.size(1))}});
+        session.run(model.program("evaluate"), with_labels(inputs_of(model, batch), batch));
     // Of a batch without any label there is no mean.
     if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
     for (std::size_t r = 0; r < batch.size(); ++r) {
@@ -242,11 +425,7 @@ TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
           rows.push_back(&train.rows[static_cast<std::size_t>(place)]);
           words += rows.back()->words_seen();
         }
-        const TokenRows tokens = batch_of(model, rows);
-        return TrainBatch{{{"tokens", tokens.ids},
-                           {"mask", tokens.mask},
-                           {"labels", labels_of(rows, tokens.ids.size(1))}},
-                          words};
+        return TrainBatch{with_labels(inputs_of(model, rows), rows), words};
       });
   if (held_out.size() > 0) {
     task.evaluate = [&session, &model, &held_out](bool whole) {

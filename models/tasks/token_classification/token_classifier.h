@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,10 +11,13 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/tagged_text.h"
 #include "weft/models/families/encoder_config.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/metrics/span_f1.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/model.h"
+#include "weft/models/trained/text_reader.h"
 
 namespace weft {
 
@@ -24,10 +29,12 @@ namespace weft {
 ///   evaluate  the same inputs: "loss", the mean over the labels, and "predictions", without
 ///             dropout
 ///   tag       "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
+/// Of a folder there are "evaluate" and "tag", and the tags are whatever its head knows.
 struct TokenClassifier : ModelKind<TokenClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::vector<std::string> tags;  // of the BIO scheme, "O" first
+  std::vector<std::string> tags;       // of the BIO scheme, "O" first
+  std::optional<TextReading> reading;  // of a folder's encoder
 
   static const ModelLayout& file_layout();
   void check() const override;
@@ -40,11 +47,18 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings);
 
-/// A sentence as a model reads it: every word is cut into pieces by itself.
+/// The tagger in a folder of the library (...ForTokenClassification over an encoder). Null where it
+/// holds another class. Throws as read_folder_encoder.
+std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
+                                                     const FolderTokenizer& text);
+
+/// A sentence as a model reads it: every word is cut into pieces by itself, but for encoders of
+/// folders, which read a text as their tokenizer does.
 struct WordRow {
   std::vector<std::int32_t> ids;     // [CLS] pieces [SEP], cut to the model's context
   std::vector<std::int64_t> firsts;  // where each word's first piece is; -1 where it was cut off
   std::vector<std::int32_t> labels;  // of each id, where the tags are known
+  std::vector<std::int32_t> token_types = {};  // of each id; none: all 0
   std::int64_t words_seen() const;
 };
 
@@ -66,6 +80,12 @@ TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence>
 std::vector<std::vector<std::string>> tag_words(
     Session& session, const TokenClassifier& model,
     std::span<const std::vector<std::string>> sentences);
+
+/// The likeliest tag of every word of texts, and the spans that they mark. What stands between
+/// blanks is a word, but for encoders of folders, whose tokenizer parts words. Words that do not
+/// fit into the model's context are "O". Throws as tag_words().
+std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
+                                  std::span<const std::string> texts);
 
 struct TaggingScores {
   double loss = 0;   // mean over the words that the model sees

@@ -1,0 +1,96 @@
+// weft answer: the part of a text that answers a question.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "weft/models/data/text.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/json_lines.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft::program {
+namespace {
+
+struct AnswerArguments {
+  std::string file, context;
+  std::vector<std::string> questions;
+  AnswerOptions options;
+  bool json = false;
+  int threads = 0;
+};
+
+void print_answers(const Question& asked, const std::vector<Answer>& answers) {
+  say("{}\n", asked.question);
+  for (const Answer& answer : answers) {
+    if (answer.none) {
+      say("  (no answer)  {:.4f}\n", answer.probability);
+    } else {
+      say("  {}  {:.4f}  {}-{}\n", answer.text, answer.probability, answer.begin, answer.end);
+    }
+  }
+  if (answers.empty()) say("  (no answer)\n");
+}
+
+void print_answers_json(const Question& asked, const std::vector<Answer>& answers) {
+  JsonLine all = JsonLine::array();
+  for (const Answer& answer : answers) {
+    if (answer.none) continue;
+    all.push_back({{"text", answer.text},
+                   {"begin", answer.begin},
+                   {"end", answer.end},
+                   {"score", rounded(answer.score)},
+                   {"probability", rounded(answer.probability)}});
+  }
+  say_json({{"question", asked.question}, {"answers", std::move(all)}});
+}
+
+int run_answer(const AnswerArguments& args) {
+  const std::string context = read_utf8_file(args.context);
+  const auto [task, model] = load_any_model(args.file);
+  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  std::vector<Question> questions;
+  for (const std::string& question : args.questions) questions.push_back({question, context});
+  const auto found = task.answer(session, *model, questions, args.options);
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
+  return 0;
+}
+
+}  // namespace
+
+void add_answer_command(CLI::App& app, Action& action) {
+  OptionList options(app, "answer",
+                     "The parts of a text that answer questions, with their bytes in it");
+  const auto args = std::make_shared<AnswerArguments>();
+  AnswerOptions& o = args->options;
+  options
+      .input("file", args->file,
+             "a Hugging Face folder of a class ...ForQuestionAnswering, or what weft convert made "
+             "of it")
+      .required();
+  options
+      .texts("--question", args->questions, OptionList::Times::repeated,
+             "the question; repeated: several about one text")
+      .required();
+  options.input("--context", args->context, "file with the text, UTF-8, of any length").required();
+  options.integer("--top", o.most, {1, 1000}, "answers that do not overlap (default 1)");
+  options.integer("--answer-tokens", o.most_tokens, {1, 100'000},
+                  "most tokens of an answer (default 30)");
+  options.integer(
+      "--window", o.window, {8, 1'000'000},
+      "tokens that are read together, with the question (default 384, or as many as the "
+      "model reads)");
+  options.integer("--stride", o.stride, {0, 1'000'000},
+                  "tokens that windows side by side have in common (default 128)");
+  options.real("--no-answer", o.no_answer, {-1000, 1000},
+               "the text does not answer where the best part of it scores less than this above "
+               "\"none\" (0 for models that were trained so; default: it always answers)");
+  options.flag("--json", args->json, "a JSON object on each line: question, answers");
+  options.threads(args->threads);
+  options.run(action, [args] { return run_answer(*args); });
+}
+
+}  // namespace weft::program

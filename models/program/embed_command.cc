@@ -1,0 +1,144 @@
+// weft embed: texts as vectors, and which lines of a file are most like them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "weft/models/data/text.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/json_lines.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
+#include "weft/models/program/text_inputs.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/serialization/npy.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft::program {
+namespace {
+
+struct EmbedArguments {
+  std::string file, out, similar;
+  TextInputs texts;
+  EmbedOptions options;
+  std::int64_t top = 5;
+  bool json = false, force = false;
+  int threads = 0;
+};
+
+/// What the ending of --out says.
+FileKind kind_of(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending == ".npy") return FileKind::array;
+  if (ending == ".safetensors") return FileKind::tensors;
+  throw UsageError(fmt::format("--out {}: vectors are written as .npy or .safetensors", path));
+}
+
+void write_vectors(const OutputFile& out, FileKind kind, const Tensor& vectors) {
+  if (kind == FileKind::array) {
+    write_npy(out.path(), vectors);
+  } else {
+    write_safetensors(out.path(), {{"vectors", vectors}});
+  }
+}
+
+void print_similar(const std::string& text, const std::vector<std::string>& lines,
+                   const std::vector<Similar>& found) {
+  say("{}\n", text);
+  for (const Similar& similar : found)
+    say("  {:.4f}  {}\n", similar.cosine, lines[static_cast<std::size_t>(similar.row)]);
+}
+
+void print_similar_json(const std::string& text, const std::vector<std::string>& lines,
+                        const std::vector<Similar>& found) {
+  JsonLine all = JsonLine::array();
+  for (const Similar& similar : found) {
+    all.push_back({{"text", lines[static_cast<std::size_t>(similar.row)]},
+                   {"line", similar.row + 1},
+                   {"cosine", rounded(similar.cosine)}});
+  }
+  say_json({{"text", text}, {"similar", std::move(all)}});
+}
+
+void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors) {
+  const auto width = static_cast<std::size_t>(vectors.size(1));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    JsonLine numbers = JsonLine::array();
+    for (const float x : vectors.span<float>().subspan(i * width, width))
+      numbers.push_back(rounded(x));
+    say_json({{"text", texts[i]}, {"vector", std::move(numbers)}});
+  }
+}
+
+int run_embed(const EmbedArguments& args, CommandPaths paths) {
+  if (args.out.empty() && args.similar.empty() && !args.json) {
+    throw UsageError(
+        "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
+        "them");
+  }
+  const FileKind kind = args.out.empty() ? FileKind::array : kind_of(args.out);
+  const std::optional<OutputFile> out =
+      args.out.empty() ? std::nullopt : std::optional(paths.writes("--out", args.out, kind));
+  const std::vector<std::string> texts = args.texts.read();
+  const std::vector<std::string> lines =
+      args.similar.empty() ? std::vector<std::string>() : lines_of(read_utf8_file(args.similar));
+  const auto [task, model] = load_any_model(args.file);
+  const auto encoder = task.text_encoder(*model);
+  Session session(*encoder->graph, encoder->store,
+                  session_options(*encoder, {.threads = args.threads}));
+  const SpeedReport speed;
+  const Embedded found = embed_counted(session, *encoder, texts, args.options);
+  if (args.texts.many()) speed.done("texts", std::ssize(texts), found.tokens);
+  if (out) write_vectors(*out, kind, found.vectors);
+  if (!args.similar.empty()) {
+    const Tensor others = embed(session, *encoder, lines, args.options);
+    const auto ranked = most_similar(found.vectors, others, args.top);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
+  } else if (args.json) {
+    print_vectors(texts, found.vectors);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app, Action& action) {
+  OptionList options(app, "embed",
+                     "Texts as vectors, or the lines of a file that are most like them");
+  const auto args = std::make_shared<EmbedArguments>();
+  options
+      .input("file", args->file,
+             "a Hugging Face folder with any encoder (BertModel, Sentence Transformers, with or "
+             "without a head), or a .weft file that weft train encoder wrote")
+      .required();
+  args->texts.add(options, "texts", "texts");
+  options.output(
+      "--out", args->out,
+      "file to write, f32 [texts, width]: .npy, or .safetensors with the tensor vectors");
+  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.input("--similar", args->similar,
+                "file of lines: those that are most like each text, with the cosine");
+  options.integer("--top", args->top, {1, 1'000'000}, "of --similar: lines to print (default 5)");
+  options.choice(
+      "--pool", {"mean", "cls"},
+      [args](const std::string& name) {
+        args->options.pooling = name == "cls" ? TextPooling::cls : TextPooling::mean;
+      },
+      "what stands for a text: the mean over its tokens, or the first (default: as the folder "
+      "says, "
+      "else mean)");
+  options.switches(
+      "--normalise", [args](bool on) { args->options.normalise = on; },
+      "vectors of length 1 (default), or as they are");
+  options.integer("--batch-tokens", args->options.batch_tokens, {1, 1'000'000},
+                  "tokens that are computed together (default 4096)");
+  options.flag("--json", args->json, "a JSON object on each line: text, and vector or similar");
+  options.threads(args->threads);
+  options.run(action, [args, &parsed = options.command()] {
+    return run_embed(*args, CommandPaths(parsed, args->force));
+  });
+}
+
+}  // namespace weft::program

@@ -1,0 +1,79 @@
+// weft fill: what may stand where a text hides a word.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/json_lines.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft::program {
+namespace {
+
+struct FillArguments {
+  std::string file;
+  TextInputs texts;
+  std::int64_t top = 5;
+  bool json = false;
+  int threads = 0;
+};
+
+void print_places(const std::string& text, const std::vector<HiddenPlace>& places) {
+  say("{}\n", text);
+  for (const HiddenPlace& place : places) {
+    say(" ");
+    for (const PieceGuess& guess : place.guesses) say("  {} {:.4f}", guess.text, guess.probability);
+    say("\n");
+  }
+}
+
+void print_places_json(const std::string& text, const std::vector<HiddenPlace>& places) {
+  JsonLine all = JsonLine::array();
+  for (const HiddenPlace& place : places) {
+    JsonLine guesses = JsonLine::array();
+    for (const PieceGuess& guess : place.guesses)
+      guesses.push_back(
+          {{"text", guess.text}, {"id", guess.id}, {"probability", rounded(guess.probability)}});
+    all.push_back({{"begin", place.begin}, {"end", place.end}, {"guesses", std::move(guesses)}});
+  }
+  say_json({{"text", text}, {"hidden", std::move(all)}});
+}
+
+int run_fill(const FillArguments& args) {
+  const std::vector<std::string> texts = args.texts.read();
+  const auto [task, model] = load_any_model(args.file);
+  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  const SpeedReport speed;
+  const auto found = task.fill(session, *model, texts, args.top);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    (args.json ? print_places_json : print_places)(texts[i], found[i]);
+  if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
+  return 0;
+}
+
+}  // namespace
+
+void add_fill_command(CLI::App& app, Action& action) {
+  OptionList options(app, "fill",
+                     "The likeliest words for the hidden places of texts, a line for each place");
+  const auto args = std::make_shared<FillArguments>();
+  options
+      .input(
+          "file", args->file,
+          "a .weft file that weft train encoder wrote (mlm, mlm+nsp, mlm+sop, rtd), or a Hugging "
+          "Face folder of a class ...ForMaskedLM")
+      .required();
+  args->texts.add(options, "texts",
+                  "texts that hide words: \"she lives in [MASK] .\" (or as the tokenizer calls "
+                  "it: <mask>)");
+  options.integer("--top", args->top, {1, 1'000'000},
+                  "words to print, the likeliest first (default 5)");
+  options.flag("--json", args->json, "a JSON object on each line: text, hidden");
+  options.threads(args->threads);
+  options.run(action, [args] { return run_fill(*args); });
+}
+
+}  // namespace weft::program

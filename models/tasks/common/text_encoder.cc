@@ -1,0 +1,85 @@
+#include "weft/models/tasks/common/text_encoder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/weights/quantized_weights.h"
+#include "weft/models/families/encoder.h"
+#include "weft/models/families/encoder_heads.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kPoolings[] = {"mean", "cls"};
+
+/// Those of a model's matrices in fewer bits that a graph has as floats.
+QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
+  QuantizedWeights found;
+  for (const auto& [name, weight] : quantized_weights(model)) {
+    if (encoder.has_variable(name)) found.emplace(name, weight);
+  }
+  return found;
+}
+
+}  // namespace
+
+ChoiceNames choice_names(TextPooling) { return {"pooling", kPoolings}; }
+
+const FieldList<TextVectors>& TextVectors::fields() {
+  static const auto list = FieldList<TextVectors>("the vectors of an encoder")
+                               .add("pooling", &TextVectors::pooling,
+                                    "what stands for a text: all tokens, or the first");
+  return list;
+}
+
+std::string TextVectors::to_json() const { return fields().to_json(*this); }
+
+TextVectors TextVectors::from_json(std::string_view json) { return fields().from_json(json); }
+
+const ModelLayout& TextEncoder::file_layout() {
+  static const ModelLayout layout =
+      ModelLayout{.kind = "text encoder", .programs = {"mean", "cls"}, .plan_cache = 128}
+          .config(&TextEncoder::config)
+          .tokenizer(&TextEncoder::tokenizer)
+          .part("model.vectors", "weft.vectors", &TextEncoder::vectors)
+          .part(kReadingPart, "weft.reading", &TextEncoder::reading);
+  return layout;
+}
+
+void TextEncoder::check() const { check_vocabulary(config, tokenizer, reading); }
+
+void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask) {
+  const Precision precision = encoder.settings.precision;
+  encoder.add_program("mean").precision(precision).output("vectors", mean_of_tokens(h, mask));
+  encoder.add_program("cls").precision(precision).output("vectors", select(h, 1, Dim(0)));
+}
+
+std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const EncoderConfig& config,
+                                             const Tokenizer& tokenizer,
+                                             const std::optional<TextReading>& reading) {
+  if (model.lora) {
+    throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
+  }
+  auto encoder = std::make_unique<TextEncoder>();
+  encoder->task = "text-embedding";
+  encoder->settings = model.settings;
+  encoder->config = config;
+  encoder->tokenizer = tokenizer;
+  if (reading) encoder->reading = TextReading{};  // one text: no token types
+  Graph& graph = *encoder->graph;
+  const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
+                             .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  const Value h = Encoder(Scope(graph), config)(inputs).last_hidden_state;
+  add_text_vectors(*encoder, h, inputs.attention_mask);
+  encoder->store = model.store;
+  if (const QuantizedWeights quantized = quantized_in(*model.graph, graph); !quantized.empty()) {
+    const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);
+    encoder->replace_programs(rewritten.graph, rewritten.programs);
+  }
+  return encoder;
+}
+
+}  // namespace weft

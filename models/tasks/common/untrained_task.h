@@ -1,0 +1,35 @@
+// Tasks that nothing trains here: their models come from folders.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/tasks/common/task.h"
+
+namespace weft {
+
+/// What such a task says where it is asked to train or to measure.
+template <class Model>
+class UntrainedTask : public TaskOf<Model> {
+ public:
+  TaskOptions options() const final { return {}; }
+  TaskFields config_fields() const final { return {"Model", &EncoderConfig::fields(), {}}; }
+  std::vector<PresetAbout> presets() const final { return {}; }
+  std::unique_ptr<TaskRun> start(const TaskArguments&) const final { throw refusal(); }
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel>, const OptionValues&) const final {
+    throw refusal();
+  }
+
+ private:
+  ArgumentError refusal() const {
+    return ArgumentError(
+        fmt::format("a {} is neither trained nor measured: its task, {}, is for use",
+                    Model::file_layout().kind, this->info().id));
+  }
+};
+
+}  // namespace weft

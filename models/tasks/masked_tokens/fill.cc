@@ -1,0 +1,157 @@
+#include "weft/models/tasks/masked_tokens/fill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/data/by_length.h"
+
+namespace weft {
+namespace {
+
+/// Tokens that are computed together: of few, since any of them may be hidden, and a hidden one
+/// takes a number for each id of the vocabulary.
+constexpr std::int64_t kFillTokens = 1024;
+constexpr std::string_view kUsualMask = "[MASK]";
+
+/// A text with the tokenizer's own mask, and where that stands in the text as it was.
+struct MaskedText {
+  std::string text;
+  std::vector<HiddenPlace> places;
+};
+
+MaskedText with_own_masks(std::string_view text, std::string_view own) {
+  MaskedText result;
+  for (std::size_t at = 0;;) {
+    const std::size_t usual = text.find(kUsualMask, at), theirs = text.find(own, at);
+    const std::size_t found = std::min(usual, theirs);
+    result.text += text.substr(at, found == std::string_view::npos ? found : found - at);
+    if (found == std::string_view::npos) return result;
+    at = found + (found == theirs ? own : kUsualMask).size();
+    result.places.push_back({found, at, {}});
+    result.text += own;
+  }
+}
+
+struct HiddenRow {
+  TextRow row;
+  std::vector<std::int32_t> hidden;  // places of ids
+};
+
+HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const std::string& text) {
+  const std::int32_t mask = reader.tokenizer().mask_id();
+  Encoding encoding = reader.encode({masked.text});
+  HiddenRow result;
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.ids[i] == mask) result.hidden.push_back(static_cast<std::int32_t>(i));
+  }
+  if (masked.places.empty()) {
+    throw DataError(fmt::format("'{}' hides nothing: write {} for what is to be filled in",
+                                excerpt(text), reader.tokenizer().piece(mask)));
+  }
+  if (result.hidden.size() != masked.places.size()) {
+    throw DataError(
+        fmt::format("'{}' hides {} places, of which the model sees {}: it reads {} tokens",
+                    excerpt(text), masked.places.size(), result.hidden.size(), reader.longest()));
+  }
+  result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kAround = " \t\n\r";
+  const std::size_t begin = text.find_first_not_of(kAround);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kAround) - begin + 1);
+}
+
+std::vector<PieceGuess> likeliest(const Tokenizer& tokenizer, std::span<const float> logits,
+                                  std::int64_t most) {
+  const float top = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
+  // A table may have more rows than there are ids.
+  std::vector<std::int32_t> ids;
+  const auto known = std::min(std::ssize(logits), tokenizer.vocab_size());
+  for (std::int32_t id = 0; id < known; ++id) {
+    if (!tokenizer.is_special(id)) ids.push_back(id);
+  }
+  const auto count =
+      static_cast<std::ptrdiff_t>(std::clamp<std::int64_t>(most, 0, std::ssize(ids)));
+  std::partial_sort(ids.begin(), ids.begin() + count, ids.end(), [&](auto a, auto b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  std::vector<PieceGuess> guesses;
+  for (auto id = ids.begin(); id != ids.begin() + count; ++id) {
+    const std::string text = tokenizer.decode(std::span<const std::int32_t>(&*id, 1));
+    const std::string_view shown = trimmed(text);
+    guesses.push_back(
+        {*id, shown.empty() ? tokenizer.piece(*id) : std::string(shown),
+         std::exp(static_cast<double>(logits[static_cast<std::size_t>(*id)]) - top) / sum});
+  }
+  return guesses;
+}
+
+/// The logits of picked places: what "evaluate" takes the likeliest ids of.
+Program logits_program(const PretrainingModel& model) {
+  for (const auto& [name, value] : model.program("evaluate").outputs()) {
+    if (name != "predicted") continue;
+    Program program("fill");
+    program.precision(model.settings.precision).output("logits", value.node().input(0));
+    return program;
+  }
+  throw ArgumentError("the program evaluate of the model has no output 'predicted'");
+}
+
+}  // namespace
+
+std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
+                                           std::span<const std::string> texts, std::int64_t most) {
+  const Tokenizer& tokenizer = model.tokenizer;
+  if (tokenizer.mask_id() < 0)
+    throw FormatError("the model's tokenizer has no id that hides a word ([MASK])");
+  const TextReader reader(model.config, tokenizer, model.reading);
+  const std::string own = tokenizer.piece(tokenizer.mask_id());
+  std::vector<std::vector<HiddenPlace>> result;
+  std::vector<HiddenRow> rows;
+  std::vector<std::size_t> lengths;
+  for (const std::string& text : texts) {
+    MaskedText masked = with_own_masks(text, own);
+    rows.push_back(hidden_row(reader, masked, text));
+    lengths.push_back(rows.back().row.ids.size());
+    result.push_back(std::move(masked.places));
+  }
+  const Program program = logits_program(model);
+  for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, kFillTokens)) {
+    std::vector<const TextRow*> places;
+    for (const std::size_t i : batch) places.push_back(&rows[i].row);
+    NamedTensors inputs = reader.inputs(places);
+    const Sizes sizes = inputs.front().second.sizes();
+    std::vector<std::int32_t> picks;
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      for (const std::int32_t place : rows[batch[r]].hidden)
+        picks.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(r) * sizes[1]) + place);
+    }
+    inputs.emplace_back("picks", Tensor::of({std::ssize(picks)}, picks));
+    if (reads_pairs(model.options.objective))
+      inputs.emplace_back("token_types", Tensor::zeros(DType::i32, sizes));
+    const Tensor logits = session.run(program, inputs)["logits"];
+    const auto vocab = static_cast<std::size_t>(logits.size(1));
+    std::size_t next = 0;
+    for (const std::size_t i : batch) {
+      for (HiddenPlace& place : result[i]) {
+        place.guesses =
+            likeliest(tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), most);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace weft

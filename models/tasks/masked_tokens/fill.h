@@ -1,0 +1,23 @@
+// What may stand in the hidden places of texts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/tasks/common/uses.h"
+#include "weft/models/tasks/masked_tokens/pretraining.h"
+
+namespace weft {
+
+/// For every hidden place of every text the `most` likely pieces, special ones left out, with their
+/// probabilities among all ids. A text says "[MASK]", or what the tokenizer calls it, where it
+/// hides something. `session` runs the model's graph over its store. Throws FormatError where the
+/// tokenizer hides nothing (it has no such id), DataError for a text without a hidden place, and
+/// for one behind what the model reads.
+std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
+                                           std::span<const std::string> texts, std::int64_t most);
+
+}  // namespace weft

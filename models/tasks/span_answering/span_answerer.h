@@ -1,0 +1,50 @@
+// An encoder that finds the part of a text which answers a question.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/uses.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/trained/model.h"
+#include "weft/models/trained/text_reader.h"
+
+namespace weft {
+
+/// One encoder over "[CLS] question [SEP] context [SEP]" and a linear layer that gives every token
+/// a number as the answer's begin and one as its end (BERT, Devlin et al. 2019, section 4.2). The
+/// first token stands for "the context does not say" (section 4.3). Parameters are named as in
+/// encoder.h; the new one is "span". Programs over inputs "tokens" i32 [batch, seq], "mask" i32
+/// [batch, seq] (1 = token) and, where the encoder tells texts apart, "token_types" i32 [batch,
+/// seq]:
+///   answer  "start" and "end" f32 [batch, seq]: logits
+struct SpanAnswerer : ModelKind<SpanAnswerer> {
+  EncoderConfig config;
+  Tokenizer tokenizer;
+  std::optional<TextReading> reading;  // of a folder's encoder
+
+  static const ModelLayout& file_layout();
+  void check() const override;
+};
+
+/// The model in a folder of the library (...ForQuestionAnswering over an encoder). Null where it
+/// holds another class. Throws as read_folder_encoder.
+std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
+                                               const FolderTokenizer& text);
+
+/// Answers of questions, in their order, the best first: parts of the context whose logits of begin
+/// and end have the greatest sum over all windows onto it. Without options.no_answer there is at
+/// least one, where the context has a token; with it, Answer::none stands alone. Windows are read
+/// in batches of like length. `session` runs the model's graph over its store. Throws ArgumentError
+/// for a question that leaves a window no room for its context.
+std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
+                                        std::span<const Question> questions,
+                                        const AnswerOptions& options = {});
+
+}  // namespace weft

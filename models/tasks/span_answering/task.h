@@ -1,0 +1,10 @@
+// weft answer: the part of a text that answers a question.
+#pragma once
+
+#include "weft/models/tasks/common/task.h"
+
+namespace weft {
+
+const Task& span_answering_task();
+
+}  // namespace weft

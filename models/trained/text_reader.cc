@@ -1,0 +1,163 @@
+#include "weft/models/trained/text_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/core/parallel.h"
+#include "weft/models/data/token_rows.h"
+#include "weft/models/trained/encoder_vocabulary.h"
+
+namespace weft {
+namespace {
+
+/// Texts of so many bytes are encoded by one thread; about what a byte takes.
+constexpr std::size_t kBytesTogether = 4096;
+constexpr double kNanosecondsPerByte = 100;
+
+}  // namespace
+
+const FieldList<TextReading>& TextReading::fields() {
+  static const auto list = FieldList<TextReading>("how an encoder reads texts")
+                               .add("token_types", &TextReading::token_types,
+                                    "programs are told which of two texts a token is of");
+  return list;
+}
+
+std::string TextReading::to_json() const { return fields().to_json(*this); }
+
+TextReading TextReading::from_json(std::string_view json) { return fields().from_json(json); }
+
+void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
+                      const std::optional<TextReading>& reading) {
+  if (!reading) return check_vocabulary(config, tokenizer);
+  if (tokenizer.vocab_size() > config.vocab) {
+    throw ArgumentError(fmt::format("the model's table has {} rows, the tokenizer {} ids",
+                                    config.vocab, tokenizer.vocab_size()));
+  }
+}
+
+std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer) {
+  if (config.padding_id >= 0) return static_cast<std::int32_t>(config.padding_id);
+  return std::max(tokenizer.pad_id(), 0);  // the mask hides it whatever it is
+}
+
+TextRow TextReader::row(std::string_view text) const {
+  if (!reading_) {
+    return {
+        with_ends(tokenizer_.encode(text), tokenizer_.cls_id(), tokenizer_.sep_id(), longest())};
+  }
+  Encoding encoding = encode({text});
+  return {std::move(encoding.ids), std::move(encoding.type_ids)};
+}
+
+std::vector<TextRow> TextReader::rows(std::span<const std::string> texts) const {
+  std::vector<TextRow> result(texts.size());
+  std::size_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
+  const std::size_t chunks = std::clamp<std::size_t>(bytes / kBytesTogether, 1, texts.size() + 1);
+  Workers().for_chunks(
+      static_cast<std::int64_t>(chunks),
+      [&](std::int64_t chunk, int) {
+        const auto at = [&](std::int64_t c) {
+          return texts.size() * static_cast<std::size_t>(c) / chunks;
+        };
+        for (std::size_t i = at(chunk); i < at(chunk + 1); ++i) result[i] = row(texts[i]);
+      },
+      static_cast<double>(bytes) * kNanosecondsPerByte);
+  return result;
+}
+
+Encoding TextReader::encode(const TokenizerInput& texts) const {
+  const Truncation truncation{.max_length = static_cast<std::uint64_t>(longest())};
+  if (puts_around()) return tokenizer_.encode_pair(texts, {.truncation = truncation});
+  Encoding first = alone(texts.first, false);
+  std::optional<Encoding> second;
+  if (texts.second) second = alone(*texts.second, true);
+  truncate(first, second, truncation, added(second.has_value()));
+  return put_around(first, second ? &*second : nullptr);
+}
+
+std::vector<Encoding> TextReader::windows(std::string_view first, std::string_view second,
+                                          std::int64_t most, std::int64_t stride) const {
+  const Encoding front = alone(first, false);
+  const auto room = std::min(most, longest()) - static_cast<std::int64_t>(front.size()) -
+                    static_cast<std::int64_t>(added(true));
+  if (room < 1) {
+    throw ArgumentError(fmt::format(
+        "rows of {} tokens leave no room beside the first text, which takes {} with what stands "
+        "around",
+        std::min(most, longest()), std::min(most, longest()) - room));
+  }
+  Encoding behind = alone(second, true);
+  truncate(behind, static_cast<std::size_t>(room),
+           static_cast<std::size_t>(std::min(stride, room / 2)), TextEnd::right);
+  std::vector<Encoding> windows = {put_around(front, &behind)};
+  for (const Encoding& window : behind.overflowing) windows.push_back(put_around(front, &window));
+  return windows;
+}
+
+Encoding TextReader::alone(std::string_view text, bool is_second) const {
+  Encoding result = tokenizer_.encode_text(text, {.add_special = false});
+  if (is_second) {
+    result.set_type(1);
+    std::fill(result.sequences.begin(), result.sequences.end(), 1);
+  }
+  return result;
+}
+
+bool TextReader::puts_around() const {
+  return reading_ && tokenizer_.visit([](const auto& kind) { return kind.added(false); }) > 0;
+}
+
+std::size_t TextReader::added(bool pair) const {
+  if (puts_around()) return tokenizer_.visit([&](const auto& kind) { return kind.added(pair); });
+  const Encoding nothing;
+  return put_around(nothing, pair ? &nothing : nullptr).size();
+}
+
+/// Where the tokenizer does not say what stands around: "[CLS] first [SEP] second [SEP]", as BERT
+/// has it; RoBERTa and those after it part texts by two ends.
+Encoding TextReader::put_around(const Encoding& first, const Encoding* second) const {
+  const auto text_alone = [](const Encoding& text) { return text.part(0, text.size()); };
+  if (puts_around()) {
+    std::vector<Encoding> texts = {text_alone(first)};
+    if (second != nullptr) texts.push_back(text_alone(*second));
+    return tokenizer_.visit([&](const auto& kind) { return kind.put_around(texts, true); });
+  }
+  const SpecialIds& ids = tokenizer_.special();
+  const std::int32_t front = ids.cls >= 0 ? ids.cls : ids.bos;
+  const std::int32_t behind = ids.sep >= 0 ? ids.sep : ids.eos;
+  if (second != nullptr && behind < 0)
+    throw ArgumentError("the tokenizer has no id that parts two texts");
+  Encoding result;
+  if (front >= 0) result.add_special(front, 0);
+  result.append(text_alone(first));
+  if (behind >= 0) result.add_special(behind, 0);
+  if (second == nullptr) return result;
+  if (config_.positions_skip_padding) result.add_special(behind, 0);
+  result.append(text_alone(*second));
+  result.add_special(behind, 1);
+  return result;
+}
+
+NamedTensors TextReader::inputs(std::span<const TextRow* const> rows, std::int64_t multiple) const {
+  std::vector<std::vector<std::int32_t>> ids, types;
+  const bool typed = reading_ && reading_->token_types;
+  for (const TextRow* row : rows) {
+    if (row->ids.empty())
+      throw DataError(
+          "a text has no ids: the tokenizer leaves nothing of it, and puts none around");
+    ids.push_back(row->ids);
+    if (!typed) continue;
+    types.push_back(row->token_types);
+    types.back().resize(row->ids.size());
+  }
+  const TokenRows tokens = pad_rows(ids, padding_id(config_, tokenizer_), multiple, longest());
+  NamedTensors inputs = {{"tokens", tokens.ids}, {"mask", tokens.mask}};
+  if (typed) inputs.emplace_back("token_types", pad_rows(types, 0, multiple, longest()).ids);
+  return inputs;
+}
+
+}  // namespace weft
