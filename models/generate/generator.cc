@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/generate/cache_rows.h"
@@ -14,14 +15,13 @@ namespace {
 
 constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
 
-/// Tokens that the model was made for; more either cannot be or is beyond what it was trained on.
+}  // namespace
+
 std::int64_t trained_context(const GptConfig& config) {
   const bool any_length =
       config.positions == GptPositions::linear_bias || config.positions == GptPositions::none;
   return any_length ? kEndless : config.context;
 }
-
-}  // namespace
 
 /// Rows of text and what the caches hold of them.
 struct Generator::Batch {
@@ -31,8 +31,26 @@ struct Generator::Batch {
   std::int64_t filled = 0;            // columns of the caches, the same in every row
   std::vector<std::int64_t> padding;  // columns in front of each row
   Tensor visible;                     // bool [rows, capacity]
+  std::int64_t same = 0;              // columns of the first text that the caches hold already
 
   std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
+};
+
+/// What the caches hold of the one text of a batch, known to the Generator however its run ends.
+class Generator::Keep {
+ public:
+  Keep(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+  ~Keep() {
+    TokenIds& text = batch_.texts.front();
+    text.resize(static_cast<std::size_t>(std::min(batch_.filled, std::ssize(text))));
+    generator_.kept_ = std::move(text);
+  }
+
+ private:
+  Generator& generator_;
+  Batch& batch_;
 };
 
 Generator::Generator(Session& session, const Program& decode, const GptConfig& config)
@@ -94,10 +112,11 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
       const std::int64_t kept =
           position == 0 ? batch.limit : std::max<std::int64_t>(1, batch.limit / 2);
       text.erase(text.begin(), text.end() - kept);
+      batch.same = 0;
     }
     longest = std::max(longest, text.size());
   }
-  batch.filled = 0;
+  batch.filled = position == 0 ? batch.same : 0;
   batch.visible = Tensor::full(DType::boolean, {batch.rows(), batch.capacity}, 1);
   for (std::size_t r = 0; r < batch.texts.size(); ++r) {
     const std::size_t padding = longest - batch.texts[r].size();
@@ -107,18 +126,29 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
           "at a time");
     batch.padding[r] = static_cast<std::int64_t>(padding);
     columns.emplace_back(padding, 0);
-    columns.back().insert(columns.back().end(), batch.texts[r].begin(), batch.texts[r].end());
+    columns.back().insert(columns.back().end(), batch.texts[r].begin() + batch.filled,
+                          batch.texts[r].end());
     std::fill_n(batch.visible.mutable_data<bool>() + static_cast<std::int64_t>(r) * batch.capacity,
                 padding, false);
   }
   return decode(batch, columns);
 }
 
+std::int64_t Generator::same_beginning(const TokenIds& text) const {
+  // What stands further behind changes how such keys turn.
+  if (config_.rotary_scaling == RotaryScalingKind::dynamic &&
+      std::max(std::ssize(text), std::ssize(kept_)) > config_.rotary_context)
+    return 0;
+  const auto differs = std::mismatch(text.begin(), text.end(), kept_.begin(), kept_.end()).first;
+  // The last id is computed in any case: its logits are wanted.
+  return std::min<std::int64_t>(differs - text.begin(), std::ssize(text) - 1);
+}
+
 SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> texts,
-                            const GenerationOptions& options, const OnToken& on_token) {
+                            const GenerationOptions& options, const OnToken& on_token, bool keeps) {
   options.check();
   const bool learned = config_.positions == GptPositions::learned;
-  Batch batch{{}, options.slide ? trained_context(config_) : kEndless, 0, 0, {}, {}};
+  Batch batch{{}, options.slide ? trained_context(config_) : kEndless, 0, 0, {}, {}, 0};
   for (std::size_t p = 0; p < texts.size(); ++p) {
     const auto columns = static_cast<std::int64_t>(starts.ids[p].size());
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
@@ -134,10 +164,36 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
   }
   batch.capacity = std::min(batch.capacity, batch.limit);
   batch.padding.resize(batch.texts.size());
-  session_.reset_caches();
-  return search([&](const Tensor& tokens, std::int64_t position,
-                    const Tensor& parents) { return step(batch, tokens, position, parents); },
-                starts, options, on_token);
+  const DecodeStep next = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
+    return step(batch, tokens, position, parents);
+  };
+  if (keeps && !kept_.empty() && batch.capacity <= kept_capacity_) {
+    batch.capacity = kept_capacity_;
+    batch.same = same_beginning(batch.texts.front());
+  } else {
+    // Text that has grown beyond its room gets twice as much, so that this happens rarely.
+    constexpr std::int64_t kLeast = 256;
+    if (keeps)
+      batch.capacity = std::min(std::max({batch.capacity, 2 * kept_capacity_, kLeast}),
+                                learned ? std::min(batch.limit, config_.context) : batch.limit);
+    kept_.clear();
+    kept_capacity_ = keeps ? batch.capacity : 0;
+    session_.reset_caches();
+  }
+  reused_ = batch.same;
+  if (!keeps) return search(next, starts, options, on_token);
+  const Keep keep(*this, batch);
+  return search(next, starts, options, on_token);
+}
+
+SearchResult Generator::go_on(const TokenIds& prompt, const GenerationOptions& options,
+                              const OnToken& on_token) {
+  if (rows_per_prompt(options) != 1) {
+    throw ArgumentError(
+        "what goes on from kept keys and values is one row: beams and results must be 1");
+  }
+  if (prompt.empty()) throw ArgumentError("the prompt is empty: a first token is needed to go on");
+  return run({{prompt}}, {prompt}, options, on_token, true);
 }
 
 SearchResult Generator::generate(const std::vector<TokenIds>& prompts,

@@ -10,6 +10,10 @@
 
 namespace weft {
 
+/// Most tokens of a text that a model was made for: more either cannot be or is beyond what it was
+/// trained on. The greatest number there is for models that read texts of any length.
+std::int64_t trained_context(const GptConfig& config);
+
 /// Generates with a program that Gpt::decode_program made: every id costs one step. Prompts of
 /// unequal length stand in one batch with padding on the left, which nobody sees and which has no
 /// position.
@@ -33,10 +37,22 @@ class Generator {
   SearchResult generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options,
                         const OnToken& on_token = {});
 
+  /// Continues one prompt that mostly begins as the text before it did, as the turns of a
+  /// conversation do: keys and values of what both begin with are used again, and only what is new
+  /// is computed. The same ids as generate() but for ties within rounding, also behind a call that
+  /// failed or was cancelled. Nothing else may decode with the session in between (generate() of
+  /// this Generator may). Throws as generate(); ArgumentError for more than one row.
+  SearchResult go_on(const TokenIds& prompt, const GenerationOptions& options = {},
+                     const OnToken& on_token = {});
+  /// Ids of the last prompt of go_on() that were not computed again.
+  std::int64_t reused() const { return reused_; }
+
  private:
   struct Batch;
+  class Keep;
   SearchResult run(const SearchStarts& starts, std::vector<TokenIds> texts,
-                   const GenerationOptions& options, const OnToken& on_token);
+                   const GenerationOptions& options, const OnToken& on_token, bool keeps = false);
+  std::int64_t same_beginning(const TokenIds& text) const;
   Tensor step(Batch& batch, const Tensor& tokens, std::int64_t position, const Tensor& parents);
   Tensor decode(Batch& batch, const std::vector<TokenIds>& columns);
 
@@ -46,6 +62,9 @@ class Generator {
   GptConfig config_;
   DType id_type_;
   bool knows_padding_ = false;
+  // Of go_on(): the ids whose keys and values the caches hold, and for how many there is room.
+  TokenIds kept_;
+  std::int64_t kept_capacity_ = 0, reused_ = 0;
 };
 
 }  // namespace weft

@@ -1,0 +1,116 @@
+// Texts that go on turn by turn from keys and values that were kept.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/core/error.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/generate/generator.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/models/gpt_variants.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(kept_texts)
+namespace {
+
+using Sequences = std::vector<TokenIds>;
+
+using testing::says;
+
+struct Decoder {
+  explicit Decoder(const GptConfig& config)
+      : gpt(Scope(graph), config),
+        decode(gpt.decode_program(graph.input("tokens", DType::i64, {"rows", "new"}))),
+        session(graph, {.seed = 4, .threads = 2, .poison = true}),
+        generator(session, decode, config) {}
+
+  Sequences operator()(const Sequences& prompts, const GenerationOptions& options) {
+    return generator.generate(prompts, options).sequences;
+  }
+
+  Graph graph;
+  Gpt gpt;
+  Program decode;
+  Session session;
+  Generator generator;
+};
+
+const Sequences kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
+
+BOOST_AUTO_TEST_CASE(conversations_that_reuse_keys_and_values_say_the_same) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Decoder kept(variant.config), fresh(variant.config);
+      TokenIds text = {3, 1};
+      const GenerationOptions options{.max_new = 2, .repetition_penalty = 1.3};
+      for (std::int64_t turn = 0; turn < 3; ++turn) {
+        const TokenIds said = kept.generator.go_on(text, options).sequences.front();
+        BOOST_TEST((said == fresh({text}, options).front()));
+        // All but the last id of the turn before, which nothing was asked after.
+        BOOST_TEST(kept.generator.reused() == (turn == 0 ? 0 : std::ssize(text) - 3));
+        text = said;
+        text.insert(text.end(), {(7 * turn + 2) % 23, 8});
+      }
+      // Another turn instead of the last one, and another conversation.
+      text[text.size() - 4] = 22;
+      BOOST_TEST((kept.generator.go_on(text, options).sequences == fresh({text}, options)));
+      BOOST_TEST(kept.generator.reused() == std::ssize(text) - 4);
+      BOOST_TEST((kept.generator.go_on({9, 9}, options).sequences == fresh({{9, 9}}, options)));
+      BOOST_TEST(kept.generator.reused() == 0);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_kept_survives_growth_cancelling_and_other_uses) {
+  GptConfig config = variants()[1].config;
+  BOOST_TEST_REQUIRE((config.positions == GptPositions::rotary));
+  config.context = 4096;
+  Decoder kept(config), fresh(config);
+  TokenIds text;
+  for (std::int64_t i = 0; i < 250; ++i) text.push_back((i * i + 3 * i) % 23);
+  const GenerationOptions options{.max_new = 5};
+  const auto agree = [&] {
+    const Sequences said = kept.generator.go_on(text, options).sequences;
+    BOOST_TEST((said == fresh({text}, options)));
+    text = said.front();
+  };
+  agree();
+  text.push_back(4);
+  agree();  // beyond the room of 256: made anew with more
+  BOOST_TEST(kept.generator.reused() == 0);
+  text.push_back(5);
+  agree();
+  BOOST_TEST(kept.generator.reused() == std::ssize(text) - 7);
+  // Ended by who listens after two of its ids.
+  int heard = 0;
+  const auto cancelled =
+      kept.generator.go_on(text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
+  BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
+  agree();
+  BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
+  // A call that fails, and a batch in between.
+  BOOST_CHECK_THROW(kept.generator.go_on({}, options), ArgumentError);
+  BOOST_CHECK_THROW(kept.generator.go_on(text, {.max_length = 3}), ArgumentError);
+  BOOST_CHECK_EXCEPTION(kept.generator.go_on(text, {.beams = 2}), ArgumentError,
+                        says("beams and results must be 1"));
+  BOOST_CHECK_THROW(kept.generator.go_on({1, 99}, options), DataError);
+  agree();
+  BOOST_TEST((kept(kPrompts, options) == fresh(kPrompts, options)));
+  agree();
+  BOOST_TEST(kept.generator.reused() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_kept_texts_slide) {
+  Decoder kept(variants().front().config), fresh(variants().front().config);
+  const GenerationOptions options{.max_new = 9, .slide = true};
+  TokenIds text = {3, 1, 4};
+  for (int turn = 0; turn < 4; ++turn) {
+    const TokenIds said = kept.generator.go_on(text, options).sequences.front();
+    BOOST_TEST((said == fresh({text}, options).front()));
+    text = said;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
