@@ -22,6 +22,8 @@ struct SamplingOptions {
   /// Only ids that are at least this share as likely as the most likely one (Nguyen et al. 2024).
   double min_p = 0.0;
   std::uint64_t seed = 1;
+  /// What the first row counts as: rows that are drawn in parts are then drawn as if together.
+  std::int64_t first_row = 0;
 
   /// Throws ArgumentError naming the option, its value and what is allowed.
   void check() const;

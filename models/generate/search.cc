@@ -128,7 +128,7 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
       std::int64_t id = best - scores.begin();
       if (options.sampling) {
         filter_scores(*options.sampling, scores);
-        id = draw_id(scores, options.sampling->seed, row,
+        id = draw_id(scores, options.sampling->seed, options.sampling->first_row + row,
                      prompt.length(rows[r]) - prompt.lengths.start);
       }
       rows[r].push_back(id);

@@ -140,6 +140,8 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   GenerationOptions& o = result.options;
   config.field("decoder_start_token_id", result.start_id);
   read_ends(config, o);
+  result.states_length =
+      config.find("max_length") != nullptr || config.find("max_new_tokens") != nullptr;
   config.field("forced_bos_token_id", o.forced_bos_id)
       .field("num_beams", o.beams)
       .field("num_return_sequences", o.results)

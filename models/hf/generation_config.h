@@ -11,6 +11,7 @@ namespace weft::hf {
 
 struct GenerationConfig {
   std::int64_t start_id = -1;  // what decoders of encoder-decoders start from; -1 = not stated
+  bool states_length = false;  // whether max_length or max_new_tokens is stated
   GenerationOptions options;
 };
 

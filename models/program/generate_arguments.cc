@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
 
 namespace weft::program {
 namespace {
@@ -80,15 +84,36 @@ void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
 
 }  // namespace
 
+void add_drawing_options(OptionList& o, GenerateArguments& args) {
+  const std::string draw = "Drawing (the default of .weft files)";
+  o.flag("--sample", args.sample, "draw").group(draw);
+  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder").group(draw);
+  o.integer("--top-k", args.top_k, kFromZero, "draw from the k likeliest only; 0 = all")
+      .group(draw);
+  o.real("--top-p", args.top_p, {}, "draw from the likeliest that hold this much probability")
+      .group(draw);
+  o.real("--min-p", args.min_p, {},
+         "draw from those at least this share as likely as the likeliest")
+      .group(draw);
+  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)").group(draw);
+}
+
 void add_generate_options(OptionList& o, GenerateArguments& args) {
   using Times = OptionList::Times;
   o.input("file", args.file, "a .weft file that weft train wrote, or a Hugging Face folder")
       .required();
-  o.texts("--prompt", args.prompts, Times::repeated,
-          "text to go on from (default: a line break); repeated: a batch");
+  o.texts(
+      "--prompt", args.prompts, Times::repeated,
+      "text to go on from (default: a line break), or, of encoder-decoders, to answer; repeated: "
+      "a batch");
   o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
-  o.input("--prompts", args.prompts_file, "a file with a prompt per line (of ids for folders)");
+  o.input("--prompts", args.prompts_file,
+          "a file with a prompt per line (with --ids of folders: ids); - is stdin");
   o.flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
+  o.flag("--json", args.json,
+         "a JSON object on each line: prompt, text, ids, score of beams, finish (end, stop or "
+         "length)");
+  o.integer("--batch", args.batch, {1, 4096}, "prompts that are continued together (default: 32)");
   o.threads(args.threads);
 
   const std::string length = "Length";
@@ -103,17 +128,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
          "beyond the model's context go on from the later half of it (.weft: always)")
       .group(length);
 
-  const std::string draw = "Drawing (the default of .weft files)";
-  o.flag("--sample", args.sample, "draw").group(draw);
-  o.real("--temperature", args.temperature, {}, "below 1: safer; above 1: bolder").group(draw);
-  o.integer("--top-k", args.top_k, kFromZero, "draw from the k likeliest only; 0 = all")
-      .group(draw);
-  o.real("--top-p", args.top_p, {}, "draw from the likeliest that hold this much probability")
-      .group(draw);
-  o.real("--min-p", args.min_p, {},
-         "draw from those at least this share as likely as the likeliest")
-      .group(draw);
-  o.seed("--seed", args.seed, "the same seed writes the same text (default: 1)").group(draw);
+  add_drawing_options(o, args);
 
   const std::string search = "Searching";
   o.flag("--greedy", args.greedy, "always the likeliest (the default of folders)").group(search);
@@ -134,7 +149,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.integer("--no-repeat-ngram", args.no_repeat_ngram, kFromZero,
             "no N adjacent ids twice; 0 = may")
       .group(rules);
-  o.texts("--stop", args.stop, Times::repeated, ".weft: a text ends behind this; may be repeated")
+  o.texts("--stop", args.stop, Times::repeated, "a text ends behind this; may be repeated")
       .group(rules);
   o.ids("--stop-ids", args.stop_ids, "more ids that end a text, \"1 2\"").group(rules);
   o.ids("--stop-sequence", args.stop_sequences,
@@ -211,14 +226,18 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
 
 std::vector<std::string> prompt_lines(const GenerateArguments& args) {
   std::vector<std::string> lines;
-  std::istringstream in(read_utf8_file(args.prompts_file));
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) lines.push_back(line);
+  const std::string text =
+      args.prompts_file == "-"
+          ? checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin")
+          : read_utf8_file(args.prompts_file);
+  for (std::string& line : lines_of(text)) {
+    if (!line.empty()) lines.push_back(std::move(line));
   }
   if (lines.empty()) throw DataError(fmt::format("{} holds no prompt", args.prompts_file));
   return lines;
 }
+
+bool GenerateArguments::of_folder() const { return std::filesystem::is_directory(file); }
 
 std::vector<TokenIds> id_prompts(const GenerateArguments& args) {
   std::vector<TokenIds> prompts;

@@ -17,7 +17,8 @@ struct GenerateArguments {
   std::string file;
   std::vector<std::string> prompts, prompt_ids;
   std::string prompts_file;
-  bool ids = false;
+  bool ids = false, json = false;
+  std::optional<std::int64_t> batch;
   int threads = 0;
 
   std::optional<std::int64_t> tokens, max_length, min_length, min_tokens;
@@ -33,10 +34,19 @@ struct GenerateArguments {
   std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
   std::map<std::int64_t, std::int64_t> force;  // ids by position
   std::string start_ids;
+
+  bool of_folder() const;
+  /// Whether the lines of --prompts are ids: of folders, where ids are written.
+  bool prompts_are_ids() const {
+    return ids && prompts.empty() && !prompts_file.empty() && of_folder();
+  }
 };
 
 /// Declares the options.
 void add_generate_options(OptionList& options, GenerateArguments& args);
+
+/// Those of drawing alone.
+void add_drawing_options(OptionList& options, GenerateArguments& args);
 
 /// "1 2 3" as ids; UsageError that names `option` where it is something else.
 TokenIds parse_ids(const std::string& option, const std::string& text);

@@ -1,192 +1,194 @@
+// weft generate: what decoders and encoder-decoders write.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/models/generate/generator.h"
-#include "weft/models/generate/seq2seq.h"
-#include "weft/models/hf/generation_config.h"
-#include "weft/models/hf/gpt.h"
+#include "weft/models/generate/stop_texts.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
-#include "weft/models/program/folder_model.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/json_lines.h"
 #include "weft/models/program/memory_guard.h"
-#include "weft/models/tasks/next_token/language_model.h"
-#include "weft/models/tokenizers/text_stream.h"
+#include "weft/models/program/text_inputs.h"
+#include "weft/models/program/writer.h"
+#include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft::program {
 namespace {
 
-constexpr std::int64_t kDefaultTokens = 500;
+/// What is written for, and how.
+struct Job {
+  std::vector<TokenIds> prompts;
+  WriteOptions options;
+  std::vector<std::string> texts = {};  // of the last prompts, as they were given
 
-void print_ids(const SearchResult& result) {
-  for (const TokenIds& sequence : result.sequences) say("{}\n", fmt::join(sequence, " "));
-}
+  /// A prompt as people read it.
+  std::string text(const Tokenizer& tokenizer, std::size_t prompt) const {
+    const std::size_t ids = prompts.size() - texts.size();
+    return prompt < ids ? tokenizer.decode(prompts[prompt]) : texts[prompt - ids];
+  }
+};
 
-constexpr std::int64_t kAnyLength = std::numeric_limits<std::int64_t>::max();
-
-/// Tokens beyond which learned positions do not go.
-std::int64_t context_of(const GptConfig& config) {
-  return config.positions == GptPositions::learned ? config.context : kAnyLength;
-}
-
-/// UsageError where the keys and values of all rows do not fit into memory.
-void check_caches(const Graph& graph, const std::vector<TokenIds>& prompts,
-                  const GenerationOptions& options, std::int64_t context) {
-  std::size_t longest = 0;
-  for (const TokenIds& prompt : prompts) longest = std::max(longest, prompt.size());
-  const std::int64_t length = options.max_new >= 0
-                                  ? static_cast<std::int64_t>(longest) + options.max_new
-                                  : options.max_length;
-  const auto rows =
-      static_cast<double>(prompts.size()) * static_cast<double>(rows_per_prompt(options));
-  const auto capacity = static_cast<double>(std::min(length, context));
-  check_memory(fmt::format("keeping keys and values of {:.0f} rows of {:.0f} ids", rows, capacity),
-               cache_bytes(graph, rows, capacity),
-               "fewer --beams, --results, --tokens or prompts take less");
-}
-
-int generate_from_folder(const GenerateArguments& args) {
-  if (!args.prompts.empty() || !args.ids || (args.prompt_ids.empty() && args.prompts_file.empty()))
-    throw UsageError(
-        "a folder's model reads and writes ids: give --prompt-ids \"1 2 3\" and --ids (or ids in "
-        "the lines of --prompts FILE)");
-  if (!args.stop.empty()) throw UsageError("--stop is a text: a folder needs --stop-sequence");
+/// Prompts as ids are known before anything is opened: what is wrong with them is said first.
+std::vector<TokenIds> given_ids(const GenerateArguments& args) {
   std::vector<TokenIds> prompts = id_prompts(args);
-  if (!args.prompts_file.empty()) {
-    for (const std::string& line : prompt_lines(args)) {
-      try {
-        prompts.push_back(parse_ids(args.prompts_file, line));
-      } catch (const UsageError& e) {
-        throw DataError(e.what());  // of the file, not of the command line
-      }
+  // Lines are ids where ids are wanted of a folder, which may have no tokenizer.
+  if (!args.prompts_are_ids()) return prompts;
+  for (const std::string& line : prompt_lines(args)) {
+    try {
+      prompts.push_back(parse_ids(args.prompts_file, line));
+    } catch (const UsageError& e) {
+      throw DataError(e.what());  // of the file, not of the command line
     }
-  }
-  const hf::Folder folder = hf::read_folder(args.file);
-  const bool decoder = is_decoder(folder);
-  hf::GenerationConfig settings = hf::read_generation_config(folder);
-  apply_arguments(args, settings.options);
-  SearchResult result;
-  if (decoder) {
-    if (!args.start_ids.empty())
-      throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
-    const DecoderModel model(folder, args.threads);
-    check_caches(*model.graph, prompts, settings.options, context_of(model.config));
-    Generator generator(*model.session, model.decode, model.config);
-    result = generator.generate(prompts, settings.options);
-  } else {
-    const TokenIds start = start_ids(folder, settings.start_id, args.start_ids);
-    const EncoderDecoderModel model(folder, args.threads);
-    check_caches(*model.graph, prompts, settings.options, kAnyLength);
-    result = generate(*model.session, model.programs, prompts, start, settings.options);
-  }
-  fill_up(result.sequences, settings.options.pad_id, settings.options.results);
-  print_ids(result);
-  return 0;
-}
-
-std::vector<TokenIds> text_prompts(const GenerateArguments& args, const Tokenizer& tokenizer) {
-  std::vector<std::string> texts = args.prompts;
-  if (!args.prompts_file.empty()) {
-    for (const std::string& line : prompt_lines(args)) texts.push_back(line);
-  }
-  std::vector<TokenIds> prompts = id_prompts(args);
-  const auto add = [&](const std::vector<std::int32_t>& ids) {
-    prompts.emplace_back(ids.begin(), ids.end());
-  };
-  if (texts.empty() && prompts.empty()) add(tokenizer.start_ids());
-  for (const std::string& text : texts) {
-    const auto ids = tokenizer.encode(text);
-    if (ids.empty()) throw UsageError("--prompt is empty: a first character is needed");
-    add(ids);
   }
   return prompts;
 }
 
-/// Sequences end where their new text holds one of these. Characters can be compared as ids; which
-/// pieces a text is made of depends on what stands around it.
-void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
-             const std::vector<TokenIds>& prompts, GenerationOptions& options) {
-  if (texts.empty()) return;
-  std::size_t longest = 0;
-  for (const std::string& text : texts) {
-    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
-    longest = std::max(longest, text.size());
-  }
-  if (tokenizer.reads_characters()) {
-    for (const std::string& text : texts) {
-      const auto ids = tokenizer.encode(text);
-      options.stop_sequences.emplace_back(ids.begin(), ids.end());
-    }
-    return;
-  }
-  options.stop = [=, &tokenizer, per_prompt = rows_per_prompt(options)](
-                     std::int64_t row, std::span<const std::int64_t> ids) {
-    // The fewest ids at the end that may hold one, and the id in front of them: whether a blank is
-    // text depends on it. Special ids hold nothing.
-    const auto holds = [&](std::int64_t id) {
-      return !tokenizer.is_special(static_cast<std::int32_t>(id));
-    };
-    std::size_t first = ids.size();
-    for (std::size_t left = longest; first > 0 && left > 0; --first) {
-      if (holds(ids[first - 1])) --left;
-    }
-    while (first > 0 && !holds(ids[first - 1])) --first;
-    const TokenIds& prompt = prompts[static_cast<std::size_t>(row / per_prompt)];
-    TokenIds end = first > 0 ? TokenIds{ids[first - 1]} : prompt;
-    const std::size_t known = tokenizer.decode(end).size();
-    end.insert(end.end(), ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
-    const std::string written = tokenizer.decode(end).substr(known);
-    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-      return written.find(text) != std::string::npos;
-    });
-  };
-}
-
-int generate_text(const GenerateArguments& args) {
-  if (!args.start_ids.empty())
-    throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
-  GenerationOptions options{
-      .max_new = kDefaultTokens, .sampling = SamplingOptions{}, .slide = true};
-  apply_arguments(args, options);
+void check_usage(const GenerateArguments& args) {
   for (const std::string& prompt : args.prompts) {
     if (prompt.empty()) throw UsageError("--prompt is empty: a first character is needed");
   }
-  const LanguageModel model = load_model<LanguageModel>(args.file);
-  const Tokenizer& tokenizer = model.tokenizer;
-  const std::vector<TokenIds> prompts = text_prompts(args, tokenizer);
-  stop_at(args.stop, tokenizer, prompts, options);
-  const TokenIds wordless = ids_without_text(model);
-  options.forbidden.insert(options.forbidden.end(), wordless.begin(), wordless.end());
-  Session session(*model.graph, model.store, {.threads = args.threads});
-  // The window slides beyond the context, whatever the positions are.
-  check_caches(*model.graph, prompts, options, model.config.context);
-  Generator generator(session, model.program("decode"), model.config);
-  const bool alone = prompts.size() == 1 && rows_per_prompt(options) == 1;
-  if (alone && !args.ids) {  // a single text is shown while it is written
-    say("{}", tokenizer.decode(prompts.front()));
-    TextStream stream(tokenizer, prompts.front());
-    generator.generate(prompts, options, [&](std::int64_t, std::int64_t id) {
-      say("{}", stream.add(id));
-      flush_stdout();
-      return !stdout_failed();
-    });
-    say("{}\n", stream.finish());
-    return 0;
+  for (const std::string& text : args.stop) {
+    if (text.empty()) throw UsageError("--stop is empty, which is everywhere");
   }
-  const SearchResult result = generator.generate(prompts, options);
-  if (args.ids) {
-    print_ids(result);
-    return 0;
+  if (args.json && args.ids) throw UsageError("--json has the ids: leave out --ids");
+}
+
+/// UsageError where texts are wanted of a folder that has no tokenizer.
+void require_text(const GenerateArguments& args, const std::string& missing) {
+  if (missing.empty()) return;
+  if (!args.stop.empty() && args.ids) {
+    throw UsageError(fmt::format(
+        "--stop is a text: a folder needs --stop-sequence where it has no tokenizer ({})",
+        missing));
   }
-  for (std::size_t i = 0; i < result.sequences.size(); ++i)
-    say("{}{}\n", i == 0 ? "" : "---\n", tokenizer.decode(result.sequences[i]));
+  if (!args.ids || !args.prompts.empty()) {
+    throw UsageError(fmt::format(
+        "{}: without one a folder's model reads and writes ids: give --prompt-ids \"1 2 "
+        "3\" and --ids (or ids in the lines of --prompts FILE)",
+        missing));
+  }
+}
+
+Job make_job(const GenerateArguments& args, const Writer& writer, std::vector<TokenIds> ids) {
+  Job job{std::move(ids), {.stop = args.stop}};
+  const bool decoder = writer->continues();
+  if (decoder && !args.start_ids.empty())
+    throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  job.texts = args.prompts;
+  if (!args.prompts_file.empty() && !args.prompts_are_ids()) {
+    for (const std::string& line : prompt_lines(args)) job.texts.push_back(line);
+  }
+  for (const std::string& text : job.texts) job.prompts.push_back(writer->read(text));
+  if (job.prompts.empty()) {
+    if (!decoder) throw UsageError("an encoder-decoder answers a text: give --prompt");
+    const auto first = writer->tokenizer().start_ids();
+    job.prompts.emplace_back(first.begin(), first.end());
+  }
+  if (!decoder) job.options.start = writer.start_ids(args.start_ids);
+  if (args.batch) job.options.batch = *args.batch;
+  job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
+    // Ids are generated as the library does it, whose lengths are short where a folder states none.
+    if (args.ids && said != nullptr) {
+      options.max_new = said->options.max_new;
+      options.max_length = said->options.max_length;
+    }
+    apply_arguments(args, options);
+  };
+  return job;
+}
+
+/// UsageError where the keys and values of all rows of a batch do not fit into memory.
+void check_caches(const Writer& writer, const Job& job, bool together) {
+  const auto most =
+      together ? std::ssize(job.prompts) : std::min(std::ssize(job.prompts), job.options.batch);
+  double rows = 0, capacity = 0;
+  for (const TokenIds& prompt : job.prompts) {
+    const GenerationOptions options = writer->options_for(prompt, job.options);
+    const std::int64_t length =
+        options.max_new >= 0 ? std::ssize(prompt) + options.max_new : options.max_length;
+    capacity =
+        std::max(capacity,
+                 static_cast<double>(options.slide ? std::min(length, writer->context()) : length));
+    rows = static_cast<double>(most) * static_cast<double>(rows_per_prompt(options));
+  }
+  check_memory(fmt::format("keeping keys and values of {:.0f} rows of {:.0f} ids", rows, capacity),
+               cache_bytes(*writer.model().graph, rows, capacity),
+               "fewer --beams, --results, --tokens or prompts take less");
+}
+
+int print_ids(const Writer& writer, const Job& job, const GenerateArguments& args) {
+  GenerationOptions options = writer->options_for(job.prompts.front(), job.options);
+  if (!args.stop.empty()) stop_at(args.stop, writer->tokenizer(), job.prompts, options);
+  options.check();
+  SearchResult found = writer->generate(job.prompts, job.options.start, options, {});
+  if (writer.settings() != nullptr) fill_up(found.sequences, options.pad_id, options.results);
+  for (const TokenIds& sequence : found.sequences) say("{}\n", fmt::join(sequence, " "));
   return 0;
+}
+
+/// A single text is shown while it is written.
+int stream(const Writer& writer, const Job& job) {
+  if (writer->continues()) say("{}", writer->tokenizer().decode(job.prompts.front()));
+  const SpeedReport speed;
+  const auto written =
+      writer->write(job.prompts, job.options, [](std::size_t, std::string_view text) {
+        write_stdout(text);
+        flush_stdout();
+        return !stdout_failed();
+      });
+  say("\n");
+  if (!stdout_failed() && writer.settings() != nullptr)
+    speed.done("texts", 1, std::ssize(written.front().ids));
+  return 0;
+}
+
+int print_texts(const Writer& writer, const Job& job, bool json) {
+  const SpeedReport speed;
+  const std::vector<WrittenText> written = writer->write(job.prompts, job.options);
+  const std::size_t results = written.size() / job.prompts.size();
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const WrittenText& one = written[i];
+    const Tokenizer& tokenizer = writer->tokenizer();
+    tokens += std::ssize(one.ids);
+    if (json) {
+      JsonLine line = {{"prompt", job.text(tokenizer, i / results)},
+                       {"text", repaired(one.text)},
+                       {"ids", one.ids}};
+      if (one.score) line["score"] = rounded(*one.score);
+      line["finish"] = choice_name(one.finish);
+      say_json(line);
+    } else {
+      say("{}{}{}\n", i == 0 ? "" : "---\n",
+          writer->continues() ? tokenizer.decode(job.prompts[i / results]) : "", one.text);
+    }
+  }
+  if (job.prompts.size() > 1) speed.done("texts", std::ssize(job.prompts), tokens);
+  return 0;
+}
+
+int run(const GenerateArguments& args) {
+  check_usage(args);
+  std::vector<TokenIds> ids = given_ids(args);
+  if (!args.of_folder()) {  // what makes no sense is said before a file is opened
+    GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
+    usual.max_new = LanguageWriter::kUsualTokens;
+    apply_arguments(args, usual);
+  }
+  const Writer writer(args.file, args.threads);
+  require_text(args, writer.no_tokenizer());
+  const Job job = make_job(args, writer, std::move(ids));
+  check_caches(writer, job, args.ids);
+  if (args.ids) return print_ids(writer, job, args);
+  const bool alone = job.prompts.size() == 1 &&
+                     rows_per_prompt(writer->options_for(job.prompts.front(), job.options)) == 1;
+  return alone && !args.json ? stream(writer, job) : print_texts(writer, job, args.json);
 }
 
 }  // namespace
@@ -195,10 +197,7 @@ void add_generate_command(CLI::App& app, Action& action) {
   OptionList options(app, "generate", "Let a trained model write");
   const auto args = std::make_shared<GenerateArguments>();
   add_generate_options(options, *args);
-  options.run(action, [args] {
-    return std::filesystem::is_directory(args->file) ? generate_from_folder(*args)
-                                                     : generate_text(*args);
-  });
+  options.run(action, [args] { return run(*args); });
 }
 
 }  // namespace weft::program

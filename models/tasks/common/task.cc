@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/trained/adapters.h"
 
 namespace weft {
@@ -53,6 +54,10 @@ std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel& mode
 std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel& model) const {
   throw FormatError(
       fmt::format("the file holds a {}, which is no encoder of texts", model.layout().kind));
+}
+
+std::unique_ptr<TextGenerator> Task::text_generator(Session&, const TrainedModel& model) const {
+  throw FormatError(fmt::format("a {} writes nothing", model.layout().kind));
 }
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {

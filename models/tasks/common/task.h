@@ -5,6 +5,7 @@
 //   weft convert FOLDER                   from_folder()
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
 //   weft classify FILE, weft tag FILE     Task::classify(), Task::tag()
+//   weft generate, chat, score            Task::text_generator()
 #pragma once
 
 #include <fmt/format.h>
@@ -33,6 +34,8 @@
 #include "weft/models/trained/weights.h"
 
 namespace weft {
+
+class TextGenerator;
 
 /// What a task is called, and what commands need to know of it.
 struct TaskInfo {
@@ -178,6 +181,10 @@ class Task {
   /// What gives a vector for each text: what weft embed runs. Throws FormatError where models of
   /// the task have no encoder of texts, ArgumentError as text_encoder_in().
   virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
+  /// What writes with the model over a session; both must outlive it. Throws FormatError where
+  /// models of the task write nothing.
+  virtual std::unique_ptr<TextGenerator> text_generator(Session& session,
+                                                        const TrainedModel& model) const;
 };
 
 /// A task of one kind of models.

@@ -5,19 +5,25 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/gpt.h"
+#include "weft/models/tasks/common/folder_settings.h"
 
 namespace weft {
 
 const ModelLayout& LanguageModel::file_layout() {
-  static const ModelLayout layout = ModelLayout{.kind = "language model",
-                                                .programs = {"evaluate", "decode", "score"},
-                                                .added_programs = {"score"}}
-                                        .config(&LanguageModel::config)
-                                        .tokenizer(&LanguageModel::tokenizer);
+  static const ModelLayout layout =
+      ModelLayout{.kind = "language model",
+                  .programs = {"evaluate", "decode", "score"},
+                  .added_programs = {"score"}}
+          .config(&LanguageModel::config)
+          .tokenizer(&LanguageModel::tokenizer)
+          .part(kGenerationPart, "weft.generation", &LanguageModel::generation);
   return layout;
 }
 
 void LanguageModel::check() const {
+  if (!no_tokenizer.empty()) throw ArgumentError(no_tokenizer);
   const std::int64_t known = tokenizer.vocab_size();
   if (tokenizer.reads_characters() ? config.vocab != known : config.vocab < known) {
     throw ArgumentError(fmt::format("the model has a vocabulary of {}, the tokenizer one of {}",
@@ -25,28 +31,38 @@ void LanguageModel::check() const {
   }
 }
 
-Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision precision,
-                            SourceLocation loc) {
-  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
-  const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
-  const Gpt model(Scope(graph), config, GptHead::language_model, loc);
+namespace {
 
+/// What all language models have, whether they can be trained or not.
+Programs gpt_programs(const Gpt& model, Value tokens, Value targets, Precision precision,
+                      SourceLocation loc) {
   const GptOutputs outputs = model({.ids = tokens}, false, loc);
   name_outputs(outputs);
-  Program evaluate("evaluate"), score("score"), train("train");
+  Program evaluate("evaluate"), score("score");
   evaluate.precision(precision).output(
       "loss", cross_entropy(outputs.logits, targets, {.class_axis = -1}), loc);
   score.precision(precision).output(
       "losses",
       cross_entropy(outputs.logits, targets, {.class_axis = -1, .reduction = Reduction::none}),
       loc);
+  return {{"evaluate", evaluate}, {"score", score}};
+}
+
+}  // namespace
+
+Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision precision,
+                            SourceLocation loc) {
+  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
+  const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
+  const Gpt model(Scope(graph), config, GptHead::language_model, loc);
+  Programs programs = gpt_programs(model, tokens, targets, precision, loc);
+  Program train("train");
   train.precision(precision).output(
       "loss", cross_entropy(model({.ids = tokens}, true, loc).logits, targets, {.class_axis = -1}),
       loc);
-  return {{"train", train},
-          {"evaluate", evaluate},
-          {"decode", model.decode_program(tokens, loc).precision(precision)},
-          {"score", score}};
+  programs.emplace("train", train);
+  programs.emplace("decode", model.decode_program(tokens, loc).precision(precision));
+  return programs;
 }
 
 LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
@@ -62,10 +78,39 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
   return model;
 }
 
+std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
+                                                 const FolderTokenizer& text) {
+  if (!hf::is_gpt(folder.config)) return nullptr;
+  const std::string type = hf::ConfigReader(folder.config).model_type(),
+                    named = hf::architecture_of(folder.config);
+  // Published files of the first GPTs name the class without a head, whose table is the head.
+  if (!named.empty() && named != hf::gpt_class(type, hf::GptClass::language_model) &&
+      named != hf::gpt_class(type, hf::GptClass::base))
+    return nullptr;
+  auto model = std::make_unique<LanguageModel>();
+  Graph& graph = *model->graph;
+  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
+  const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
+  const hf::GptModel built = hf::build_gpt_model(graph, folder.config);
+  const Precision precision = model->settings.precision;
+  model->task = "next-token";
+  model->config = built.gpt.config();
+  model->programs = gpt_programs(built.gpt, tokens, targets, precision, SourceLocation::current());
+  model->programs.emplace("decode", built.gpt.decode_program(tokens).precision(precision));
+  model->generation = folder_settings(folder, text);
+  model->no_tokenizer = text.missing;
+  if (text.tokenizer) {
+    model->tokenizer = *text.tokenizer;
+    require_ids_fit(folder.path, *text.tokenizer, model->config.vocab);
+  }
+  model->store = hf::load_weights(built.model, graph, folder);
+  return model;
+}
+
 TokenIds ids_without_text(const LanguageModel& model) {
   const Tokenizer& tokenizer = model.tokenizer;
   TokenIds ids;
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+  for (std::int32_t id = 0; !model.generation && id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.is_special(id) && id != tokenizer.bos_id() && id != tokenizer.eos_id())
       ids.push_back(id);
   }

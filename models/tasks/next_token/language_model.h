@@ -1,8 +1,14 @@
 // A language model: the next token of a text, from those before it.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/generate/options.h"
+#include "weft/models/generate/settings.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 
@@ -15,9 +21,15 @@ namespace weft {
 ///   score     "losses" [batch, seq]: what `evaluate` takes the mean of. Files of the first
 ///   versions
 ///             lack it.
+/// Of a folder of Hugging Face's library there is no "train".
 struct LanguageModel : ModelKind<LanguageModel> {
   GptConfig config;
   Tokenizer tokenizer;
+  /// Of a model of a folder: how its authors let it write. Texts are then read as its tokenizer
+  /// says, and what Weft trained without end is not meant: they have ends.
+  std::optional<GenerationSettings> generation;
+  /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
+  std::string no_tokenizer;
 
   static const ModelLayout& file_layout();
   void check() const override;
@@ -34,8 +46,15 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision pre
 LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings);
 
+/// The decoder in a folder of Hugging Face's library. Null where its class is no language model of
+/// the GPT family. Throws ArgumentError for a config or settings of generation that are not
+/// supported and for a tokenizer with more ids than the model's table has rows; as
+/// hf::load_weights.
+std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
+                                                 const FolderTokenizer& text);
+
 /// The ids of a model that stand for no text, whatever their probability: what it must not
-/// generate. Beginnings and ends of texts are none of these.
+/// generate. Beginnings and ends of texts are none of these, nor special ids of a folder's model.
 TokenIds ids_without_text(const LanguageModel& model);
 
 }  // namespace weft

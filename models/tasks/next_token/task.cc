@@ -12,6 +12,7 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/common/token_data.h"
+#include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/tokenizers/text_stream.h"
@@ -149,6 +150,7 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
         .about = "a language model of a text",
         .help = {{"batch", "windows per step"},
                  {"validation_fraction", "part of the text, at its end, that validates"}},
+        .folders = "decoders ...LMHeadModel and ...ForCausalLM",
         .perplexity = true};
     return info;
   }
@@ -193,6 +195,15 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
                                 const OptionValues& options) const override {
     return std::make_unique<NextTokenRun>(model_as<LanguageModel>(std::move(model)),
                                           read_input(options));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    return language_model_of(folder, text);
+  }
+  std::unique_ptr<TextGenerator> text_generator(Session& session,
+                                                const TrainedModel& model) const override {
+    return std::make_unique<LanguageWriter>(session, dynamic_cast<const LanguageModel&>(model));
   }
 
  private:

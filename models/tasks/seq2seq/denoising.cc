@@ -12,6 +12,7 @@
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/tasks/seq2seq/task.h"
 
 namespace weft {
@@ -158,6 +159,11 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     return std::make_unique<DenoisingRun>(model_as<Seq2SeqModel>(std::move(model)), read(options));
+  }
+
+  std::unique_ptr<TextGenerator> text_generator(Session& session,
+                                                const TrainedModel& model) const override {
+    return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
   }
 
  private:

@@ -9,34 +9,70 @@
 #include "weft/core/rounding.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/generate/score.h"
 #include "weft/models/layers/attention_maps.h"
+#include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tasks/seq2seq/seq2seq_writer.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft {
 namespace {
 
-Programs build_programs(Graph& graph, const EncoderDecoderConfig& config,
-                        const TrainSettings& settings, SourceLocation loc) {
-  const Value source = graph.input("source", DType::i32, {"batch", "source_length"}, loc);
-  const Value labels = graph.input("labels", DType::i32, {"batch", "target_length"}, loc);
-  const EncoderDecoder net(Scope(graph), config, Stacks::both, loc);
-  const Value mask = not_equal(source, config.padding_id);
-  const Value shifted = net.shift_right(labels);
-  const auto loss = [&](bool training) {
+struct PairInputs {
+  PairInputs(Graph& graph, SourceLocation loc)
+      : source(graph.input("source", DType::i32, {"batch", "source_length"}, loc)),
+        labels(graph.input("labels", DType::i32, {"batch", "target_length"}, loc)) {}
+  Value source, labels;
+};
+
+/// What all models have, whether they can be trained or not.
+struct BuiltPrograms {
+  BuiltPrograms(const EncoderDecoder& model, const PairInputs& inputs, Precision precision,
+                SourceLocation loc)
+      : net(model),
+        source(inputs.source),
+        labels(inputs.labels),
+        mask(not_equal(source, net.config().padding_id)) {
+    const EncoderDecoderConfig& c = net.config();
+    // Of a folder these may not be stated: who generates says what it starts from.
+    const bool knows_start =
+        c.padding_id >= 0 && (c.start_id >= 0 || c.decoder_start == DecoderStart::last_label);
+    if (knows_start) shifted = net.shift_right(labels);
+    Seq2SeqPrograms decoding = make_seq2seq_programs(net, loc);
+    if (knows_start) {
+      programs.emplace("evaluate",
+                       Program("evaluate").precision(precision).output("loss", loss(false), loc));
+    }
+    decoding.prompt.precision(precision);
+    decoding.step.precision(precision);
+    for (const Program& program : {decoding.prompt, decoding.step, decoding.reorder})
+      programs.emplace(program.name(), program);
+  }
+  Value loss(bool training) const {
     const Value memory = net.encode(source, mask, training).last_hidden_state;
     // Padding comes after all labels, so that being causal is mask enough for the decoder.
     const Value h = net.decode(shifted, {}, memory, mask, training).last_hidden_state;
     return net.loss(net.logits(h), labels, training);
-  };
-  Seq2SeqPrograms decoding = make_seq2seq_programs(net, loc);
-  Program evaluate("evaluate"), train("train");
-  evaluate.precision(settings.precision).output("loss", loss(false), loc);
-  decoding.prompt.precision(settings.precision);
-  decoding.step.precision(settings.precision);
-  train.output("loss", loss(true), loc);
-  Programs programs = {{"train", train}, {"evaluate", evaluate}};
-  for (const Program& program : {decoding.prompt, decoding.step, decoding.reorder})
-    programs.emplace(program.name(), program);
-  return programs;
+  }
+  void add_score(Precision precision, SourceLocation loc) {
+    programs.emplace("score", make_score_program(net, loc).precision(precision));
+  }
+
+  const EncoderDecoder& net;
+  Value source, labels, mask, shifted;
+  Programs programs;
+};
+
+Programs build_programs(Graph& graph, const EncoderDecoderConfig& config,
+                        const TrainSettings& settings, SourceLocation loc) {
+  const PairInputs inputs(graph, loc);
+  const EncoderDecoder net(Scope(graph), config, Stacks::both, loc);
+  BuiltPrograms built(net, inputs, settings.precision, loc);
+  Program train("train");
+  train.output("loss", built.loss(true), loc);
+  built.programs.emplace("train", train);
+  built.add_score(settings.precision, loc);
+  return built.programs;
 }
 
 /// Rows of ids filled up to one length, and which of them are tokens.
@@ -60,18 +96,29 @@ Prompts padded(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t 
 
 const ModelLayout& Seq2SeqModel::file_layout() {
   static const ModelLayout layout = [] {
-    ModelLayout all = ModelLayout{.kind = "translator",
-                                  .programs = {"evaluate", "prompt", "step", "reorder_caches"}}
-                          .config(&Seq2SeqModel::config)
-                          .tokenizer(&Seq2SeqModel::tokenizer);
+    ModelLayout all =
+        ModelLayout{.kind = "translator",
+                    .programs = {"evaluate", "prompt", "step", "reorder_caches", "score"},
+                    .added_programs = {"evaluate", "score"}}
+            .config(&Seq2SeqModel::config)
+            .tokenizer(&Seq2SeqModel::tokenizer);
     all.plan_cache = 96;
-    // Files of the first versions do not say that characters have padding and end in front.
+    // Files of the first versions do not say that characters have padding and end in front. Of
+    // other tokenizers only those that Weft trained with must know theirs: check().
     all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
-      static_cast<Seq2SeqModel&>(model).tokenizer = PartValue<Tokenizer>::read(part).with_ends();
+      const Tokenizer read = PartValue<Tokenizer>::read(part);
+      static_cast<Seq2SeqModel&>(model).tokenizer =
+          read.reads_characters() ? read.with_ends() : read;
     };
-    return all.part("train.denoising", "weft.train.denoising", &Seq2SeqModel::denoising);
+    return all.part("train.denoising", "weft.train.denoising", &Seq2SeqModel::denoising)
+        .part(kGenerationPart, "weft.generation", &Seq2SeqModel::generation);
   }();
   return layout;
+}
+
+void Seq2SeqModel::check() const {
+  if (!no_tokenizer.empty()) throw ArgumentError(no_tokenizer);
+  if (!generation) static_cast<void>(tokenizer.with_ends());
 }
 
 Seq2SeqPrograms Seq2SeqModel::decoding() const {
@@ -92,15 +139,76 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
   return model;
 }
 
+std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
+                                               const FolderTokenizer& text) {
+  const std::string named = hf::architecture_of(folder.config);
+  if (!named.ends_with("ForConditionalGeneration") && !named.ends_with("MTModel")) return nullptr;
+  auto model = std::make_unique<Seq2SeqModel>();
+  Graph& graph = *model->graph;
+  const hf::Model built = hf::build_model(
+      graph, folder.config,
+      {{"input_ids", {DType::i64, {1, 1}}}, {"decoder_input_ids", {DType::i64, {1, 1}}}});
+  if (!built.encoder_decoder) return nullptr;
+  const SourceLocation loc = SourceLocation::current();
+  const Precision precision = model->settings.precision;
+  BuiltPrograms programs(*built.encoder_decoder, PairInputs(graph, loc), precision, loc);
+  programs.add_score(precision, loc);
+  model->task = "translation";
+  model->config = built.encoder_decoder->config();
+  model->programs = programs.programs;
+  model->generation = folder_settings(folder, text);
+  model->no_tokenizer = text.missing;
+  if (text.tokenizer) {
+    model->tokenizer = *text.tokenizer;
+    require_ids_fit(folder.path, *text.tokenizer,
+                    std::max(model->config.vocab, model->config.target_vocab()));
+  }
+  model->store = hf::load_weights(built, graph, folder);
+  return model;
+}
+
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {
-  std::vector<std::vector<std::int32_t>> sources;
-  for (const std::string& text : texts) sources.push_back(model.tokenizer.encode_to_end(text));
-  const Tokenizer targets = model.tokenizer.targets();
   std::vector<std::string> outputs;
-  for (const TokenIds& ids : translate_ids(session, model, sources, options))
-    outputs.push_back(targets.decode_to_end(ids));
+  for (WrittenText& output : translate_texts(session, model, texts, options))
+    outputs.push_back(std::move(output.text));
+  return outputs;
+}
+
+std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
+                                         const std::vector<std::string>& texts,
+                                         const TranslateOptions& options) {
+  std::vector<std::string> sources;
+  for (const std::string& text : texts) sources.push_back(options.prefix + text);
+  Seq2SeqWriter writer(session, model, options.languages);
+  if (model.generation) {
+    const auto change = [&](GenerationOptions& o) {
+      if (options.beams) {
+        o.beams = *options.beams;
+        o.sampling.reset();
+        o.results = 1;
+      }
+      if (options.length_penalty) o.length_penalty = *options.length_penalty;
+    };
+    std::vector<WrittenText> outputs =
+        writer.write(sources, {.change = change, .batch = options.batch});
+    for (WrittenText& output : outputs) output.text = repaired(output.text);
+    return outputs;
+  }
+  std::vector<std::vector<std::int32_t>> ids;
+  for (const std::string& text : sources) {
+    const TokenIds read = writer.read(text);
+    ids.emplace_back(read.begin(), read.end());
+  }
+  const Tokenizer targets = model.tokenizer.targets();
+  std::vector<WrittenText> outputs;
+  for (TokenIds& output : translate_ids(session, model, ids, options)) {
+    const bool ended = !output.empty() && output.back() == model.tokenizer.eos_id();
+    outputs.push_back({.text = targets.decode_to_end(output),
+                       .ids = std::move(output),
+                       .finish = ended ? Finish::end : Finish::length});
+  }
   return outputs;
 }
 
@@ -132,11 +240,11 @@ std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
     const Prompts prompts = padded(rows, length, tokenizer.pad_id());
     const SearchResult found =
         generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
-                 {.beams = options.beams,
+                 {.beams = options.beams.value_or(1),
                   .max_length = std::min(2 * length + kStep, longest),
                   .eos_id = tokenizer.eos_id(),
                   .pad_id = tokenizer.pad_id(),
-                  .length_penalty = options.length_penalty,
+                  .length_penalty = options.length_penalty.value_or(1),
                   .never = {tokenizer.pad_id()}});
     for (std::size_t i = first; i < end; ++i) {
       const auto& ids = found.sequences[i - first];

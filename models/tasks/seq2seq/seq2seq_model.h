@@ -2,6 +2,7 @@
 // only models know of.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,11 @@
 #include "weft/models/data/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/models/generate/settings.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/seq2seq/languages.h"
+#include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 
@@ -23,13 +29,23 @@ namespace weft {
 ///   evaluate  without dropout over the same inputs, the decoder fed with the labels before. Output
 ///             "loss": mean over all labels that count, not smoothed.
 ///   prompt, step, reorder_caches: decoding over caches (Seq2SeqPrograms)
+///   score     log-probabilities of given outputs (make_score_program). Files of the first versions
+///             lack it.
+/// Of a folder of Hugging Face's library there is no "train", and "evaluate" only where it states
+/// ids for padding and for what the decoder starts from.
 struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   EncoderDecoderConfig config;
   Tokenizer tokenizer;
   /// What it is pre-trained to do (denoising_task.h); none: it learns from pairs.
   std::optional<DenoisingOptions> denoising;
+  /// Of a model of a folder: how its authors let it write. Texts are then read as its tokenizer
+  /// says.
+  std::optional<GenerationSettings> generation;
+  /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
+  std::string no_tokenizer;
 
   static const ModelLayout& file_layout();
+  void check() const override;
   Seq2SeqPrograms decoding() const;
 };
 
@@ -41,20 +57,37 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
                               const TrainSettings& settings,
                               SourceLocation loc = SourceLocation::current());
 
+/// The encoder-decoder in a folder of Hugging Face's library. Null where its class is none, or has
+/// no head that writes. Throws ArgumentError for a config or settings of generation that are not
+/// supported and for a tokenizer with more ids than the model's table has rows; as
+/// hf::load_weights.
+std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
+                                               const FolderTokenizer& text);
+
 struct TranslateOptions {
-  std::int64_t beams = 1;     // 1 = greedy
-  double length_penalty = 1;  // of beams: scores are divided by length^length_penalty
-  std::int64_t batch = 64;    // texts that are decoded together
+  /// 1 = greedy. Where nothing is said, as the model's settings have it, or else greedy.
+  std::optional<std::int64_t> beams = {};
+  std::optional<double> length_penalty = {};  // of beams: scores are divided by length^it
+  std::int64_t batch = 64;                    // texts that are decoded together
+  std::string prefix = {};   // in front of every text: "translate English to German: "
+  Languages languages = {};  // of models that know several
 };
 
 /// Translates every text, in the order given. An output ends after twice its text's tokens and some
-/// at the latest. The session must be one over the model's graph and store. Throws ArgumentError
-/// for options out of range, DataError for a text that the tokenizer cannot read.
+/// at the latest, or, of a folder's model, where its settings say. The session must be one over the
+/// model's graph and store. Throws ArgumentError for options out of range, for languages that the
+/// model does not know and for a text that is longer than its positions, DataError for a text that
+/// the tokenizer cannot read.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
+/// The same with all that is known of the outputs.
+std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
+                                         const std::vector<std::string>& texts,
+                                         const TranslateOptions& options = {});
 
-/// The same for ids, each with the end, as the tokenizer encodes texts: the ids of the outputs.
+/// The same for ids of a model that Weft trained, each with the end, as the tokenizer encodes
+/// texts: the ids of the outputs.
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});

@@ -15,6 +15,7 @@
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/seq2seq/describe.h"
 #include "weft/models/tasks/seq2seq/presets.h"
+#include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/tasks/seq2seq/task.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
 
@@ -198,6 +199,7 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                  {"validation_fraction",
                   "share of the different sources that validates, and of those that test"}},
         .plots = {kMeasure, kAttention},
+        .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
         .perplexity = true};
     return info;
   }
@@ -258,6 +260,15 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     }
     PairData data = read_pairs(options, known->settings);
     return std::make_unique<TranslationRun>(std::move(known), std::move(data));
+  }
+
+  std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
+                                            const FolderTokenizer& text) const override {
+    return seq2seq_model_of(folder, text);
+  }
+  std::unique_ptr<TextGenerator> text_generator(Session& session,
+                                                const TrainedModel& model) const override {
+    return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
   }
 
  private:

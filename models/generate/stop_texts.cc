@@ -1,0 +1,51 @@
+#include "weft/models/generate/stop_texts.h"
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/search.h"
+
+namespace weft {
+
+bool holds_one(std::string_view text, const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& one) {
+    return text.find(one) != std::string_view::npos;
+  });
+}
+
+void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
+             const std::vector<TokenIds>& prompts, GenerationOptions& options) {
+  if (texts.empty()) return;
+  std::size_t longest = 0;
+  for (const std::string& text : texts) {
+    if (text.empty()) throw ArgumentError("a text to stop at is empty, which is everywhere");
+    longest = std::max(longest, text.size());
+  }
+  if (tokenizer.reads_characters()) {
+    for (const std::string& text : texts) {
+      const auto ids = tokenizer.encode(text);
+      options.stop_sequences.emplace_back(ids.begin(), ids.end());
+    }
+    return;
+  }
+  options.stop = [=, &tokenizer, per_prompt = rows_per_prompt(options)](
+                     std::int64_t row, std::span<const std::int64_t> ids) {
+    // The fewest ids at the end that may hold one, and the id in front of them: whether a blank is
+    // text depends on it. Special ids hold nothing.
+    const auto holds = [&](std::int64_t id) {
+      return !tokenizer.is_special(static_cast<std::int32_t>(id));
+    };
+    std::size_t first = ids.size();
+    for (std::size_t left = longest; first > 0 && left > 0; --first) {
+      if (holds(ids[first - 1])) --left;
+    }
+    while (first > 0 && !holds(ids[first - 1])) --first;
+    const TokenIds& prompt = prompts[static_cast<std::size_t>(row / per_prompt)];
+    TokenIds end = first > 0 ? TokenIds{ids[first - 1]} : prompt;
+    const std::size_t known = tokenizer.decode(end).size();
+    end.insert(end.end(), ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end());
+    return holds_one(tokenizer.decode(end).substr(known), texts);
+  };
+}
+
+}  // namespace weft

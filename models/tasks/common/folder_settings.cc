@@ -1,0 +1,66 @@
+#include "weft/models/tasks/common/folder_settings.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/generation_config.h"
+#include "weft/models/hf/gpt.h"
+#include "weft/models/tokenizers/formats/folder_settings.h"
+
+namespace weft {
+namespace {
+
+void add(TokenIds& ids, std::int32_t id) {
+  if (id >= 0) ids.push_back(id);
+}
+
+/// What the library's class of tokenizers puts around texts where the files say nothing of it.
+void put_around(const hf::Folder& folder, const Tokenizer& tokenizer, GenerationSettings& s) {
+  const std::string type = hf::ConfigReader(folder.config).model_type();
+  const FolderSettings about(folder.path);
+  if (hf::is_gpt(folder.config)) {
+    const bool pieces = tokenizer.type() == SentencePieceTokenizer::kType;
+    if (about.value<bool>("add_bos_token").value_or(pieces)) add(s.before, tokenizer.bos_id());
+    return;
+  }
+  if (type == "bart") add(s.before, tokenizer.bos_id());
+  if (type != "mbart") return add(s.after, tokenizer.eos_id());
+  const std::int32_t language =
+      tokenizer.find(about.value<std::string>("src_lang").value_or("en_XX"));
+  const bool in_front =
+      about.value<std::string>("tokenizer_class").value_or("").starts_with("MBart50");
+  if (in_front) add(s.before, language);
+  add(s.after, tokenizer.eos_id());
+  if (!in_front) add(s.after, language);
+}
+
+}  // namespace
+
+GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text) {
+  hf::GenerationConfig said = hf::read_generation_config(folder);
+  GenerationSettings settings{.options = std::move(said.options),
+                              .states_length = said.states_length};
+  if (said.start_id >= 0) settings.start = {said.start_id};
+  if (text.tokenizer && text.tokenizer->encode_text("").size() == 0)
+    put_around(folder, *text.tokenizer, settings);
+  return settings;
+}
+
+void require_ids_fit(const std::string& folder, const Tokenizer& tokenizer, std::int64_t rows) {
+  if (tokenizer.vocab_size() <= rows) return;
+  throw ArgumentError(
+      fmt::format("{}: the tokenizer has {} ids, and the model's table of embeddings {} rows: they "
+                  "do not belong together",
+                  folder, tokenizer.vocab_size(), rows));
+}
+
+TokenIds read_prompt(const Tokenizer& tokenizer, const GenerationSettings& settings,
+                     std::string_view text) {
+  TokenIds ids = settings.before;
+  for (const std::int32_t id : tokenizer.encode_text(text).ids) ids.push_back(id);
+  ids.insert(ids.end(), settings.after.begin(), settings.after.end());
+  return ids;
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+#include "weft/models/tasks/common/text_generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/data/by_length.h"
+#include "weft/models/generate/stop_texts.h"
+#include "weft/models/tokenizers/text_stream.h"
+
+namespace weft {
+namespace {
+
+bool ends_with_one(const TokenIds& ids, const std::vector<TokenIds>& ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](const TokenIds& end) {
+    return ids.size() >= end.size() && std::equal(end.rbegin(), end.rend(), ids.rbegin());
+  });
+}
+
+}  // namespace
+
+/// Prompts that are continued together, and where they stand among all.
+struct TextGenerator::Batch {
+  std::vector<std::size_t> places;
+  std::vector<TokenIds> prompts;
+  GenerationOptions options;
+};
+
+std::vector<WrittenText> TextGenerator::write(const std::vector<std::string>& texts,
+                                              const WriteOptions& options, const OnText& on_text) {
+  std::vector<TokenIds> prompts;
+  for (const std::string& text : texts) prompts.push_back(read(text));
+  return write(prompts, options, on_text);
+}
+
+GenerationOptions TextGenerator::options_for(const TokenIds& prompt,
+                                             const WriteOptions& options) const {
+  GenerationOptions result = usual(prompt);
+  if (options.change) options.change(result);
+  result.check();
+  const std::int64_t size = std::ssize(prompt);
+  if (!result.slide && (continues() ? size >= context() : size > context())) {
+    throw ArgumentError(
+        fmt::format("the prompt has {} tokens, and the model reads {} at most{}", size, context(),
+                    continues() ? ", with what it writes: nothing is left to generate" : ""));
+  }
+  return result;
+}
+
+std::vector<WrittenText> TextGenerator::write(const std::vector<TokenIds>& prompts,
+                                              const WriteOptions& options, const OnText& on_text) {
+  if (options.batch < 1)
+    throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
+  std::vector<GenerationOptions> each;
+  std::vector<std::size_t> sizes;
+  for (const TokenIds& prompt : prompts) {
+    each.push_back(options_for(prompt, options));
+    sizes.push_back(prompt.size());
+  }
+  const auto most = static_cast<std::size_t>(options.batch);
+  std::vector<std::size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Draws depend on the number of the row: those stay in their order.
+  if (prompts.size() > most && !each.front().sampling) order = by_length(sizes);
+  std::vector<std::vector<WrittenText>> written(prompts.size());
+  for (std::size_t first = 0; first < order.size();) {
+    Batch batch{{}, {}, each[order[first]]};
+    const auto goes_along = [&](std::size_t i) {
+      return each[i].max_new == batch.options.max_new &&
+             each[i].max_length == batch.options.max_length;
+    };
+    for (; first < order.size() && batch.places.size() < most && goes_along(order[first]);
+         ++first) {
+      batch.places.push_back(order[first]);
+      batch.prompts.push_back(prompts[order[first]]);
+    }
+    write_batch(batch, options, on_text, written);
+  }
+  std::vector<WrittenText> all;
+  for (std::vector<WrittenText>& results : written)
+    std::move(results.begin(), results.end(), std::back_inserter(all));
+  return all;
+}
+
+void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_options,
+                                const OnText& on_text,
+                                std::vector<std::vector<WrittenText>>& written) {
+  const Tokenizer& text = tokenizer();
+  GenerationOptions options = batch.options;
+  const auto results = static_cast<std::size_t>(options.results),
+             rows = batch.prompts.size() * results;
+  const TokenIds start = continues()                   ? TokenIds()
+                         : write_options.start.empty() ? this->start()
+                                                       : write_options.start;
+  if (options.sampling)
+    options.sampling->first_row = static_cast<std::int64_t>(batch.places.front() * results);
+  /// What a row's sequence begins with.
+  const auto front = [&](std::size_t row) -> const TokenIds& {
+    return continues() ? batch.prompts[row / results] : start;
+  };
+  const auto number = [&](std::size_t row) {
+    return batch.places[row / results] * results + row % results;
+  };
+  std::vector<TokenIds> fronts;
+  for (std::size_t p = 0; p < batch.prompts.size(); ++p) fronts.push_back(front(p * results));
+  stop_at(write_options.stop, text, fronts, options);
+  options.check();
+
+  const bool streams = on_text && options.beams == 1;
+  std::vector<TextStream> texts;
+  for (std::size_t row = 0; streams && row < rows; ++row) texts.emplace_back(text, front(row));
+  std::vector<bool> cancelled(rows);
+  OnToken on_token;
+  if (streams) {
+    on_token = [&](std::int64_t r, std::int64_t id) {
+      const auto row = static_cast<std::size_t>(r);
+      cancelled[row] = !on_text(number(row), texts[row].add(id));
+      return !cancelled[row];
+    };
+  }
+  const SearchResult found = generate(batch.prompts, start, options, on_token);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const TokenIds& sequence = found.sequences[row];
+    WrittenText& one = written[batch.places[row / results]].emplace_back();
+    one.ids.assign(sequence.begin() + std::ssize(front(row)), sequence.end());
+    one.text = text.decode(sequence).substr(text.decode(front(row)).size());
+    if (!found.scores.empty()) one.score = found.scores[row];
+    if (cancelled[row]) {
+      one.finish = Finish::cancelled;
+    } else if (!one.ids.empty() && options.is_end(one.ids.back())) {
+      one.finish = Finish::end;
+    } else if (ends_with_one(one.ids, options.stop_sequences) ||
+               holds_one(one.text, write_options.stop)) {
+      one.finish = Finish::stop;
+    }
+    if (on_text) on_text(number(row), streams ? texts[row].finish() : one.text);
+  }
+}
+
+}  // namespace weft

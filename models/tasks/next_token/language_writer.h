@@ -1,0 +1,49 @@
+// Text from language models: prompts that go on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/generate/generator.h"
+#include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/next_token/language_model.h"
+
+namespace weft {
+
+/// A language model over a session. One that Weft trained draws 500 tokens, its window sliding; one
+/// of a folder does what its settings say, up to 500 tokens within its context where these state no
+/// length. Neither writes ids that stand for no text.
+class LanguageWriter final : public TextGenerator {
+ public:
+  static constexpr std::int64_t kUsualTokens = 500;
+
+  /// Session and model must outlive the writer; the session is one over the model's graph and
+  /// store.
+  LanguageWriter(Session& session, const LanguageModel& model);
+
+  const Tokenizer& tokenizer() const override;
+  bool continues() const override { return true; }
+  std::int64_t context() const override { return trained_context(model_.config); }
+  TokenIds read(std::string_view text) const override;
+  GenerationOptions usual(const TokenIds& prompt) const override;
+  SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
+                        const GenerationOptions& options, const OnToken& on_token) override;
+  std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
+                                       const std::vector<TokenIds>& continuations,
+                                       const TokenIds& start) override;
+
+  /// Single prompts use keys and values of the last one again, as Generator::go_on does: for texts
+  /// that grow.
+  void keep_texts(bool yes) { keeps_ = yes; }
+  /// Ids of the last prompt that were not computed again.
+  std::int64_t reused() const { return generator_.reused(); }
+
+ private:
+  Session& session_;
+  const LanguageModel& model_;
+  Generator generator_;
+  bool keeps_ = false;
+};
+
+}  // namespace weft
