@@ -26,6 +26,7 @@ void add_fill_command(CLI::App& app, Action& action);
 void add_embed_command(CLI::App& app, Action& action);
 void add_answer_command(CLI::App& app, Action& action);
 void add_generate_command(CLI::App& app, Action& action);
+void add_chat_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);

@@ -110,6 +110,7 @@ CommandLine::CommandLine()
   add_embed_command(*app_, action_);
   add_answer_command(*app_, action_);
   add_generate_command(*app_, action_);
+  add_chat_command(*app_, action_);
   add_score_command(*app_, action_);
   add_translate_command(*app_, action_);
   add_inspect_command(*app_, action_);

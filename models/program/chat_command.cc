@@ -1,0 +1,246 @@
+// weft chat: a conversation with a language model, in a terminal or line by line.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "weft/core/error.h"
+#include "weft/models/chat/chat_format.h"
+#include "weft/models/data/text.h"
+#include "weft/models/program/commands.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/writer.h"
+#include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft::program {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+/// Ctrl-C ends an answer, or the line that is being typed: reading must return for that.
+void install_interrupt_handler() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted.store(true); };
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+/// A line from stdin.
+struct Line {
+  enum class Kind { text, interrupted, end } kind = Kind::end;
+  std::string text = {};
+};
+
+Line read_line() {
+  char* bytes = nullptr;
+  std::size_t capacity = 0;
+  errno = 0;
+  const ssize_t size = ::getline(&bytes, &capacity, stdin);
+  const std::unique_ptr<char, void (*)(void*)> owner(bytes, std::free);
+  if (size < 0) {
+    const bool ended = std::feof(stdin) != 0 || errno != EINTR;
+    std::clearerr(stdin);
+    if (!ended) interrupted.store(false);
+    return {ended ? Line::Kind::end : Line::Kind::interrupted};
+  }
+  std::string text(bytes, static_cast<std::size_t>(size));
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  return {Line::Kind::text, std::move(text)};
+}
+
+/// A built-in format, a template in a file, or what the folder says.
+ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
+                     const Tokenizer& tokenizer) {
+  const SpecialTexts specials = special_texts(tokenizer);
+  if (asked.empty()) {
+    const FolderChatFormat found = args.of_folder()
+                                       ? read_chat_format(args.file)
+                                       : FolderChatFormat{{}, args.file + " has no chat format"};
+    if (found.format) return *found.format;
+    std::string names;
+    for (const std::string_view name : ChatFormat::built_in_names())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    throw UsageError(fmt::format("{}: give --format, one of {}, or a file with a template",
+                                 found.missing, names));
+  }
+  if (std::filesystem::exists(asked))
+    return ChatFormat::from_template(read_utf8_file(asked), specials);
+  return ChatFormat::built_in(asked, specials);
+}
+
+/// What all answers took together.
+struct Total {
+  std::int64_t answers = 0, tokens = 0;
+  double seconds = 0;
+};
+
+/// Talks through stdin and stdout: a terminal sees signs and hints, a pipe sees answers alone.
+class Talk {
+ public:
+  Talk(ChatSession& chat, const std::string& about)
+      : chat_(chat), terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
+    hint("{}. /help says what there is besides talking.\n", about);
+  }
+
+  int run() {
+    for (;;) {
+      hint("> ");
+      flush_stdout();
+      const Line line = read_line();
+      if (line.kind == Line::Kind::end || stdout_failed()) break;
+      if (line.kind == Line::Kind::interrupted) {
+        hint("\n(/exit or Ctrl-D ends)\n");
+        if (!terminal_) break;
+        continue;
+      }
+      const std::string text = repaired(line.text);
+      if (text.empty()) continue;
+      if (text.starts_with('/')) {
+        if (!command(text)) break;
+        continue;
+      }
+      answer(text);
+    }
+    hint("\n");
+    if (total_.answers > 0) {
+      flush_stdout();
+      fmt::print(stderr, "{} answers, {} tokens in {:.2f} s: {} tokens/s\n", total_.answers,
+                 total_.tokens, total_.seconds,
+                 short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
+    }
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  template <class... Args>
+  void hint(fmt::format_string<Args...> format, Args&&... args) {
+    if (terminal_) say(format, std::forward<Args>(args)...);
+  }
+  /// Of what went wrong; the conversation goes on in a terminal.
+  void complain(const std::string& what) {
+    flush_stdout();
+    fmt::print(stderr, "weft: {}\n", one_line(what));
+    failed_ = failed_ || !terminal_;
+  }
+
+  /// False where the conversation ends.
+  bool command(const std::string& line) {
+    const std::size_t blank = line.find(' ');
+    const std::string name = line.substr(0, blank),
+                      rest = blank == std::string::npos ? "" : line.substr(blank + 1);
+    if (name == "/exit" || name == "/quit") return false;
+    if (name == "/reset") {
+      chat_.reset();
+      hint("(everything but the system message is forgotten)\n");
+    } else if (name == "/system") {
+      chat_.reset(rest);
+      hint("({}; the conversation begins anew)\n",
+           rest.empty() ? "no system message" : "a new system message");
+    } else if (name == "/help") {
+      say("/reset forgets what was said, /system TEXT sets the system message and begins anew, "
+          "/exit ends; Ctrl-C ends an answer\n");
+    } else {
+      complain(fmt::format("there is no command {}: /reset, /system TEXT, /help, /exit", name));
+    }
+    return true;
+  }
+
+  void answer(const std::string& text) {
+    interrupted.store(false);
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      const ChatAnswer found = chat_.say(text, [](std::string_view part) {
+        write_stdout(repaired(part));
+        flush_stdout();
+        return !interrupted.load() && !stdout_failed();
+      });
+      say("\n");
+      total_.tokens += std::ssize(found.written.ids);
+      ++total_.answers;
+      if (found.forgotten > 0)
+        hint("(the context was full: the oldest {} messages are forgotten)\n", found.forgotten);
+      if (found.written.finish == Finish::length) hint("(the answer was cut at its longest)\n");
+      if (found.written.finish == Finish::cancelled) hint("(stopped)\n");
+    } catch (const ContextFullError& e) {
+      complain(std::string(e.what()) + (terminal_ ? ": /reset" : ""));
+    } catch (const DataError& e) {  // the format refuses it
+      complain(e.what());
+    }
+    total_.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    interrupted.store(false);
+  }
+
+  ChatSession& chat_;
+  bool terminal_, failed_ = false;
+  Total total_;
+};
+
+struct ChatArguments {
+  GenerateArguments generate;
+  std::string format;
+  ChatSettings settings;
+};
+
+int run(const ChatArguments& args) {
+  const Writer opened(args.generate.file, args.generate.threads);
+  if (!opened.no_tokenizer().empty()) throw FormatError(opened.no_tokenizer());
+  auto* writer = dynamic_cast<LanguageWriter*>(opened.operator->());
+  if (writer == nullptr) {
+    throw UsageError(fmt::format(
+        "{} holds an encoder-decoder, which answers texts and no conversations: weft generate",
+        args.generate.file));
+  }
+  ChatSettings settings = args.settings;
+  settings.change = [&](GenerationOptions& options) { apply_arguments(args.generate, options); };
+  settings.stop = args.generate.stop;
+  ChatSession chat(*writer, format_of(args.generate, args.format, writer->tokenizer()), settings);
+  install_interrupt_handler();
+  return Talk(chat, fmt::format("talking with {}", args.generate.file)).run();
+}
+
+}  // namespace
+
+void add_chat_command(CLI::App& app, Action& action) {
+  OptionList options(app, "chat",
+                     "Talk with a language model: in a terminal, or with a line of stdin for each "
+                     "message");
+  const auto args = std::make_shared<ChatArguments>();
+  GenerateArguments& writing = args->generate;
+  options
+      .input("file", writing.file, "a Hugging Face folder, or a .weft file with a language model")
+      .required();
+  options.text("--system", args->settings.system, "the system message");
+  options.text(
+      "--format", args->format,
+      "how the model sees a conversation: chatml, llama-2, llama-3, alpaca, or a file with "
+      "a template (default: the folder's own)");
+  options.choice(
+      "--when-full", {kWhenFullNames.begin(), kWhenFullNames.end()},
+      [args](const std::string& name) { args->settings.when_full = parse_choice<WhenFull>(name); },
+      "where the conversation fills the context: stop (default), or forget the oldest turns but "
+      "the system message");
+  options.integer("--room", args->settings.room, kFromOne,
+                  "tokens that must be left for an answer (default: 128)");
+  options.integer("--tokens", writing.tokens, kFromOne,
+                  "most ids of an answer (default: as the model's settings say, or 500)");
+  options.flag("--greedy", writing.greedy, "always the likeliest id (the default of folders)");
+  add_drawing_options(options, writing);
+  options.texts("--stop", writing.stop, OptionList::Times::repeated,
+                "an answer ends behind this text; may be repeated");
+  options.threads(writing.threads);
+  options.run(action, [args] { return run(*args); });
+}
+
+}  // namespace weft::program

@@ -1,0 +1,109 @@
+#include "weft/models/tasks/next_token/chat_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/chat/encode_chat.h"
+#include "weft/models/generate/logits_rules.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+
+namespace weft {
+namespace {
+
+constexpr const char *kSystem = "system", *kUser = "user", *kAssistant = "assistant";
+
+}  // namespace
+
+ChatSession::ChatSession(LanguageWriter& writer, ChatFormat format, ChatSettings settings)
+    : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
+  writer_.keep_texts(true);
+  reset(settings_.system);
+  find_end();
+}
+
+void ChatSession::find_end() {
+  EncodedChat shown;
+  try {
+    shown = encode_chat(writer_.tokenizer(), format_, {{kUser, "a"}, {kAssistant, "b"}});
+  } catch (const DataError&) {
+    return;  // a format that wants other turns: what its settings say ends answers
+  }
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (shown.answer[i] != 0 && writer_.tokenizer().is_special(shown.ids[i]))
+      end_id_ = shown.ids[i];
+  }
+}
+
+void ChatSession::reset() { reset(settings_.system); }
+
+void ChatSession::reset(const std::string& system) {
+  settings_.system = system;
+  conversation_.clear();
+  if (!system.empty()) conversation_.push_back({kSystem, system});
+}
+
+TokenIds ChatSession::ids_of(const Conversation& conversation) const {
+  const EncodedChat encoded = encode_chat(writer_.tokenizer(), format_, conversation,
+                                          {.chat = {.add_generation_prompt = true}});
+  return {encoded.ids.begin(), encoded.ids.end()};
+}
+
+bool ChatSession::fits(const TokenIds& prompt) const {
+  const std::int64_t room = std::min(settings_.room, writer_.context() / 2);
+  return std::ssize(prompt) <= writer_.context() - std::max<std::int64_t>(room, 1);
+}
+
+std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt) const {
+  const std::ptrdiff_t first = settings_.system.empty() ? 0 : 1;
+  std::int64_t forgotten = 0;
+  while (!fits(prompt) && settings_.when_full == WhenFull::forget &&
+         std::ssize(conversation) > first + 1) {
+    // A question goes with its answer: formats want turns to alternate.
+    const std::ptrdiff_t gone = std::min<std::ptrdiff_t>(2, std::ssize(conversation) - first - 1);
+    conversation.erase(conversation.begin() + first, conversation.begin() + first + gone);
+    forgotten += gone;
+    prompt = ids_of(conversation);
+  }
+  if (fits(prompt)) return forgotten;
+  throw ContextFullError(fmt::format(
+      "the context is full: the conversation has {} tokens, and the model reads {} with its "
+      "answer{}",
+      prompt.size(), writer_.context(),
+      settings_.when_full == WhenFull::forget
+          ? ", although all that may be forgotten is"
+          : " (it may forget the oldest turns, or the conversation begins anew)"));
+}
+
+ChatAnswer ChatSession::say(const std::string& message,
+                            const std::function<bool(std::string_view text)>& on_text) {
+  Conversation next = conversation_;
+  next.push_back({kUser, message});
+  TokenIds prompt = ids_of(next);
+  ChatAnswer answer;
+  answer.forgotten = make_room(next, prompt);
+  answer.prompt = std::ssize(prompt);
+  WriteOptions options{.stop = settings_.stop};
+  options.change = [&](GenerationOptions& o) {
+    o.beams = o.results = 1;
+    o.slide = false;  // a window would cut messages in two
+    if (settings_.change) settings_.change(o);
+    if (end_id_ >= 0) o.stop_ids.push_back(end_id_);
+    if (length_rules(o, std::ssize(prompt)).max > writer_.context()) {
+      o.max_new = -1;
+      o.max_length = writer_.context();
+    }
+  };
+  OnText listen;
+  if (on_text) listen = [&](std::size_t, std::string_view text) { return on_text(text); };
+  answer.written = writer_.write(std::vector<TokenIds>{prompt}, options, listen).front();
+  answer.reused = writer_.reused();
+  next.push_back({kAssistant, repaired(answer.written.text)});
+  conversation_ = std::move(next);
+  return answer;
+}
+
+}  // namespace weft

@@ -1,0 +1,174 @@
+// Conversations with language models: reuse from turn to turn, a context that is full, the command.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/core/error.h"
+#include "weft/models/chat/encode_chat.h"
+#include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/models/program_shell.h"
+#include "writer_folders.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(chat_session)
+namespace {
+
+using testing::Folder;
+using testing::says;
+
+constexpr const char* kTemplate =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
+    "+ '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// LLaMA with ChatML, as a folder says it.
+std::string write_chatty(const Folder& folder, std::int64_t context) {
+  testing::write_model(folder.path(), {{"model_type", "llama"},
+                                       {"architectures", {"LlamaForCausalLM"}},
+                                       {"vocab_size", testing::kFolderVocab},
+                                       {"hidden_size", 16},
+                                       {"num_hidden_layers", 2},
+                                       {"num_attention_heads", 4},
+                                       {"num_key_value_heads", 2},
+                                       {"intermediate_size", 32},
+                                       {"max_position_embeddings", context},
+                                       {"initializer_range", 0.4}});
+  folder.write("tokenizer.json",
+               testing::tokenizer_json({"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"}, {}));
+  folder.write(
+      "tokenizer_config.json",
+      testing::Json({{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"chat_template", kTemplate}})
+          .dump());
+  folder.write("generation_config.json", R"({"eos_token_id": 2, "max_new_tokens": 9})");
+  return folder.path();
+}
+
+struct Opened {
+  explicit Opened(const std::string& path)
+      : loaded(load_any_model(path)),
+        model(dynamic_cast<LanguageModel&>(*loaded.model)),
+        session(*model.graph, model.store, {.threads = 2}),
+        writer(session, model),
+        format(*read_chat_format(path).format) {}
+
+  /// The ids of the answer to a conversation, computed from its beginning.
+  TokenIds fresh(const Conversation& conversation) {
+    const EncodedChat chat = encode_chat(model.tokenizer, format, conversation,
+                                         {.chat = {.add_generation_prompt = true}});
+    writer.keep_texts(false);
+    const auto written =
+        writer.write(std::vector<TokenIds>{{chat.ids.begin(), chat.ids.end()}},
+                     {.change = [](GenerationOptions& o) { o.stop_ids.push_back(4); }});
+    return written.front().ids;
+  }
+
+  LoadedModel loaded;
+  LanguageModel& model;
+  Session session;
+  LanguageWriter writer;
+  ChatFormat format;
+};
+
+BOOST_AUTO_TEST_CASE(turns_use_what_was_computed_and_say_the_same) {
+  const Folder made("chatty");
+  const std::string path = write_chatty(made, 512);
+  Opened kept(path), other(path);
+  ChatSession chat(kept.writer, kept.format, {.system = "a duke"});
+  std::int64_t before = 0;
+  for (const char* message : {"the grand old duke", "süßes Öl?", "up and down <|im_end|>"}) {
+    std::string heard;
+    const ChatAnswer answer = chat.say(message, [&](std::string_view text) {
+      heard += text;
+      return true;
+    });
+    BOOST_TEST(heard == answer.written.text);
+    BOOST_TEST(answer.reused >= before);
+    BOOST_TEST(answer.reused < answer.prompt);
+    before = answer.prompt;
+    Conversation asked = chat.conversation();
+    BOOST_TEST(asked.back().role == "assistant");
+    asked.pop_back();
+    BOOST_TEST((answer.written.ids == other.fresh(asked)));
+  }
+  BOOST_TEST(chat.conversation().size() == 7U);
+  chat.reset();
+  BOOST_TEST(chat.conversation().size() == 1U);
+  chat.reset("");
+  BOOST_TEST(chat.conversation().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_full_context_stops_or_forgets_the_oldest_turns) {
+  const Folder made("chatty");
+  Opened opened(write_chatty(made, 160));
+  const auto talk = [&](WhenFull when_full, int turns) {
+    ChatSession chat(opened.writer, opened.format,
+                     {.system = "a duke", .when_full = when_full, .room = 20});
+    std::int64_t forgotten = 0;
+    for (int i = 0; i < turns; ++i) {
+      const ChatAnswer answer = chat.say("he marched them up to the top of the hill");
+      BOOST_TEST(answer.prompt + 20 <= 160);
+      forgotten += answer.forgotten;
+    }
+    BOOST_TEST(chat.conversation().front().role == "system");
+    return forgotten;
+  };
+  BOOST_TEST(talk(WhenFull::forget, 8) > 0);
+  BOOST_CHECK_EXCEPTION(talk(WhenFull::stop, 8), ContextFullError,
+                        says("the context is full: the conversation has"));
+  ChatSession chat(opened.writer, opened.format, {.when_full = WhenFull::forget});
+  std::string endless;
+  for (int i = 0; i < 60; ++i) endless += "up and down ";
+  BOOST_CHECK_THROW(chat.say(endless), ContextFullError);
+  BOOST_TEST(chat.conversation().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_is_stopped_stays_as_far_as_it_came) {
+  const Folder made("chatty");
+  Opened opened(write_chatty(made, 512));
+  ChatSession chat(opened.writer, opened.format);
+  int heard = 0;
+  const ChatAnswer answer = chat.say("up", [&](std::string_view) { return ++heard < 3; });
+  BOOST_TEST((answer.written.finish == Finish::cancelled));
+  BOOST_TEST(answer.written.ids.size() == 3U);
+  BOOST_TEST(chat.conversation().size() == 2U);
+  BOOST_TEST(chat.say("down").reused > 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
+  const Shell weft;
+  const Folder made("chatty");
+  const std::string path = write_chatty(made, 512);
+  const std::string ask = "chat " + path + " --greedy --threads 1 ";
+  const auto talk = [&](const std::string& options, const std::string& lines) {
+    const std::string input = weft.write("lines", lines);
+    // What the program is given comes last in the shell's line: another shell reads the lines.
+    return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + ask + options +
+                " <" + input + "'");
+  };
+  const Outcome one = talk("", "the duke\n/reset\nthe duke\n");
+  BOOST_TEST_INFO(one.err);
+  BOOST_REQUIRE_EQUAL(one.code, 0);
+  const std::string half = one.out.substr(0, one.out.size() / 2);
+  BOOST_TEST(one.out == half + half);
+  BOOST_TEST(contains(one.err, "2 answers, "));
+  BOOST_TEST(talk("--system \"a man\"", "up\n").out == talk("", "/system a man\nup\n").out);
+  BOOST_TEST(talk("", "up\n/exit\ndown\n").out == talk("", "up\n").out);
+  const Outcome unknown = talk("", "/surprise\n");
+  BOOST_TEST(unknown.code == 1);
+  BOOST_TEST(contains(unknown.err, "there is no command /surprise"));
+  BOOST_TEST(talk("--format chatml", "up\n").code == 0);
+  check_error(talk("--format martian", "up\n"), 1, "martian");
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "he marched them up to the top of the hill\n";
+  const Outcome full = talk("", many);
+  BOOST_TEST(full.code == 1);
+  BOOST_TEST(contains(full.err, "weft: the context is full: the conversation has"));
+  BOOST_TEST(talk("--when-full forget", many).code == 0);
+  made.write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>"})");
+  check_error(talk("", "up\n"), 2, "give --format, one of chatml");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
