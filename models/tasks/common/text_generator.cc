@@ -89,7 +89,7 @@ std::vector<WrittenText> TextGenerator::write(const std::vector<TokenIds>& promp
 void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_options,
                                 const OnText& on_text,
                                 std::vector<std::vector<WrittenText>>& written) {
-  const Tokenizer& text = tokenizer();
+  const Tokenizer text = tokenizer().targets();
   GenerationOptions options = batch.options;
   const auto results = static_cast<std::size_t>(options.results),
              rows = batch.prompts.size() * results;
