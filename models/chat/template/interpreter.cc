@@ -468,7 +468,8 @@ class Interpreter {
     Loop* const outer = std::exchange(loop_, nullptr);
     Scope scope(&defined_in);
     for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
-      const auto& [name, otherwise] = macro.parameters[i];
+      const std::string& name = macro.parameters[i].first;
+      const ExpressionPtr& otherwise = macro.parameters[i].second;
       const auto by_name = std::find_if(
           named.begin(), named.end(), [&](const auto& argument) { return argument.first == name; });
       if (i < positional.size()) {
