@@ -25,6 +25,7 @@ int run(const ConvertArguments& args, CommandPaths paths) {
   if (!std::filesystem::is_directory(args.folder))
     throw UsageError(fmt::format("{} is no folder of Hugging Face's library", args.folder));
   const auto [task, model] = load_any_model(args.folder);
+  model->check();  // a folder without a tokenizer is for ids alone
   save_model(out.path(), *model);
   const auto parameters = static_cast<double>(hf::count_parameters(*model->graph));
   say("{}: a {} of {} parameters, {}\n", args.out, model->layout().kind, short_number(parameters),

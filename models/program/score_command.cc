@@ -99,8 +99,8 @@ struct Figures {
   double perplexity;
 };
 
-void print(const TokenIds& ids, const ContinuationScore& score, const Figures& figures,
-           const Show& show) {
+void print_score(const TokenIds& ids, const ContinuationScore& score, const Figures& figures,
+                 const Show& show) {
   for (std::size_t j = 0; j < score.log_probabilities.size(); ++j)
     say("{:<10} {:12.6f}\n", show(ids[j]), score.log_probabilities[j]);
   if (figures.bytes > 0) say("{} {:.5f}\n", kBitsPerByte, figures.bits());
@@ -108,7 +108,7 @@ void print(const TokenIds& ids, const ContinuationScore& score, const Figures& f
       figures.perplexity);
 }
 
-void print_json(const std::string& text, const Figures& figures) {
+void print_score_json(const std::string& text, const Figures& figures) {
   JsonLine line = {{"text", text}};
   if (figures.bytes > 0) line[kBitsPerByte] = rounded(figures.bits());
   line["perplexity"] = rounded(figures.perplexity);
@@ -206,13 +206,14 @@ int run(const ScoreArguments& args) {
     ids += figures.ids;
     bytes += figures.bytes;
     if (args.json) {
-      print_json(as_text ? tokenizer->decode(pairs.continuations[i]) : std::string(), figures);
+      print_score_json(as_text ? tokenizer->decode(pairs.continuations[i]) : std::string(),
+                       figures);
     } else if (!args.input.empty()) {
       say("{} {:.5f}  perplexity {:.4f}  {}\n", kBitsPerByte, figures.bits(), figures.perplexity,
           texts[i]);
     } else {
       if (i > 0) say("---\n");
-      print(pairs.continuations[i], scores[i], figures, show);
+      print_score(pairs.continuations[i], scores[i], figures, show);
     }
   }
   if (args.input.empty()) return 0;

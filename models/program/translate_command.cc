@@ -26,7 +26,7 @@ struct TranslateArguments {
 };
 
 /// Of a folder or a file.
-std::unique_ptr<Seq2SeqModel> open(const std::string& path) {
+std::unique_ptr<Seq2SeqModel> open_translator(const std::string& path) {
   if (!std::filesystem::is_directory(path))
     return std::make_unique<Seq2SeqModel>(load_model<Seq2SeqModel>(path));
   LoadedModel opened = load_any_model(path);
@@ -53,7 +53,7 @@ TranslateOptions options_of(const TranslateArguments& args) {
 int run(const TranslateArguments& args) {
   const TranslateOptions options = options_of(args);
   const std::vector<std::string> texts = args.texts.read();
-  const std::unique_ptr<Seq2SeqModel> model = open(args.file);
+  const std::unique_ptr<Seq2SeqModel> model = open_translator(args.file);
   Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
   const SpeedReport speed;
   const std::vector<WrittenText> outputs = translate_texts(session, *model, texts, options);

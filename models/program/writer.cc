@@ -25,7 +25,7 @@ void check_folder(const std::string& path) {
       "{} is neither a decoder nor an encoder-decoder: it predicts no ids that follow", path));
 }
 
-LoadedModel open(const std::string& path) {
+LoadedModel open_folder_or_file(const std::string& path) {
   if (std::filesystem::is_directory(path)) check_folder(path);
   return load_any_model(path);
 }
@@ -33,7 +33,7 @@ LoadedModel open(const std::string& path) {
 }  // namespace
 
 Writer::Writer(const std::string& path, int threads, bool trained)
-    : path_(path), opened_(open(path)) {
+    : path_(path), opened_(open_folder_or_file(path)) {
   const TrainedModel& model = *opened_.model;
   const auto* decoder = dynamic_cast<const LanguageModel*>(&model);
   const auto* both = dynamic_cast<const Seq2SeqModel*>(&model);
