@@ -47,8 +47,9 @@ void ChatSession::reset(const std::string& system) {
 }
 
 TokenIds ChatSession::ids_of(const Conversation& conversation) const {
-  const EncodedChat encoded = encode_chat(writer_.tokenizer(), format_, conversation,
-                                          {.chat = {.add_generation_prompt = true}});
+  EncodeChatOptions options;
+  options.chat.add_generation_prompt = true;
+  const EncodedChat encoded = encode_chat(writer_.tokenizer(), format_, conversation, options);
   return {encoded.ids.begin(), encoded.ids.end()};
 }
 
