@@ -1,0 +1,128 @@
+// Parts of texts that answer questions.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tiny_folder.h"
+#include "weft/core/error.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(answering)
+namespace {
+
+const std::string kQuestion = "where is mary brown ?";
+const std::string kShort = "mary brown lives in new york , a town in the river .";
+
+std::string long_context() {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += "the film of bob was very long and dull , good or bad . ";
+  return text + kShort;
+}
+
+std::vector<Answer> answers(const std::string& path, const std::string& context,
+                            const AnswerOptions& options = {}) {
+  const auto [task, model] = load_any_model(path);
+  BOOST_TEST(task.info().id == "span-answering");
+  Session session(*model->graph, model->store);
+  return task.answer(session, *model, {{kQuestion, context}}, options)[0];
+}
+
+struct Best {
+  std::size_t begin = 0, end = 0;
+  double score = -1e30, none = 0;
+};
+/// All spans of one row.
+Best best_span(const TinyFolder& folder, bool types, std::size_t most_tokens) {
+  const Encoding row = folder.ids(kQuestion, kShort);
+  const Tensor start = folder.output("start_logits", row, types);
+  const Tensor end = folder.output("end_logits", row, types);
+  Best best;
+  best.none = start.at(0) + end.at(0);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    for (std::size_t j = i; j < std::min(row.size(), i + most_tokens); ++j) {
+      if (row.sequences[i] != 1 || row.sequences[j] != 1) continue;
+      const double score =
+          start.at(static_cast<std::int64_t>(i)) + end.at(static_cast<std::int64_t>(j));
+      if (score > best.score) {
+        best = {row.spans[i].begin, row.spans[j].end, score, best.none};
+      }
+    }
+  }
+  return best;
+}
+
+BOOST_AUTO_TEST_CASE(the_best_span_of_the_ids_is_the_answer) {
+  for (const std::string& type : encoder_types()) {
+    for (const std::int64_t most : {1, 3, 30}) {
+      BOOST_TEST_CONTEXT(type << " " << most) {
+        const TinyFolder folder(type, "ForQuestionAnswering");
+        const bool types = type == "bert" || type == "electra" || type == "albert";
+        const Best best = best_span(folder, types, static_cast<std::size_t>(most));
+        const auto found = answers(folder.path(), kShort, {.most_tokens = most});
+        BOOST_TEST_REQUIRE(found.size() == 1U);
+        BOOST_TEST(found[0].begin == best.begin);
+        BOOST_TEST(found[0].end == best.end);
+        BOOST_TEST(found[0].text == kShort.substr(best.begin, best.end - best.begin));
+        BOOST_TEST(std::abs(found[0].score - best.score) < 1e-4);
+        // "None" competes where that is asked for.
+        const double above = best.score - best.none;
+        BOOST_TEST(
+            !answers(folder.path(), kShort, {.most_tokens = most, .no_answer = above - 0.01})[0]
+                 .none);
+        const auto none =
+            answers(folder.path(), kShort, {.most_tokens = most, .no_answer = above + 0.01});
+        BOOST_TEST_REQUIRE(none.size() == 1U);
+        BOOST_TEST(none[0].none);
+        BOOST_TEST(std::abs(none[0].score - best.none) < 1e-4);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
+  const TinyFolder folder("bert", "ForQuestionAnswering");
+  const std::string context = long_context();
+  // Every token of the context is in some window, so that enough answers of one token are all.
+  const auto found =
+      answers(folder.path(), context, {.most = 1000, .most_tokens = 1, .window = 30, .stride = 8});
+  std::size_t pieces = 0;
+  for (const Encoding row = folder.tokenizer().encode_text(context, {.add_special = false});
+       pieces < row.size();)
+    ++pieces;
+  BOOST_TEST(found.size() == pieces);
+  double sum = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    sum += found[i].probability;
+    BOOST_TEST(found[i].text == context.substr(found[i].begin, found[i].end - found[i].begin));
+    if (i > 0) BOOST_TEST(found[i].score <= found[i - 1].score);
+  }
+  BOOST_TEST(sum <= 1 + 1e-9);
+  BOOST_TEST(sum > 0.5);
+  // The same whatever is asked together.
+  const auto loaded = load_any_model(folder.path());
+  Session session(*loaded.model->graph, loaded.model->store);
+  const auto both =
+      loaded.task.answer(session, *loaded.model, {{kQuestion, kShort}, {kQuestion, context}}, {});
+  BOOST_TEST(both[0][0].text == answers(folder.path(), kShort)[0].text);
+  BOOST_TEST(both[1][0].text == answers(folder.path(), context)[0].text);
+}
+
+BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_are_told) {
+  const TinyFolder folder("roberta", "ForQuestionAnswering");
+  const auto [task, model] = load_any_model(folder.path());
+  Session session(*model->graph, model->store);
+  std::string question;
+  for (int i = 0; i < 50; ++i) question += "who ";
+  check_says<ArgumentError>(
+      [&] {
+        task.answer(session, *model, {{question, kShort}}, {});
+      },
+      "leave no room beside the first text, which takes 53");
+  BOOST_TEST(task.answer(session, *model, {{"who ?", ""}}, {})[0].empty());
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

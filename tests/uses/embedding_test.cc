@@ -1,0 +1,171 @@
+// Vectors of texts.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tiny_folder.h"
+#include "weft/core/error.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/tasks/masked_tokens/pretraining.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(embedding)
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const Texts kTexts = {"the film was good",
+                      "bad",
+                      "",
+                      "she lives in new york , and it was a very long and dull film of a town .",
+                      "mary saw the river",
+                      "he saw bob and anna",
+                      "the film was bad"};
+
+/// Vectors of texts by the model of a path.
+Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions& options = {}) {
+  const auto [task, model] = load_any_model(path);
+  const auto encoder = task.text_encoder(*model);
+  Session session(*encoder->graph, encoder->store);
+  return embed(session, *encoder, texts, options);
+}
+
+/// What the options make of the last layer's values [1, seq, width].
+std::vector<double> pooled(const Tensor& h, TextPooling pooling, bool normalise) {
+  std::vector<double> result(static_cast<std::size_t>(h.size(2)), 0);
+  const std::int64_t rows = pooling == TextPooling::cls ? 1 : h.size(1);
+  for (std::int64_t i = 0; i < rows * h.size(2); ++i)
+    result[static_cast<std::size_t>(i % h.size(2))] += h.at(i) / static_cast<double>(rows);
+  double length = 0;
+  for (const double x : result) length += x * x;
+  for (double& x : result) x /= normalise ? std::sqrt(length) : 1;
+  return result;
+}
+
+double difference(const Tensor& vectors, std::int64_t row, const std::vector<double>& expected) {
+  double most = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double found = vectors.at(row * vectors.size(1) + static_cast<std::int64_t>(i));
+    most = std::max(most, std::abs(found - expected[i]));
+  }
+  return most;
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_any_encoder_have_the_vectors_of_their_ids) {
+  for (const std::string& type : encoder_types()) {
+    for (const char* head : {"Model", "ForSequenceClassification", "ForMaskedLM",
+                             "ForTokenClassification", "ForQuestionAnswering"}) {
+      BOOST_TEST_CONTEXT(type << head) {
+        const TinyFolder folder(type, head);
+        const Tensor found = embedded(folder.path(), kTexts);
+        BOOST_TEST((found.sizes() == Sizes{std::ssize(kTexts), 16}));
+        for (std::size_t i = 0; i < kTexts.size(); ++i) {
+          const Tensor h = folder.output("last_hidden_state", folder.ids(kTexts[i]));
+          BOOST_TEST(difference(found, static_cast<std::int64_t>(i),
+                                pooled(h, TextPooling::mean, true)) < 1e-5);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(vectors_are_of_the_first_token_and_as_they_are_where_asked) {
+  const TinyFolder folder("roberta", "Model");
+  const Tensor h = folder.output("last_hidden_state", folder.ids(kTexts[3]));
+  for (const bool normalise : {false, true}) {
+    for (const TextPooling pooling : {TextPooling::mean, TextPooling::cls}) {
+      const Tensor found =
+          embedded(folder.path(), {kTexts[3]}, {.pooling = pooling, .normalise = normalise});
+      BOOST_TEST(difference(found, 0, pooled(h, pooling, normalise)) < 1e-5);
+    }
+  }
+  // A folder may say which it is.
+  folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
+  BOOST_TEST(difference(embedded(folder.path(), {kTexts[3]}), 0,
+                        pooled(h, TextPooling::cls, true)) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {
+  const TinyFolder folder("bert", "Model");
+  const Tensor all = embedded(folder.path(), kTexts);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    const Tensor alone = embedded(folder.path(), {kTexts[i]}, {.batch_tokens = 1});
+    std::vector<double> expected;
+    for (std::int64_t k = 0; k < 16; ++k) expected.push_back(alone.at(k));
+    BOOST_TEST(difference(all, static_cast<std::int64_t>(i), expected) < 1e-5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_that_were_trained_or_quantised_here_are_encoders_too) {
+  const TinyFolder folder("bert", "ForMaskedLM");
+  EncoderConfig config;
+  const Tokenizer tokenizer = folder.tokenizer();
+  config.vocab = tokenizer.vocab_size();
+  config.padding_id = tokenizer.pad_id();
+  config.layers = config.heads = 2;
+  config.width = 16;
+  config.inner = 32;
+  config.context = 16;
+  config.initializer_range = 0.3;
+  PretrainingModel model = build_pretraining_model(config, tokenizer, {}, {});
+  Session(*model.graph, model.store, {.seed = 3}).initialise();
+  model.programs.erase("train");
+  const std::string file = folder.beside("mlm.weft");
+  save_model(file, model);
+  const Tensor whole = embedded(file, kTexts);
+  QuantizedModel made = quantize(model.all_programs(), *model.store, {});
+  model.replace_programs(made.graph, made.programs);
+  model.store = made.store;
+  const std::string small = folder.beside("small.weft");
+  save_model(small, model);
+  const Tensor fewer = embedded(small, kTexts);
+  for (std::int64_t i = 0; i < std::ssize(kTexts); ++i) {
+    double cosine = 0;
+    for (std::int64_t k = 0; k < 16; ++k) cosine += whole.at(i * 16 + k) * fewer.at(i * 16 + k);
+    BOOST_TEST(cosine > 0.99);
+    BOOST_TEST(cosine < 1 - 1e-9);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
+  const Tensor rows = Tensor::of({4, 2}, {1.F, 0.F, 0.F, 2.F, 3.F, 3.F, 0.F, 0.F});
+  const auto found = most_similar(Tensor::of({2, 2}, {2.F, 0.F, 0.F, -1.F}), rows, 3);
+  BOOST_TEST(found[0][0].row == 0);
+  BOOST_TEST(std::abs(found[0][0].cosine - 1) < 1e-12);
+  BOOST_TEST(found[0][1].row == 2);
+  BOOST_TEST(std::abs(found[0][1].cosine - std::sqrt(0.5)) < 1e-7);
+  BOOST_TEST(found[1][0].row == 0);  // of equals the first: 0, and the row of length 0
+  BOOST_TEST(found[1][1].row == 3);
+  check_says<ShapeError>(
+      [&] {
+        most_similar(Tensor::of({1, 1}, {2.F}), rows, 3);
+      },
+      "both must be as wide");
+}
+
+BOOST_AUTO_TEST_CASE(batches_hold_rows_of_like_length) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < 500; ++i) lengths.push_back(1 + i * 37 % 90);
+  lengths.push_back(5000);
+  std::vector<bool> seen(lengths.size());
+  std::size_t padding = 0, tokens = 0;
+  for (const auto& batch : batches_by_tokens(lengths, 1024)) {
+    const std::size_t longest = lengths[batch.front()];
+    BOOST_TEST((longest * batch.size() <= 1024 || batch.size() == 1));
+    for (const std::size_t i : batch) {
+      BOOST_TEST(!seen[i]);
+      seen[i] = true;
+      padding += longest - lengths[i];
+      tokens += lengths[i];
+    }
+  }
+  BOOST_TEST(std::count(seen.begin(), seen.end(), true) == std::ssize(seen));
+  BOOST_TEST(padding < tokens / 16);
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

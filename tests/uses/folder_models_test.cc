@@ -1,0 +1,217 @@
+// Folders as what .weft files are: the same tasks, the same programs, the same words.
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "tiny_folder.h"
+#include "weft/core/error.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/models/tasks/text_similarity/similarity_task.h"
+#include "weft/models/tasks/token_classification/token_classifier.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(folder_models)
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const Texts kTexts = {"the film was good", "bad",
+                      "she lives in new york , and it was a very long and "
+                      "dull film of a town .",
+                      "", "mary saw the river"};
+
+json labelled(json config, const Texts& labels) {
+  for (std::size_t i = 0; i < labels.size(); ++i) config["id2label"][std::to_string(i)] = labels[i];
+  return config;
+}
+
+std::vector<double> softmax_of(const Tensor& logits) {
+  std::vector<double> result;
+  double sum = 0;
+  for (std::int64_t i = 0; i < logits.numel(); ++i) result.push_back(std::exp(logits.at(i)));
+  for (const double x : result) sum += x;
+  for (double& x : result) x /= sum;
+  return result;
+}
+
+std::vector<std::vector<ClassScore>> classified(const std::string& path, const Texts& texts,
+                                                std::int64_t most = 100) {
+  const auto [task, model] = load_any_model(path);
+  Session session(*model->graph, model->store);
+  return task.classify(session, *model, texts, most);
+}
+
+double score_of(const std::vector<ClassScore>& scores, const std::string& name) {
+  for (const ClassScore& score : scores) {
+    if (score.name == name) return score.probability;
+  }
+  return -1;
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_classifiers_give_what_their_ids_give) {
+  const Texts labels = {"bad", "good", "so-so"};
+  for (const std::string& type : encoder_types()) {
+    BOOST_TEST_CONTEXT(type) {
+      const TinyFolder folder(
+          labelled(tiny_config(type, class_prefix(type) + "ForSequenceClassification"), labels));
+      const auto found = classified(folder.path(), kTexts);
+      BOOST_TEST_REQUIRE(found.size() == kTexts.size());
+      for (std::size_t i = 0; i < kTexts.size(); ++i) {
+        const auto expected = softmax_of(folder.output("logits", folder.ids(kTexts[i])));
+        BOOST_TEST_REQUIRE(found[i].size() == labels.size());
+        for (std::size_t c = 0; c < labels.size(); ++c)
+          BOOST_TEST(std::abs(score_of(found[i], labels[c]) - expected[c]) < 1e-5);
+        BOOST_TEST(found[i][0].probability >= found[i][1].probability);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(labels_that_do_not_exclude_each_other_have_probabilities_of_their_own) {
+  json config = labelled(tiny_config("bert", "BertForSequenceClassification"), {"a", "b", "c"});
+  config["problem_type"] = "multi_label_classification";
+  const TinyFolder folder(config);
+  const Tensor logits = folder.output("logits", folder.ids(kTexts[0]));
+  const auto found = classified(folder.path(), {kTexts[0]})[0];
+  const Texts names = {"a", "b", "c"};
+  for (std::int64_t c = 0; c < 3; ++c) {
+    BOOST_TEST(std::abs(score_of(found, names[static_cast<std::size_t>(c)]) -
+                        1 / (1 + std::exp(-logits.at(c)))) < 1e-5);
+  }
+  // One label is there or not; without names the library counts.
+  json one = tiny_config("roberta", "RobertaForSequenceClassification");
+  one["num_labels"] = 1;
+  const TinyFolder single(one);
+  const Tensor logit = single.output("logits", single.ids("bad"));
+  const auto alone = classified(single.path(), {"bad"})[0];
+  BOOST_TEST(alone.size() == 1U);
+  BOOST_TEST(alone[0].name == "LABEL_0");
+  BOOST_TEST(std::abs(alone[0].probability - 1 / (1 + std::exp(-logit.at(0)))) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(regressions_score_pairs_of_texts) {
+  json config = tiny_config("bert", "BertForSequenceClassification");
+  config.update({{"problem_type", "regression"}, {"num_labels", 1}});
+  const TinyFolder folder(config);
+  const auto [task, model] = load_any_model(folder.path());
+  BOOST_TEST(task.info().id == "text-similarity");
+  const auto& similarity = dynamic_cast<const SimilarityModel&>(*model);
+  Session session(*model->graph, model->store);
+  const std::vector<ScoredPair> pairs = {{"the film was good", "a good film", 0},
+                                         {"bad", "bad", 0}};
+  const std::vector<double> scores = score_pairs(session, similarity, pairs);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Encoding row = folder.ids(pairs[i].first, pairs[i].second);
+    BOOST_TEST(std::abs(scores[i] - folder.output("logits", row, true).at(0)) < 1e-5);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(folders_become_weft_files) {
+  const TinyFolder folder(
+      labelled(tiny_config("bert", "BertForSequenceClassification"), {"bad", "good"}));
+  const std::string file = folder.beside("converted.weft");
+  save_model(file, *load_any_model(folder.path()).model);
+  const auto loaded = load_any_model(file);
+  BOOST_TEST(loaded.task.info().id == "text-classification");
+  BOOST_TEST(!loaded.model->can_train());
+  const auto before = classified(folder.path(), kTexts), after = classified(file, kTexts);
+  for (std::size_t i = 0; i < kTexts.size(); ++i) {
+    BOOST_TEST(before[i][0].name == after[i][0].name);
+    BOOST_TEST(before[i][0].probability == after[i][0].probability);
+  }
+  for (const auto& [type, head, task] :
+       {std::array{"roberta", "ForTokenClassification", "token-classification"},
+        {"albert", "ForMaskedLM", "mlm"},
+        {"electra", "ForQuestionAnswering", "span-answering"},
+        {"distilbert", "Model", "text-embedding"},
+        {"electra", "ForPreTraining", "text-embedding"},
+        {"bert", "ForPreTraining", "mlm"}}) {
+    BOOST_TEST_CONTEXT(type << head) {
+      const TinyFolder other(type, head);
+      save_model(file, *load_any_model(other.path()).model);
+      BOOST_TEST(load_any_model(file).task.info().id == task);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(images_of_folders_are_classified) {
+  const TinyFolder folder(labelled({{"model_type", "vit"},
+                                    {"architectures", {"ViTForImageClassification"}},
+                                    {"hidden_size", 16},
+                                    {"num_hidden_layers", 2},
+                                    {"num_attention_heads", 2},
+                                    {"intermediate_size", 32},
+                                    {"image_size", 6},
+                                    {"patch_size", 3},
+                                    {"num_channels", 1},
+                                    {"initializer_range", 0.4}},
+                                   {"cat", "dog"}),
+                          false);
+  check_says<FormatError>([&] { load_any_model(folder.path()); },
+                          "holds no preprocessor_config.json, which says how the pixels of a "
+                          "ViTForImageClassification are normalised");
+  folder.write("preprocessor_config.json", R"({"image_mean": [0.5], "image_std": [0.25]})");
+  const auto [task, model] = load_any_model(folder.path());
+  BOOST_TEST(task.info().id == "image-classification");
+  Session session(*model->graph, model->store);
+  std::vector<float> pixels(36), seen;
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * 7 % 36) / 36;
+  for (const float x : pixels) seen.push_back((x - 0.5F) / 0.25F);
+  const Tensor found = session.run(model->program("classify"),
+                                   {{"images", Tensor::of({1, 1, 6, 6}, pixels)}})["probabilities"];
+  Graph graph;
+  const hf::Folder read = hf::read_folder(folder.path());
+  const hf::Model reference =
+      hf::build_model(graph, read.config, {{"pixel_values", {DType::f32, {1, 1, 6, 6}}}});
+  Session other(graph, hf::load_weights(reference, graph, read));
+  const Tensor logits = other.run(Program("run").output("out", reference.outputs.at("logits")),
+                                  {{"pixel_values", Tensor::of({1, 1, 6, 6}, seen)}})["out"];
+  const auto expected = softmax_of(logits);
+  for (std::int64_t c = 0; c < 2; ++c)
+    BOOST_TEST(std::abs(found.at(c) - expected[static_cast<std::size_t>(c)]) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
+  const TinyFolder silent(tiny_config("bert", "BertForSequenceClassification"), false);
+  check_says<FormatError>([&] { load_any_model(silent.path()); },
+                          silent.path() + " has no tokenizer: it holds none of tokenizer.json");
+  const TinyFolder small("bert", "ForMaskedLM");
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";
+  small.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
+  check_says<ArgumentError>([&] { load_any_model(small.path()); },
+                            small.path() + ": the model's table has 48 rows, the tokenizer 65 ids");
+  const TinyFolder pixels({{"model_type", "vit"},
+                           {"architectures", {"ViTForMaskedImageModeling"}},
+                           {"hidden_size", 16},
+                           {"num_hidden_layers", 1},
+                           {"num_attention_heads", 2},
+                           {"intermediate_size", 32},
+                           {"image_size", 6},
+                           {"patch_size", 3},
+                           {"encoder_stride", 3},
+                           {"num_channels", 1}},
+                          false);
+  check_says<FormatError>([&] { load_any_model(pixels.path()); },
+                          "holds a ViTForMaskedImageModeling, which nothing here uses; there are "
+                          "uses for ");
+  const TinyFolder tagger("bert", "ForTokenClassification");
+  const auto [task, model] = load_any_model(tagger.path());
+  Session session(*model->graph, model->store);
+  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, 3); },
+                          "holds a tagger of words, which knows no classes");
+  check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, 3); },
+                          "holds a tagger of words, which does not guess hidden words");
+  check_says<FormatError>(
+      [&] {
+        task.answer(session, *model, {{"who ?", "mary"}}, {});
+      },
+      "holds a tagger of words, which answers no questions");
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,130 @@
+// Tiny folders of Hugging Face's library, made by the tests: random weights, a vocabulary of words.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+
+using nlohmann::json;
+
+/// Words that BERT's tokenizer knows, in the order of their ids; the table of tokens has more rows.
+inline const std::vector<std::string>& tiny_words() {
+  static const std::vector<std::string> words = {
+      "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the",  "a",    "film", "was",  "good",
+      "bad",   "very",  "she",   "lives", "in",     "york", "new",  "##ly", ".",    ",",
+      "who",   "where", "is",    "mary",  "brown",  "?",    "and",  "long", "dull", "##er",
+      "it",    "he",    "saw",   "of",    "to",     "##s",  "anna", "bob",  "town", "river"};
+  return words;
+}
+inline constexpr std::int64_t kTinyVocab = 48;
+inline constexpr std::int64_t kTinyContext = 40;
+
+/// A config.json of one of the library's encoders.
+inline json tiny_config(const std::string& type, const std::string& architecture) {
+  json config = {{"model_type", type},
+                 {"architectures", {architecture}},
+                 {"vocab_size", kTinyVocab},
+                 {"pad_token_id", 0},
+                 {"initializer_range", 0.4}};
+  if (type == "distilbert") {
+    config.update({{"dim", 16},
+                   {"n_layers", 2},
+                   {"n_heads", 2},
+                   {"hidden_dim", 32},
+                   {"max_position_embeddings", kTinyContext}});
+    return config;
+  }
+  config.update({{"hidden_size", 16},
+                 {"num_hidden_layers", 2},
+                 {"num_attention_heads", 2},
+                 {"intermediate_size", 32},
+                 {"max_position_embeddings", kTinyContext},
+                 {"type_vocab_size", 2}});
+  if (type == "albert") config.update({{"embedding_size", 8}, {"num_hidden_groups", 1}});
+  if (type == "electra") config.update({{"embedding_size", 8}});
+  if (type.starts_with("deberta")) {
+    config.update({{"type_vocab_size", 0},
+                   {"relative_attention", true},
+                   {"pos_att_type", "c2p|p2c"},
+                   {"position_biased_input", false}});
+  }
+  if (type == "roberta" || type == "camembert" || type == "xlm-roberta")
+    config["type_vocab_size"] = 1;
+  return config;
+}
+
+/// "Bert", "XLMRoberta": what classes of a model type begin with.
+inline std::string class_prefix(const std::string& type) {
+  static const std::map<std::string, std::string> prefixes = {
+      {"bert", "Bert"},           {"roberta", "Roberta"},      {"distilbert", "DistilBert"},
+      {"electra", "Electra"},     {"albert", "Albert"},        {"deberta", "Deberta"},
+      {"camembert", "Camembert"}, {"deberta-v2", "DebertaV2"}, {"xlm-roberta", "XLMRoberta"}};
+  return prefixes.at(type);
+}
+inline const std::vector<std::string>& encoder_types() {
+  static const std::vector<std::string> types = {"bert",       "roberta",   "distilbert",
+                                                 "electra",    "albert",    "deberta",
+                                                 "deberta-v2", "camembert", "xlm-roberta"};
+  return types;
+}
+
+/// A folder with the weights that a seed gives, and BERT's vocabulary unless told otherwise.
+class TinyFolder {
+ public:
+  explicit TinyFolder(const json& config, bool vocabulary = true)
+      : files_("tiny_folder"), config_(config) {
+    Graph graph;
+    const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
+    const auto store = std::make_shared<VariableStore>();
+    Session(graph, store, {.seed = 5}).initialise();
+    hf::write_folder(path(), model, graph, *store);
+    if (!vocabulary) return;
+    std::string words;
+    for (const std::string& word : tiny_words()) words += word + "\n";
+    write("vocab.txt", words);
+  }
+  TinyFolder(const std::string& type, const char* head)
+      : TinyFolder(tiny_config(type, class_prefix(type) + head)) {}
+
+  std::string path(const std::string& name = {}) const {
+    return name.empty() ? files_.path("folder") : files_.path("folder/" + name);
+  }
+  std::string beside(const std::string& name) const { return files_.path(name); }
+  std::string write(const std::string& name, std::string_view bytes) const {
+    return files_.write("folder/" + name, bytes);
+  }
+
+  Tokenizer tokenizer() const { return read_tokenizer_folder(path()).tokenizer.value(); }
+  /// Ids of a text, or of two, as the tokenizer puts them.
+  Encoding ids(std::string_view text) const { return tokenizer().encode_text(text); }
+  Encoding ids(std::string_view first, std::string_view second) const {
+    return tokenizer().encode_pair({first, second});
+  }
+  /// What the library's class gives for one row of ids, in a session of its own.
+  Tensor output(const std::string& name, const Encoding& row, bool types = false) const {
+    Graph graph;
+    const std::int64_t length = std::ssize(row.ids);
+    NamedTensors inputs = {{"input_ids", Tensor::of({1, length}, row.ids)}};
+    if (types) inputs.emplace_back("token_type_ids", Tensor::of({1, length}, row.type_ids));
+    const hf::Model model = hf::build_model(
+        graph, config_.dump(), hf::input_types(TensorMap(inputs.begin(), inputs.end())));
+    Session session(graph, hf::load_weights(model, graph, hf::read_folder(path())));
+    return session.run(Program("run").output("out", model.outputs.at(name)), inputs)["out"];
+  }
+
+ private:
+  testing::Folder files_;
+  json config_;
+};
+
+}  // namespace weft
