@@ -27,6 +27,16 @@ struct QuantizeArguments {
   int threads = 0;
 };
 
+/// Of a file, or of all files of a folder.
+double bytes_on_disk(const std::string& path) {
+  if (!std::filesystem::is_directory(path))
+    return static_cast<double>(std::filesystem::file_size(path));
+  double bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+    bytes += entry.is_regular_file() ? static_cast<double>(entry.file_size()) : 0;
+  return bytes;
+}
+
 void print_sizes(const VariableStore& before, const VariableStore& after,
                  const QuantizedModel& made, const QuantizeArguments& args) {
   double converted_before = 0, converted_after = 0;
@@ -41,9 +51,8 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
   say("variables {} -> {} (what only training needs is gone)\n",
       short_bytes(static_cast<double>(before.bytes())),
       short_bytes(static_cast<double>(after.bytes())));
-  say("files     {} {} -> {} {}\n", args.file,
-      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), args.out,
-      short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
+  say("files     {} {} -> {} {}\n", args.file, short_bytes(bytes_on_disk(args.file)), args.out,
+      short_bytes(bytes_on_disk(args.out)));
 }
 
 /// What the model lost: perplexity where it says one token after another, else its metrics.

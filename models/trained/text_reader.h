@@ -43,11 +43,11 @@ struct TextRow {
   std::vector<std::int32_t> token_types = {};  // as many; none: all 0
 };
 
-/// Reads texts for one encoder. What it is made of must outlive it.
+/// Reads texts for one encoder. Config and tokenizer must outlive it.
 class TextReader {
  public:
   TextReader(const EncoderConfig& config, const Tokenizer& tokenizer,
-             const std::optional<TextReading>& reading = {})
+             const std::optional<TextReading>& reading)
       : config_(config), tokenizer_(tokenizer), reading_(reading) {}
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -83,7 +83,7 @@ class TextReader {
 
   const EncoderConfig& config_;
   const Tokenizer& tokenizer_;
-  const std::optional<TextReading>& reading_;
+  std::optional<TextReading> reading_;
 };
 
 }  // namespace weft

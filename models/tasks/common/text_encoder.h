@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_config.h"

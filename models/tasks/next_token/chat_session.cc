@@ -27,8 +27,9 @@ ChatSession::ChatSession(LanguageWriter& writer, ChatFormat format, ChatSettings
 
 void ChatSession::find_end() {
   EncodedChat shown;
+  const EncodeChatOptions usual;
   try {
-    shown = encode_chat(writer_.tokenizer(), format_, {{kUser, "a"}, {kAssistant, "b"}});
+    shown = encode_chat(writer_.tokenizer(), format_, {{kUser, "a"}, {kAssistant, "b"}}, usual);
   } catch (const DataError&) {
     return;  // a format that wants other turns: what its settings say ends answers
   }
