@@ -12,7 +12,7 @@
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
-BOOST_AUTO_TEST_SUITE(embedding)
+BOOST_AUTO_TEST_SUITE(embeddings)
 namespace {
 
 using Texts = std::vector<std::string>;
