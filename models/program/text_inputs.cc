@@ -25,7 +25,7 @@ std::string read_stdin() {
 }  // namespace
 
 void TextInputs::add(OptionList& options, const std::string& name, const std::string& what) {
-  what_ = what;
+  name_ = name;
   options.texts(name, texts_, OptionList::Times::list, what);
   options.input("--input", file_,
                 "file with one of them on each line; - is stdin, which is read where nothing is "
@@ -34,7 +34,7 @@ void TextInputs::add(OptionList& options, const std::string& name, const std::st
 
 std::vector<std::string> TextInputs::read() const {
   if (!texts_.empty() && !file_.empty())
-    throw UsageError(fmt::format("give {} as arguments, or --input FILE, not both", what_));
+    throw UsageError(fmt::format("give {} as arguments, or --input FILE, not both", name_));
   if (!texts_.empty()) return texts_;
   const bool from_stdin = file_.empty() || file_ == kStdin;
   std::vector<std::string> lines;
@@ -46,7 +46,7 @@ std::vector<std::string> TextInputs::read() const {
   if (lines.empty()) {
     throw UsageError(
         fmt::format("{}: give {} as arguments, or --input FILE with one on each line (- is stdin)",
-                    from_stdin ? "there is nothing to read" : file_ + " is empty", what_));
+                    from_stdin ? "there is nothing to read" : file_ + " is empty", name_));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ class TextInputs {
   bool many() const { return texts_.empty(); }
 
  private:
-  std::string what_;
+  std::string name_;
   std::vector<std::string> texts_;
   std::string file_;
 };

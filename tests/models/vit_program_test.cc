@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(vit_mistakes_are_one_line) {
   check_error(weft("train vit --data /nowhere" + out), 1, "cannot read /nowhere");
   check_error(weft("evaluate x.weft"), 2,
               "the data of the training are required: --text, --data, ");
-  check_error(weft("classify x.weft"), 2, "inputs is required");
+  check_error(weft("classify x.weft"), 2, "nothing to read: give inputs as arguments, or --input");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + data + out + kTiny).code == 0);
   check_error(weft("evaluate " + weft.path("m.weft") + " --text a" + data), 2,
               "holds an image classifier: it is measured with --data, not with --text");
