@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "weft/core/error.h"
@@ -148,7 +149,7 @@ Pairs read_pairs(const ScoreArguments& args, const Writer& writer, Pairs given,
   const bool goes_on = writer->continues() && !given.prompts.empty();
   for (const std::string& text : texts) {
     if (!goes_on) {
-      given.continuations.push_back(writer->read(text));
+      given.continuations.push_back(writer->read_output(text));
       continue;
     }
     // Behind a prompt, a text begins with a word only where it begins with a blank.
@@ -192,7 +193,7 @@ int run(const ScoreArguments& args) {
   const SpeedReport speed;
   const std::vector<ContinuationScore> scores = score_all(writer, pairs, start);
   const bool as_text = in_text || writer.settings() == nullptr;
-  const Tokenizer* tokenizer = as_text ? &writer->tokenizer() : nullptr;
+  const auto tokenizer = as_text ? std::optional(writer->tokenizer().targets()) : std::nullopt;
   const Show show = [&](std::int64_t id) {
     return as_text ? piece_of(*tokenizer, id) : std::to_string(id);
   };

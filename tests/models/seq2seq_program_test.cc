@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(pairs_train_resume_and_translate) {
   std::ofstream(weft.path("lines.txt")) << "one and two.\nsix and six.\n";
   BOOST_TEST(weft("translate " + model + " --beams 2 --input " + weft.path("lines.txt")).out ==
              said.out);
-  check_error(weft("translate " + model), 2, "give texts to translate as arguments, or");
-  check_error(weft("translate " + model + " a --input b"), 2, "give texts to translate as arguments, or");
+  check_error(weft("translate " + model), 2, "give texts as arguments, or");
+  check_error(weft("translate " + model + " a --input b"), 2, "give texts as arguments, or");
   check_error(weft("translate " + model + " a --beams 0"), 2, "--beams");
   check_error(weft("translate " + weft.path("lines.txt") + " a"), 1, "lines.txt");
   check_error(weft("generate " + model + " --prompt a"), 1, "holds no language model");

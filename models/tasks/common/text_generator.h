@@ -74,6 +74,9 @@ class TextGenerator {
   /// A prompt as ids, with those that the model wants around it. Throws as Tokenizer::encode;
   /// ArgumentError where nothing is left of it.
   virtual TokenIds read(std::string_view text) const = 0;
+  /// A text as the model is to write it; those of encoder-decoders may have a tokenizer of their
+  /// own (Tokenizer::targets()). Throws as read().
+  virtual TokenIds read_output(std::string_view text) const { return read(text); }
   /// What is generated for a prompt where nobody says otherwise, within the model's positions.
   virtual GenerationOptions usual(const TokenIds& prompt) const = 0;
   /// What outputs of an encoder-decoder begin with; empty where it is not stated.

@@ -37,18 +37,26 @@ std::int64_t Seq2SeqWriter::context() const {
              : std::numeric_limits<std::int64_t>::max();
 }
 
-TokenIds Seq2SeqWriter::read(std::string_view text) const {
-  const std::string whole = languages_.in_text + std::string(text);
+TokenIds Seq2SeqWriter::encode(const Tokenizer& tokenizer, const std::string& text) const {
   TokenIds ids;
   if (model_.generation) {
-    ids = read_prompt(tokenizer(), *model_.generation, whole);
+    ids = read_prompt(tokenizer, *model_.generation, text);
   } else {
-    const auto encoded = tokenizer().encode_to_end(whole);
+    const auto encoded = tokenizer.encode_to_end(text);
     ids.assign(encoded.begin(), encoded.end());
   }
   if (ids.empty()) throw ArgumentError("the text is empty: nothing can be encoded");
+  return ids;
+}
+
+TokenIds Seq2SeqWriter::read(std::string_view text) const {
+  TokenIds ids = encode(tokenizer(), languages_.in_text + std::string(text));
   languages_.put_source(ids);
   return ids;
+}
+
+TokenIds Seq2SeqWriter::read_output(std::string_view text) const {
+  return encode(tokenizer().targets(), std::string(text));
 }
 
 GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {

@@ -26,6 +26,7 @@ class Seq2SeqWriter final : public TextGenerator {
   bool continues() const override { return false; }
   std::int64_t context() const override;
   TokenIds read(std::string_view text) const override;
+  TokenIds read_output(std::string_view text) const override;
   GenerationOptions usual(const TokenIds& prompt) const override;
   TokenIds start() const override { return start_; }
   SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
@@ -35,6 +36,8 @@ class Seq2SeqWriter final : public TextGenerator {
                                        const TokenIds& start) override;
 
  private:
+  TokenIds encode(const Tokenizer& tokenizer, const std::string& text) const;
+
   Session& session_;
   const Seq2SeqModel& model_;
   LanguageIds languages_;
