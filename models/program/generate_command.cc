@@ -137,7 +137,7 @@ int stream(const Writer& writer, const Job& job) {
   if (writer->continues()) say("{}", writer->tokenizer().decode(job.prompts.front()));
   const SpeedReport speed;
   const auto written =
-      writer->write(job.prompts, job.options, [](std::size_t, std::string_view text) {
+      writer->write_ids(job.prompts, job.options, [](std::size_t, std::string_view text) {
         write_stdout(text);
         flush_stdout();
         return !stdout_failed();
@@ -150,7 +150,7 @@ int stream(const Writer& writer, const Job& job) {
 
 int print_texts(const Writer& writer, const Job& job, bool json) {
   const SpeedReport speed;
-  const std::vector<WrittenText> written = writer->write(job.prompts, job.options);
+  const std::vector<WrittenText> written = writer->write_ids(job.prompts, job.options);
   const std::size_t results = written.size() / job.prompts.size();
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < written.size(); ++i) {

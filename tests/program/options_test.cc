@@ -156,8 +156,13 @@ BOOST_AUTO_TEST_CASE(what_is_required_is_asked_for) {
 /// A legal value of an option.
 std::string good_value(const WalkedOption& option) {
   if (option.is(kChoiceType)) return option.type.substr(7, option.type.find_first_of("|}") - 7);
-  if (option.is("INTEGER[16,")) return "16";
-  if (option.is(kIntegerType) || option.is(kIdsType)) return "3";
+  if (option.is(kIntegerType)) {
+    const std::size_t least = option.type.find('[');
+    return least == std::string::npos
+               ? "3"
+               : std::to_string(std::max(3LL, std::stoll(option.type.substr(least + 1))));
+  }
+  if (option.is(kIdsType)) return "3";
   if (option.is(kNumberType)) return "0.5";
   if (option.is(kBytesType)) return "1GiB";
   if (option.is(kPlaceType)) return "2:3";

@@ -57,8 +57,8 @@ struct Opened {
                                          {.chat = {.add_generation_prompt = true}});
     writer.keep_texts(false);
     const auto written =
-        writer.write(std::vector<TokenIds>{{chat.ids.begin(), chat.ids.end()}},
-                     {.change = [](GenerationOptions& o) { o.stop_ids.push_back(4); }});
+        writer.write_ids({{chat.ids.begin(), chat.ids.end()}},
+                         {.change = [](GenerationOptions& o) { o.stop_ids.push_back(4); }});
     return written.front().ids;
   }
 

@@ -34,7 +34,7 @@ std::vector<WrittenText> TextGenerator::write(const std::vector<std::string>& te
                                               const WriteOptions& options, const OnText& on_text) {
   std::vector<TokenIds> prompts;
   for (const std::string& text : texts) prompts.push_back(read(text));
-  return write(prompts, options, on_text);
+  return write_ids(prompts, options, on_text);
 }
 
 GenerationOptions TextGenerator::options_for(const TokenIds& prompt,
@@ -51,8 +51,9 @@ GenerationOptions TextGenerator::options_for(const TokenIds& prompt,
   return result;
 }
 
-std::vector<WrittenText> TextGenerator::write(const std::vector<TokenIds>& prompts,
-                                              const WriteOptions& options, const OnText& on_text) {
+std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& prompts,
+                                                  const WriteOptions& options,
+                                                  const OnText& on_text) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
   std::vector<GenerationOptions> each;

@@ -96,8 +96,8 @@ class TextGenerator {
   std::vector<WrittenText> write(const std::vector<std::string>& texts,
                                  const WriteOptions& options = {}, const OnText& on_text = {});
   /// The same for ids, as read() gives them.
-  std::vector<WrittenText> write(const std::vector<TokenIds>& prompts,
-                                 const WriteOptions& options = {}, const OnText& on_text = {});
+  std::vector<WrittenText> write_ids(const std::vector<TokenIds>& prompts,
+                                     const WriteOptions& options = {}, const OnText& on_text = {});
   /// The options that write() takes for `prompt`. Throws as GenerationOptions::check().
   GenerationOptions options_for(const TokenIds& prompt, const WriteOptions& options) const;
 

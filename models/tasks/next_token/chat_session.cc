@@ -101,7 +101,7 @@ ChatAnswer ChatSession::say(const std::string& message,
   };
   OnText listen;
   if (on_text) listen = [&](std::size_t, std::string_view text) { return on_text(text); };
-  answer.written = writer_.write(std::vector<TokenIds>{prompt}, options, listen).front();
+  answer.written = writer_.write_ids({prompt}, options, listen).front();
   answer.reused = writer_.reused();
   next.push_back({kAssistant, repaired(answer.written.text)});
   conversation_ = std::move(next);
