@@ -7,10 +7,9 @@ int main(int, char** argv) {
   using namespace weft;
   const auto [task, model] = load_any_model(argv[1]);
   Session session(*model->graph, model->store);
-  for (const HiddenPlace& place : task.fill(session, *model, {"the [MASK] was good"}, 3)[0]) {
-    for (const PieceGuess& guess : place.guesses)
-      std::printf("%s %.4f\n", guess.text.c_str(), guess.probability);
-  }
+  const auto filled = task.fill(session, *model, {"the [MASK] was good"}, 3);
+  for (const PieceGuess& guess : filled[0][0].guesses)
+    std::printf("%s %.4f\n", guess.text.c_str(), guess.probability);
   const auto encoder = task.text_encoder(*model);
   Session embedding(*encoder->graph, encoder->store);
   const std::vector<std::string> texts = {"the film", "the film was good"};
