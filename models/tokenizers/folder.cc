@@ -9,11 +9,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/tokenizers/formats/folder_settings.h"
+#include "weft/models/tokenizers/formats/merges_folder.h"
 #include "weft/models/tokenizers/formats/sentence_piece_folder.h"
 #include "weft/models/tokenizers/formats/text_files.h"
 #include "weft/models/tokenizers/formats/tokenizer_json.h"
@@ -33,15 +36,34 @@ SubwordParts with_added(SubwordParts parts, const FolderSettings& folder) {
   return parts;
 }
 
-SubwordParts read_gpt2(const FolderSettings& folder) {
-  Gpt2Settings settings;
-  settings.add_prefix_space =
-      folder.value<bool>("add_prefix_space").value_or(settings.add_prefix_space);
-  return with_added(read_gpt2_files(folder.read("vocab.json"), folder.read("merges.txt"), settings),
-                    folder);
+SubwordParts read_merges(const FolderSettings& folder) {
+  return with_added(read_merges_folder(folder), folder);
 }
 
+/// Those that read texts as BERT's does.
+constexpr std::array<std::string_view, 13> kBertClasses = {"BertTokenizer",
+                                                           "DistilBertTokenizer",
+                                                           "ElectraTokenizer",
+                                                           "MobileBertTokenizer",
+                                                           "ConvBertTokenizer",
+                                                           "SqueezeBertTokenizer",
+                                                           "LayoutLMTokenizer",
+                                                           "LxmertTokenizer",
+                                                           "RetriBertTokenizer",
+                                                           "RealmTokenizer",
+                                                           "DPRReaderTokenizer",
+                                                           "DPRContextEncoderTokenizer",
+                                                           "DPRQuestionEncoderTokenizer"};
+
 SubwordParts read_bert(const FolderSettings& folder) {
+  const std::string name = folder.tokenizer_class();
+  if (!name.empty() &&
+      std::find(kBertClasses.begin(), kBertClasses.end(), name) == kBertClasses.end()) {
+    throw FormatError(fmt::format(
+        "its tokenizer is a {}: of vocab.txt are known {} (a tokenizer.json, which the library "
+        "writes for all classes, says what it does)",
+        excerpt(name), fmt::join(kBertClasses, ", ")));
+  }
   BertSettings settings;
   settings.lowercase = folder.value<bool>("do_lower_case").value_or(settings.lowercase);
   settings.strip_accents = folder.value<bool>("strip_accents");
@@ -80,7 +102,7 @@ struct Layout {
 const std::array<Layout, 8>& layouts() {
   static const std::array<Layout, 8> all = {
       Layout{{"tokenizer.json"}, read_subwords<read_json_file>},
-      Layout{{"vocab.json", "merges.txt"}, read_subwords<read_gpt2>},
+      Layout{{"vocab.json", "merges.txt"}, read_subwords<read_merges>},
       Layout{{"vocab.txt"}, read_subwords<read_bert>},
       // What the library calls a SentencePiece model, by family.
       Layout{{"spiece.model"}, read_pieces}, Layout{{"spm.model"}, read_pieces},

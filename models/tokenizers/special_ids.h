@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace weft {
 
@@ -31,6 +32,9 @@ inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialId
                                                               {"cls", &SpecialIds::cls},
                                                               {"sep", &SpecialIds::sep},
                                                               {"mask", &SpecialIds::mask}}};
+
+/// What the special ids are called, in the order of kSpecialIds; "" = there is none.
+using SpecialNames = std::array<std::string, kSpecialIds.size()>;
 
 /// Where a text stands that becomes ids. Some tokenizers take a text's beginning as that of a word,
 /// and show it by a blank in front, which a text that goes on must not get.

@@ -42,9 +42,12 @@ BOOST_AUTO_TEST_CASE(added_tokens_of_both_files_are_found_in_all_kinds_of_folder
     const auto id = [&](int more) { return std::to_string(first + more); };
     folder->write("added_tokens.json", R"({"<y>": )" + id(0) + R"(, "<x>": )" + id(1) + "}");
     folder->write("tokenizer_config.json",
-                  R"({"tokenizer_class": "LlamaTokenizer", "mask_token": {"content": "<y>"},
-                      "added_tokens_decoder": {")" +
-                      id(1) + R"(": {"content": "<x>", "special": true, "lstrip": true}}})");
+                  std::string(R"({"tokenizer_class": ")") +
+                      (folder == &folders.pieces ? "LlamaTokenizer"
+                       : folder == &folders.gpt2 ? "GPT2Tokenizer"
+                                                 : "BertTokenizerFast") +
+                      R"(", "mask_token": {"content": "<y>"}, "added_tokens_decoder": {")" + id(1) +
+                      R"(": {"content": "<x>", "special": true, "lstrip": true}}})");
     folder->write("special_tokens_map.json", R"({"pad_token": "<x>", "mask_token": null})");
     const FolderTokenizer found = read_tokenizer_folder(folder->path());
     BOOST_TEST_REQUIRE(found.tokenizer.has_value(), found.missing);

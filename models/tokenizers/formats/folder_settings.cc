@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "weft/models/tokenizers/subwords/vocabulary.h"
@@ -64,6 +65,13 @@ std::string FolderSettings::read(const char* file) const {
 
 json FolderSettings::object(const char* file) const {
   return has(file) ? parse_json_object(read(file), file) : json::object();
+}
+
+std::string FolderSettings::tokenizer_class() const {
+  std::string name = value<std::string>("tokenizer_class").value_or("");
+  if (constexpr std::string_view kFast = "Fast"; name.ends_with(kFast))
+    name.resize(name.size() - kFast.size());
+  return name;
 }
 
 std::optional<std::string> FolderSettings::token(const std::string& key) const {

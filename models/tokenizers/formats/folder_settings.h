@@ -30,6 +30,9 @@ class FolderSettings {
     FieldReader(config_, kConfigFile).optional(key, found);
     return found;
   }
+  /// The class of tokenizer that tokenizer_config.json names, the fast kind as the other: "Fast" at
+  /// its end is left out. Empty where it names none.
+  std::string tokenizer_class() const;
   /// The name of a special token ("pad_token"): special_tokens_map.json counts before
   /// tokenizer_config.json.
   std::optional<std::string> token(const std::string& key) const;

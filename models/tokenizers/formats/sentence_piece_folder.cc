@@ -102,11 +102,9 @@ const std::array<Class, 9>& classes() {
   return all;
 }
 
-/// The class that a folder names, the fast kind or the other.
+/// The class that a folder names.
 const Class* class_of(const FolderSettings& settings) {
-  std::string name = settings.value<std::string>("tokenizer_class").value_or("");
-  if (constexpr std::string_view kFast = "Fast"; name.ends_with(kFast))
-    name.resize(name.size() - kFast.size());
+  const std::string name = settings.tokenizer_class();
   const auto found = std::find_if(classes().begin(), classes().end(),
                                   [&](const Class& c) { return name == c.name; });
   return found == classes().end() ? nullptr : &*found;

@@ -14,9 +14,6 @@
 
 namespace weft {
 
-/// What the special ids are called, in the order of kSpecialIds; "" = there is none.
-using SpecialNames = std::array<std::string, kSpecialIds.size()>;
-
 /// The model's own ids.
 SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);
 /// T5's: sentinels "<extra_id_0>" and so on behind the pieces, the first one last.

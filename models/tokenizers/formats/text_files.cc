@@ -42,19 +42,6 @@ void check_utf8(std::string_view text, std::string_view what) {
     throw FormatError(fmt::format("{} is not UTF-8 at byte {}", what, at));
 }
 
-subwords::Bpe::Merges read_merges(std::string_view text) {
-  check_utf8(text, "merges.txt");
-  subwords::Bpe::Merges merges;
-  std::size_t number = 0;
-  for_each_line(text, [&](std::string_view line) {
-    ++number;
-    if (line.empty() || line.starts_with("#version")) return;
-    merges.push_back(
-        split_merge(line, [&] { return fmt::format("line {} of merges.txt", number); }));
-  });
-  return merges;
-}
-
 AddedToken special_token(std::string_view content, std::int32_t id) {
   AddedToken token;
   token.id = id;
@@ -77,6 +64,19 @@ PostProcessorPtr bert_template(std::int32_t cls, std::int32_t sep) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> read_merges(std::string_view text) {
+  check_utf8(text, "merges.txt");
+  std::vector<std::pair<std::string, std::string>> merges;
+  std::size_t number = 0;
+  for_each_line(text, [&](std::string_view line) {
+    ++number;
+    if (line.empty() || line.starts_with("#version")) return;
+    merges.push_back(
+        split_merge(line, [&] { return fmt::format("line {} of merges.txt", number); }));
+  });
+  return merges;
+}
 
 SubwordParts read_gpt2_files(std::string_view vocab_json, std::string_view merges_txt,
                              const Gpt2Settings& settings) {

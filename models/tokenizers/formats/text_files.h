@@ -4,10 +4,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weft/models/tokenizers/subword_pipeline.h"
 
 namespace weft {
+
+/// The merges of a merges.txt, in their order. Throws FormatError.
+std::vector<std::pair<std::string, std::string>> read_merges(std::string_view text);
 
 struct Gpt2Settings {
   bool add_prefix_space = false;
