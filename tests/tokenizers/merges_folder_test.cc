@@ -94,6 +94,15 @@ BOOST_AUTO_TEST_CASE(deberta_and_qwen_folders_follow_their_classes) {
   check_ids(qwen, "12e\u0301", {0, 1, 5});
 }
 
+BOOST_AUTO_TEST_CASE(white_space_behind_the_pieces_of_a_vocab_txt_goes_and_nothing_else) {
+  const testing::Folder bert("merges");
+  bert.write("vocab.txt", "[UNK]\n\u03be\v\n\u3042\u3000 \nb\n");
+  const FolderTokenizer read = read_tokenizer_folder(bert.path(""));
+  BOOST_TEST_REQUIRE(read.tokenizer.has_value(), read.missing);
+  BOOST_TEST(read.tokenizer->find("\u03be") == 1);
+  BOOST_TEST(read.tokenizer->find("\u3042") == 2);
+}
+
 BOOST_AUTO_TEST_CASE(classes_that_are_not_known_are_refused_by_name) {
   const FolderTokenizer unknown = read(kBytes, "", R"({"tokenizer_class": "MagicTokenizer"})");
   BOOST_TEST(!unknown.tokenizer);

@@ -99,9 +99,10 @@ SubwordParts read_bert_files(std::string_view vocab_txt, const BertSettings& set
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
   std::int32_t id = 0;
   for_each_line(vocab_txt, [&](std::string_view line) {
-    while (!line.empty() && is_white_space(character_before(line, line.size()))) {
-      do line.remove_suffix(1);
-      while (!line.empty() && goes_on(line.back()));
+    while (!line.empty()) {
+      const char32_t last = character_before(line, line.size());
+      if (!is_white_space(last)) break;
+      line.remove_suffix(encoded_size(last));
     }
     if (!line.empty()) pieces.emplace_back(line, id);
     ++id;
