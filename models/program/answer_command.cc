@@ -67,9 +67,10 @@ void add_answer_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<AnswerArguments>();
   AnswerOptions& o = args->options;
   options
-      .input("file", args->file,
-             "a Hugging Face folder of a class ...ForQuestionAnswering, or what weft convert made "
-             "of it")
+      .input(
+          "file", args->file,
+          "a .weft file that weft train encoder --task answer wrote, or a Hugging Face folder of a "
+          "class ...ForQuestionAnswering")
       .required();
   options
       .texts("--question", args->questions, OptionList::Times::repeated,

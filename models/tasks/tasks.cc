@@ -30,6 +30,7 @@ const std::vector<const Task*>& all_tasks() {
       &text_classification_task(),
       &token_classification_task(),
       &text_similarity_task(),
+      &span_answering_task(),
       &translation_task(),
       &denoising_task(DenoisingObjective::span_corruption),
       &denoising_task(DenoisingObjective::ul2),
@@ -42,13 +43,15 @@ const std::vector<const Task*>& all_tasks() {
 }
 
 const std::vector<const Task*>& untrained_tasks() {
-  static const std::vector<const Task*> tasks = {&span_answering_task(), &text_embedding_task()};
+  static const std::vector<const Task*> tasks = {&text_embedding_task()};
   return tasks;
 }
 
 const std::vector<FamilyAbout>& families() {
   static const std::vector<FamilyAbout> all = {
-      {"encoder", "Train a BERT: on texts without labels, then to classify texts or to score them"},
+      {"encoder",
+       "Train a BERT: on texts without labels, then to classify, tag or score texts, or to answer "
+       "questions"},
       {"gpt", "Train a GPT on the characters of a text, or on pieces of its words"},
       {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
       {"vit", "Train a vision transformer: to classify images, or on images without labels"},

@@ -50,6 +50,7 @@ const std::map<std::string, TinyTraining> kTrainings = {
     {"text-classification", {"--data {data}/films.tsv", kEncoder}},
     {"token-classification", {"--train {data}/../../tagged/towns.conll", kEncoder}},
     {"text-similarity", {"--data {data}/../../scored/similar.tsv", kEncoder}},
+    {"span-answering", {"--data {data}/../../squad/places.json", kEncoder}},
     {"translation", {"--pairs {data}/pairs.tsv", kSeq2Seq + " --vocab 60"}},
     {"span-corruption", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
     {"ul2", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},

@@ -6,6 +6,8 @@
 #include "tiny_folder.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/trained/trainable.h"
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
@@ -121,6 +123,57 @@ BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_a
       },
       "leave no room beside the first text, which takes 53");
   BOOST_TEST(task.answer(session, *model, {{"who ?", ""}}, {})[0].empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_model_of_a_folder_is_trained_on_and_answers_as_before_until_then) {
+  const std::string questions = R"({"data": [{"paragraphs": [
+    {"context": "mary lives in new york .", "qas": [
+      {"id": "1", "question": "where is mary brown ?", "answers": [{"text": "new york", "answer_start": 14}]},
+      {"id": "2", "question": "who is in town ?", "answers": [{"text": "mary", "answer_start": 0}]}]},
+    {"context": "anna was in the river .", "qas": [
+      {"id": "3", "question": "where is anna ?", "answers": [{"text": "the river", "answer_start": 12}]},
+      {"id": "4", "question": "who is in town ?", "answers": [{"text": "anna", "answer_start": 0}]}]}]}]})";
+  for (const std::string type : {"bert", "roberta"}) {
+    BOOST_TEST_CONTEXT(type) {
+      const TinyFolder folder(type, "ForQuestionAnswering");
+      const std::string data = folder.write("train.json", questions);
+      const Task& task = *find_task("span-answering");
+      TaskArguments args;
+      args.options.add("--data", data);
+      args.options.add("--validation", data);
+      args.training = {{"steps", "200"}, {"batch", "4"}, {"lr", "0.003"}};
+      args.model = {{"hidden_dropout", "0"}, {"attention_dropout", "0"}};
+      args.from = load_pretrained(folder.path());
+      const auto run = task.start(args);
+      BOOST_TEST_REQUIRE(run->loaded.has_value());
+      auto& model = run->model();
+      // The table of tokens is the folder's, with rows that no word has; so is the head.
+      Session before(*model.graph, model.store, {.seed = 3});
+      const Question asked{kQuestion, kShort};
+      const auto found = task.answer(before, model, {asked}, {})[0];
+      const auto wanted = answers(folder.path(), kShort);
+      BOOST_TEST(found[0].text == wanted[0].text);
+      BOOST_TEST(std::abs(found[0].score - wanted[0].score) < 1e-4);
+      const Evaluation untrained = run->measure(before, model);
+
+      make_trainable(model);
+      Session session(*model.graph, model.store, {.seed = 3});
+      Trainer trainer(session, run->task(session), {.settings = model.settings});
+      const Evaluation trained = trainer.run().evaluation;
+      BOOST_TEST(trained.loss < untrained.loss / 4);
+      BOOST_TEST(trained.metrics[0].name == "exact_match");
+      BOOST_TEST(trained.metrics[0].value == 1);
+      const std::string file = folder.beside("tuned.weft");
+      save_model(file, model);
+      BOOST_TEST(answers(file, "mary lives in new york .")[0].text == "new york");
+      // A folder's own model is measured, too.
+      OptionValues values;
+      values.add("--test", data);
+      const auto opened = task.open(load_any_model(folder.path()).model, values);
+      Session own(*opened->model().graph, opened->model().store);
+      BOOST_TEST(std::abs(opened->measure(own, opened->model()).loss - untrained.loss) < 1e-4);
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// weft answer: the part of a text that answers a question.
+// weft train encoder --task answer, weft answer: the part of a text that answers a question.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"

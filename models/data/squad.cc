@@ -1,0 +1,206 @@
+#include "weft/models/data/squad.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/models/data/shuffle.h"
+#include "weft/models/data/text.h"
+#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+/// SQuAD's own training part has 42 MB.
+constexpr JsonLimits kLimits{.most_bytes = std::size_t{1} << 30};
+
+/// The value of a key. Throws FormatError where there is none.
+const json& value_of(const json& object, const char* key, const std::string& place) {
+  if (!object.is_object())
+    throw FormatError(fmt::format("{} must be an object, not {}", place, json_excerpt(object)));
+  const auto found = object.find(key);
+  if (found == object.end()) throw FormatError(fmt::format("{} lacks '{}'", place, key));
+  return *found;
+}
+
+std::string text_of(const json& object, const char* key, const std::string& place) {
+  const json& value = value_of(object, key, place);
+  if (value.is_string()) return value.get<std::string>();
+  throw FormatError(fmt::format("{}.{} must be a text, not {}", place, key, json_excerpt(value)));
+}
+
+/// Calls visit(part, place) for the parts of a list.
+template <class Visit>
+void for_list(const json& object, const char* key, const std::string& place, Visit&& visit) {
+  const json& list = value_of(object, key, place);
+  const std::string name = place.ends_with(": ") ? place + key : fmt::format("{}.{}", place, key);
+  if (!list.is_array())
+    throw FormatError(fmt::format("{} must be a list, not {}", name, json_excerpt(list)));
+  for (std::size_t i = 0; i < list.size(); ++i) visit(list[i], fmt::format("{}[{}]", name, i));
+}
+
+/// Where each code point of a text begins, and its end.
+std::vector<std::size_t> character_places(std::string_view text) {
+  std::vector<std::size_t> places;
+  for (std::size_t at = 0; at < text.size(); at += character_size(text[at])) places.push_back(at);
+  places.push_back(text.size());
+  return places;
+}
+
+class Reader {
+ public:
+  SquadData read(std::span<const std::string> paths) {
+    for (const std::string& path : paths) {
+      const auto before = all_.size();
+      const json file = parse_json(read_utf8_file(path), path, kLimits);
+      if (!file.is_object() || !file.contains("data")) {
+        throw FormatError(
+            fmt::format("{} is no file as SQuAD's: expected an object with 'data'", path));
+      }
+      for_list(file, "data", path + ": ", [&](const json& article, const std::string& where) {
+        for_list(article, "paragraphs", where,
+                 [&](const json& part, const std::string& at) { read_paragraph(part, at); });
+      });
+      if (all_.size() == before) throw FormatError(fmt::format("{} has no question", path));
+    }
+    return std::move(all_);
+  }
+
+ private:
+  void read_paragraph(const json& paragraph, const std::string& place) {
+    all_.contexts.push_back(text_of(paragraph, "context", place));
+    characters_ = character_places(all_.contexts.back());
+    for_list(paragraph, "qas", place,
+             [&](const json& part, const std::string& at) { read_question(part, at); });
+  }
+
+  void read_question(const json& object, const std::string& place) {
+    SquadQuestion result{.id = text_of(object, "id", place),
+                         .question = text_of(object, "question", place),
+                         .context = all_.contexts.size() - 1,
+                         .answers = {}};
+    if (!ids_.insert(result.id).second) {
+      throw FormatError(
+          fmt::format("{}: there is another question with the id '{}'", place, excerpt(result.id)));
+    }
+    const bool none = is_impossible(object, place);
+    if (!none || object.contains("answers")) {
+      for_list(object, "answers", place, [&](const json& answer, const std::string& at) {
+        result.answers.push_back(read_answer(answer, at, result.id));
+      });
+    }
+    if (none != result.answers.empty()) {
+      throw FormatError(fmt::format(
+          "{} (id '{}') {}", place, excerpt(result.id),
+          none ? "is_impossible, but has answers" : "has no answers, and is not is_impossible"));
+    }
+    all_.questions.push_back(std::move(result));
+  }
+
+  static bool is_impossible(const json& object, const std::string& place) {
+    const auto found = object.find("is_impossible");
+    if (found == object.end()) return false;
+    if (found->is_boolean()) return found->get<bool>();
+    throw FormatError(
+        fmt::format("{}.is_impossible must be true or false, not {}", place, json_excerpt(*found)));
+  }
+
+  SquadAnswer read_answer(const json& object, const std::string& place,
+                          const std::string& id) const {
+    SquadAnswer answer{text_of(object, "text", place), 0};
+    const json& start = value_of(object, "answer_start", place);
+    if (!start.is_number_unsigned()) {
+      throw FormatError(
+          fmt::format("{}.answer_start must be an integer that is not negative, "
+                      "not {}",
+                      place, json_excerpt(start)));
+    }
+    if (answer.text.empty())
+      throw FormatError(fmt::format("{} (id '{}') is empty", place, excerpt(id)));
+    const auto at = start.get<std::uint64_t>();
+    const std::string_view context = all_.contexts.back();
+    if (at < characters_.size()) answer.begin = characters_[at];
+    if (at >= characters_.size() || !context.substr(answer.begin).starts_with(answer.text)) {
+      const std::string there =
+          at >= characters_.size()
+              ? fmt::format("the context has {} characters", characters_.size() - 1)
+              : fmt::format("there stands '{}'",
+                            excerpt(context.substr(answer.begin, answer.text.size())));
+      throw FormatError(
+          fmt::format("{} (id '{}'): the answer '{}' does not stand at character {} of its "
+                      "context: {}",
+                      place, excerpt(id), excerpt(answer.text), at, there));
+    }
+    return answer;
+  }
+
+  SquadData all_;
+  std::vector<std::size_t> characters_;  // of the last context
+  std::set<std::string> ids_;
+};
+
+/// The questions of some contexts, which keep their order.
+SquadData part_of(const SquadData& all, const std::vector<bool>& chosen, bool wanted) {
+  SquadData part;
+  std::vector<std::size_t> places(all.contexts.size());
+  for (std::size_t i = 0; i < all.contexts.size(); ++i) {
+    if (chosen[i] != wanted) continue;
+    places[i] = part.contexts.size();
+    part.contexts.push_back(all.contexts[i]);
+  }
+  for (const SquadQuestion& question : all.questions) {
+    if (chosen[question.context] != wanted) continue;
+    part.questions.push_back(question);
+    part.questions.back().context = places[question.context];
+  }
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::string> SquadQuestion::answer_texts() const {
+  std::vector<std::string> texts;
+  for (const SquadAnswer& answer : answers) texts.push_back(answer.text);
+  return texts;
+}
+
+std::int64_t SquadData::unanswered() const {
+  return std::count_if(questions.begin(), questions.end(),
+                       [](const SquadQuestion& question) { return question.answers.empty(); });
+}
+
+std::vector<std::string> SquadData::texts() const {
+  std::vector<std::string> result = contexts;
+  for (const SquadQuestion& question : questions) result.push_back(question.question);
+  return result;
+}
+
+SquadData read_squad(std::span<const std::string> paths) { return Reader().read(paths); }
+
+SquadSplit split_contexts(const SquadData& all, double fraction, std::uint64_t seed) {
+  if (!(fraction >= 0 && fraction < 1))
+    throw ArgumentError(fmt::format("validation_fraction must be in [0, 1), not {}", fraction));
+  std::vector<bool> asked(all.contexts.size(), false);
+  for (const SquadQuestion& question : all.questions) asked[question.context] = true;
+  const SquadData used = part_of(all, asked, true);
+  const auto count = static_cast<std::int64_t>(used.contexts.size());
+  const auto share = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(count)));
+  const std::int64_t least = fraction > 0 ? 1 : 0;
+  const std::int64_t held = std::min(std::max(share, least), std::max<std::int64_t>(count - 1, 0));
+  const std::vector<std::int64_t> order = shuffled(count, seed);
+  std::vector<bool> held_out(used.contexts.size(), false);
+  for (std::int64_t i = 0; i < held; ++i)
+    held_out[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+  return {part_of(used, held_out, false), part_of(used, held_out, true)};
+}
+
+}  // namespace weft

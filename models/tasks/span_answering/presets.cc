@@ -1,0 +1,27 @@
+#include "weft/models/tasks/span_answering/presets.h"
+
+#include "weft/models/tasks/common/encoder_presets.h"
+
+namespace weft {
+namespace {
+
+/// A question and its context are told apart, and a window has room for both.
+EncoderConfig mini() {
+  EncoderConfig config = bert_mini();
+  config.context = 256;
+  config.token_types = 2;
+  return config;
+}
+
+}  // namespace
+
+const std::vector<Preset<EncoderConfig>>& span_answerer_presets() {
+  static const std::vector<Preset<EncoderConfig>> presets = {
+      {"bert-mini", "3 layers of width 128: to start from one that was pre-trained", mini(),
+       short_training(2000, 16, 5e-4, 200)},
+      bert_base_fine_tuning(3e-5),
+  };
+  return presets;
+}
+
+}  // namespace weft
