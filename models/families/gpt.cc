@@ -145,6 +145,14 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   }
   if (inputs.attention_mask.defined())
     attention.additive_mask = additive_padding_mask(inputs.attention_mask, h.dtype());
+  if (inputs.segments.defined()) {
+    if (inputs.attention_mask.defined()) {
+      graph.fail(ArgumentError("segments and attention_mask: there can be one of them"), "gpt",
+                 {inputs.segments}, loc);
+    }
+    attention.mask =
+        unsqueeze(equal(unsqueeze(inputs.segments, 2), unsqueeze(inputs.segments, 1)), 1);
+  }
 
   GptOutputs outputs;
   for (const Block& block : blocks_) {

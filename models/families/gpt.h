@@ -36,6 +36,10 @@ struct GptInputs {
   /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, mask or no mask. ALiBi
   /// takes no notice of them.
   Value position_ids = {};
+  /// Optional, i32 or i64 [batch, seq], not with attention_mask: a token sees those of its own
+  /// segment only, so that several texts stand in one row as if each were alone (with position_ids
+  /// that begin anew with each). Costs seq^2 bytes of memory for each row.
+  Value segments = {};
   /// Optional, i32 or i64 [batch, seq]: looked up in the table of tokens and added (GPT-1, GPT-2).
   Value token_type_ids = {};
 };

@@ -152,6 +152,7 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
   } else if (inputs.additive_mask.defined()) {
     y = masked_attention(q, k, v, options, inputs);
   } else {
+    if (inputs.mask.defined()) attend.mask = inputs.mask;
     attend.dropout = inputs.dropout;
     attend.key = inputs.dropout_key;
     if (options.linear_bias) {

@@ -61,6 +61,10 @@ struct AttentionInputs {
   /// probabilities are then made by softmax(scores + mask) in primitives, O(queries * keys) memory:
   /// this is what Hugging Face's models compute, also where a row has no key left.
   Value additive_mask = {};
+  /// Optional, bool [batch, 1, queries, keys], not with a cache or an additive mask: false for keys
+  /// that a query does not see, besides those that causality and the window forbid. Every query
+  /// must see one.
+  Value mask = {};
   /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]; 0, 1, ... if undefined (after those in
   /// the cache).
   Value position_ids = {};
