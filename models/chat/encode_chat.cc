@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/models/chat/marks.h"
 #include "weft/models/chat/template/characters.h"
 #include "weft/models/tokenizers/encode_options.h"
 
@@ -110,7 +111,21 @@ bool is_end(const Tokenizer& tokenizer, const ChatFormat& format, std::int32_t i
                      [&](const auto& special) { return special.second == text; });
 }
 
-/// Takes the token behind each answer along that ends it.
+/// The bytes of the end that the format spells behind an answer, white space in front included; 0:
+/// none. Where the tokenizer has no id for such a mark, it is learned as text.
+std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, Span answer,
+                        std::string_view text) {
+  const auto run = std::find_if(own.begin(), own.end(), [&](const Span& span) {
+    return span.begin <= answer.end && answer.end < span.end;
+  });
+  if (run == own.end()) return 0;
+  const std::string_view behind = text.substr(answer.end, run->end - answer.end);
+  const std::size_t blank = chat::strip(behind, chat::Ends::both).begin;
+  const std::size_t mark = mark_size(behind.substr(blank), format.specials());
+  return mark == 0 ? 0 : blank + mark;
+}
+
+/// Takes what ends each answer along: the token behind it, or those that spell its mark.
 void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::vector<Span>& spans,
               const RenderedChat& chat, EncodedChat& encoded) {
   const std::vector<Span> own =
@@ -119,6 +134,7 @@ void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::v
     while (next < encoded.size() && encoded.spans[next].end <= spans[i].end) ++next;
     // An id may have bytes of the answer and of what is behind it.
     while (next < encoded.size() && encoded.spans[next].begin < spans[i].end) ++next;
+    bool found = false;
     for (std::size_t at = next; at < encoded.size() && meets(own, encoded.spans[at]); ++at) {
       const Span span = encoded.spans[at];
       const std::string_view text =
@@ -126,10 +142,15 @@ void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::v
       if (is_end(tokenizer, format, encoded.ids[at], text)) {
         std::fill(encoded.answer.begin() + static_cast<std::ptrdiff_t>(next),
                   encoded.answer.begin() + static_cast<std::ptrdiff_t>(at) + 1, 1);
+        found = true;
         break;
       }
       if (chat::strip(text, chat::Ends::both).begin < text.size()) break;
     }
+    if (found) continue;
+    const std::size_t end = spans[i].end + spelled_end(format, own, spans[i], encoded.text);
+    for (std::size_t at = next; at < encoded.size() && encoded.spans[at].end <= end; ++at)
+      encoded.answer[at] = 1;
   }
 }
 

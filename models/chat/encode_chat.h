@@ -26,7 +26,8 @@ struct EncodedChat {
   std::vector<std::int32_t> ids;
   /// 1 for ids of answers: what a model learns to write. They are what the format marks by {%
   /// generation %}; otherwise the contents of answers, what the format puts between parts of one,
-  /// and the token that ends it, if only white space is between them.
+  /// and the token that ends it, if only white space is between them; of a mark that the tokenizer
+  /// has no id for ("<|im_end|>"), all that spell it.
   std::vector<std::uint8_t> answer;
   std::vector<Span> spans;  // the bytes of `text` that an id stands for
   std::string text;

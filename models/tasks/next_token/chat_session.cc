@@ -16,27 +16,47 @@ namespace {
 
 constexpr const char *kSystem = "system", *kUser = "user", *kAssistant = "assistant";
 
+void cut_end(std::string& text, const std::string& end) {
+  if (const std::size_t at = text.find(end); !end.empty() && at != std::string::npos)
+    text.erase(at);
+}
+
+/// A text that comes in parts, without the end that is spelled in it: what may be its beginning is
+/// held back.
+class WithoutEnd {
+ public:
+  explicit WithoutEnd(std::string end) : end_(std::move(end)) {}
+
+  /// What is certain now.
+  std::string add(std::string_view part) {
+    if (ended_) return {};
+    held_ += part;
+    ended_ = !end_.empty() && held_.find(end_) != std::string::npos;
+    if (ended_) {
+      cut_end(held_, end_);
+      return std::exchange(held_, {});
+    }
+    std::size_t kept = std::min(held_.size(), end_.empty() ? 0 : end_.size() - 1);
+    while (kept > 0 && !held_.ends_with(std::string_view(end_).substr(0, kept))) --kept;
+    std::string sure = held_.substr(0, held_.size() - kept);
+    held_.erase(0, sure.size());
+    return sure;
+  }
+  /// What was held back and turned out to be no end.
+  const std::string& rest() const { return held_; }
+
+ private:
+  std::string end_, held_;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 ChatSession::ChatSession(LanguageWriter& writer, ChatFormat format, ChatSettings settings)
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
   writer_.keep_texts(true);
   reset(settings_.system);
-  find_end();
-}
-
-void ChatSession::find_end() {
-  EncodedChat shown;
-  const EncodeChatOptions usual;
-  try {
-    shown = encode_chat(writer_.tokenizer(), format_, {{kUser, "a"}, {kAssistant, "b"}}, usual);
-  } catch (const DataError&) {
-    return;  // a format that wants other turns: what its settings say ends answers
-  }
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    if (shown.answer[i] != 0 && writer_.tokenizer().is_special(shown.ids[i]))
-      end_id_ = shown.ids[i];
-  }
+  end_ = answer_end(writer_.tokenizer(), format_);
 }
 
 void ChatSession::reset() { reset(settings_.system); }
@@ -89,19 +109,26 @@ ChatAnswer ChatSession::say(const std::string& message,
   answer.forgotten = make_room(next, prompt);
   answer.prompt = std::ssize(prompt);
   WriteOptions options{.stop = settings_.stop};
+  const std::string spelled = end_.id < 0 ? end_.text : "";
+  if (!spelled.empty()) options.stop.push_back(spelled);
   options.change = [&](GenerationOptions& o) {
     o.beams = o.results = 1;
     o.slide = false;  // a window would cut messages in two
     if (settings_.change) settings_.change(o);
-    if (end_id_ >= 0) o.stop_ids.push_back(end_id_);
+    if (end_.id >= 0) o.stop_ids.push_back(end_.id);
     if (length_rules(o, std::ssize(prompt)).max > writer_.context()) {
       o.max_new = -1;
       o.max_length = writer_.context();
     }
   };
+  WithoutEnd heard(spelled);
   OnText listen;
-  if (on_text) listen = [&](std::size_t, std::string_view text) { return on_text(text); };
+  if (on_text) {
+    listen = [&](std::size_t, std::string_view text) { return on_text(heard.add(text)); };
+  }
   answer.written = writer_.write_ids({prompt}, options, listen).front();
+  if (on_text && !heard.rest().empty()) on_text(heard.rest());
+  cut_end(answer.written.text, spelled);
   answer.reused = writer_.reused();
   next.push_back({kAssistant, repaired(answer.written.text)});
   conversation_ = std::move(next);

@@ -10,6 +10,7 @@
 
 #include "weft/models/chat/chat_format.h"
 #include "weft/models/chat/conversation.h"
+#include "weft/models/chat/marks.h"
 #include "weft/models/fields/choice.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 
@@ -74,13 +75,12 @@ class ChatSession {
   bool fits(const TokenIds& prompt) const;
   /// Leaves the oldest turns out until the rest fits; the last message stays.
   std::int64_t make_room(Conversation& conversation, TokenIds& prompt) const;
-  void find_end();
 
   LanguageWriter& writer_;
   ChatFormat format_;
   ChatSettings settings_;
   Conversation conversation_;
-  std::int64_t end_id_ = -1;  // what ends a turn of the model; -1: no single special id
+  AnswerEnd end_;  // what ends a turn of the model
 };
 
 }  // namespace weft
