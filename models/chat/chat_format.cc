@@ -4,12 +4,15 @@
 
 #include <ctime>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/chat/template/template.h"
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/serialization/strict_json.h"
 
 namespace weft {
 namespace {
@@ -106,6 +109,33 @@ RenderedChat ChatFormat::render(const Conversation& conversation,
   const chat::TracedText text =
       state_->parsed.render(variables, options.limits, options.now ? *options.now : local_time());
   return {text.text(), text.runs(), state_->parsed.marks_generation()};
+}
+
+std::string ChatFormat::to_json() const {
+  const nlohmann::json json = {{"template", source()}, {"specials", specials()}};
+  return json.dump();
+}
+
+ChatFormat ChatFormat::from_json(std::string_view text) {
+  constexpr std::string_view kWhat = "the chat format";
+  const nlohmann::json json = parse_json_object(text, kWhat);
+  SpecialTexts specials;
+  std::string source;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "template" && value.is_string()) {
+      source = value.get<std::string>();
+      continue;
+    }
+    const bool known = key == "specials" && value.is_object();
+    if (!known) throw FormatError(fmt::format("{} has a wrong field '{}'", kWhat, excerpt(key)));
+    for (const auto& [name, special] : value.items()) {
+      if (!special.is_string())
+        throw FormatError(fmt::format("{}: '{}' is no text", kWhat, excerpt(name)));
+      specials.emplace(name, special.get<std::string>());
+    }
+  }
+  if (json.size() != 2) throw FormatError(fmt::format("{} lacks 'template' or 'specials'", kWhat));
+  return from_template(source, std::move(specials));
 }
 
 SpecialTexts special_texts(const Tokenizer& tokenizer) {

@@ -60,6 +60,11 @@ class ChatFormat {
   /// FormatError for a message that is no UTF-8.
   RenderedChat render(const Conversation& conversation, const ChatOptions& options = {}) const;
 
+  /// {"template": ..., "specials": {"bos_token": ...}}: what models' files store.
+  std::string to_json() const;
+  /// Throws FormatError for a missing, unknown or wrongly typed field, and as from_template().
+  static ChatFormat from_json(std::string_view json);
+
   /// The template.
   const std::string& source() const;
   const SpecialTexts& specials() const;

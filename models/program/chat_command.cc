@@ -59,11 +59,12 @@ Line read_line() {
   return {Line::Kind::text, std::move(text)};
 }
 
-/// A built-in format, a template in a file, or what the folder says.
+/// A built-in format, a template in a file, or what the model says.
 ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
-                     const Tokenizer& tokenizer) {
-  const SpecialTexts specials = special_texts(tokenizer);
+                     const LanguageModel& model) {
+  const SpecialTexts specials = special_texts(model.tokenizer);
   if (asked.empty()) {
+    if (model.chat) return *model.chat;
     const FolderChatFormat found = args.of_folder()
                                        ? read_chat_format(args.file)
                                        : FolderChatFormat{{}, args.file + " has no chat format"};
@@ -202,10 +203,11 @@ int run(const ChatArguments& args) {
         "{} holds an encoder-decoder, which answers texts and no conversations: weft generate",
         args.generate.file));
   }
+  const auto& model = dynamic_cast<const LanguageModel&>(opened.model());
   ChatSettings settings = args.settings;
   settings.change = [&](GenerationOptions& options) { apply_arguments(args.generate, options); };
   settings.stop = args.generate.stop;
-  ChatSession chat(*writer, format_of(args.generate, args.format, writer->tokenizer()), settings);
+  ChatSession chat(*writer, format_of(args.generate, args.format, model), settings);
   install_interrupt_handler();
   return Talk(chat, fmt::format("talking with {}", args.generate.file)).run();
 }
@@ -225,7 +227,7 @@ void add_chat_command(CLI::App& app, Action& action) {
   options.text(
       "--format", args->format,
       "how the model sees a conversation: chatml, llama-2, llama-3, alpaca, or a file with "
-      "a template (default: the folder's own)");
+      "a template (default: the model's own)");
   options.choice(
       "--when-full", {kWhenFullNames.begin(), kWhenFullNames.end()},
       [args](const std::string& name) { args->settings.when_full = parse_choice<WhenFull>(name); },

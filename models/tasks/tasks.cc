@@ -23,6 +23,7 @@ namespace weft {
 const std::vector<const Task*>& all_tasks() {
   static const std::vector<const Task*> tasks = {
       &next_token_task(),
+      &instruction_tuning_task(),
       &masked_tokens_task(PretrainingObjective::mlm),
       &masked_tokens_task(PretrainingObjective::mlm_nsp),
       &masked_tokens_task(PretrainingObjective::mlm_sop),
@@ -52,7 +53,8 @@ const std::vector<FamilyAbout>& families() {
       {"encoder",
        "Train a BERT: on texts without labels, then to classify, tag or score texts, or to answer "
        "questions"},
-      {"gpt", "Train a GPT on the characters of a text, or on pieces of its words"},
+      {"gpt",
+       "Train a GPT: on a text, by characters or pieces of words, then to answer instructions"},
       {"seq2seq", "Train an encoder-decoder: on plain text, then on pairs of texts, to translate"},
       {"vit", "Train a vision transformer: to classify images, or on images without labels"},
   };

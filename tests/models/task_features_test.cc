@@ -43,6 +43,10 @@ const std::string kVit =
 const std::map<std::string, TinyTraining> kTrainings = {
     {"next-token",
      {"--text " + kText, "--layers 1 --heads 2 --width 16 --context 16 --batch 4 --lr 0.01"}},
+    {"instructions",
+     {"--data {data}/../../chat/instructions.jsonl",
+      "--layers 1 --heads 2 --width 16 --context 48 --batch 4 --lr 0.01 --vocab 290",
+      "--chat-format chatml"}},
     {"mlm", {"--text " + kDocs, kEncoder}},
     {"mlm+nsp", {"--text " + kDocs, kEncoder}},
     {"mlm+sop", {"--text " + kDocs, kEncoder}},
@@ -120,7 +124,7 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
     return {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
             {"vocab_size", vocab},  {"n_embd", 16},
             {"n_layer", 1},         {"n_head", 2},
-            {"n_positions", 16}};
+            {"n_positions", 96}};
   }
   if (family == "encoder") {
     return {{"model_type", "bert"},    {"architectures", {"BertModel"}}, {"vocab_size", vocab},

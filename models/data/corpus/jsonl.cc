@@ -111,40 +111,26 @@ class JsonlDocuments final : public DocumentReader {
   }
 
  private:
-  [[noreturn]] void fail(std::size_t at, std::string_view what) const {
-    throw FormatError(fmt::format("{}, line {} (byte {}): {}", path(), buffer_.line(),
-                                  buffer_.offset() + at, what));
-  }
-
   /// The text of the next line; false at the end.
   bool take_line() {
-    std::size_t end = 0, scanned = 0;
-    bool at_end = false;
-    for (;;) {
-      const std::string_view text = buffer_.text();
-      end = text.find('\n', scanned);
-      if (std::min(end, text.size()) > options_.most_line_bytes)
-        fail(0, fmt::format("a line of more than {} bytes", options_.most_line_bytes));
-      if (end != std::string_view::npos) break;
-      scanned = end = text.size();
-      if (at_end) break;
-      at_end = !buffer_.more();
-    }
-    if (end == 0 && buffer_.text().empty()) return false;
-    take_field(buffer_.text().substr(0, end));
-    buffer_.consume(std::min(end + 1, buffer_.text().size()));
+    const auto line = buffer_.whole_line(options_.most_line_bytes);
+    if (!line) return false;
+    take_field(*line);
+    buffer_.consume(std::min(line->size() + 1, buffer_.text().size()));
     return true;
   }
 
   void take_field(std::string_view line) {
-    if (trimmed_line(line).empty()) fail(0, "the line is empty: each must be a JSON object");
-    if (line.starts_with("\xEF\xBB\xBF")) fail(0, "a byte-order mark stands inside of the file");
+    if (trimmed_line(line).empty())
+      buffer_.fail(0, "the line is empty: each must be a JSON object");
+    if (line.starts_with("\xEF\xBB\xBF"))
+      buffer_.fail(0, "a byte-order mark stands inside of the file");
     FieldTaker taker(options_);
     if (!json::sax_parse(line.begin(), line.end(), &taker))
-      fail(taker.placed ? taker.at : 0, taker.error);
+      buffer_.fail(taker.placed ? taker.at : 0, taker.error);
     if (!taker.found) {
-      fail(0, fmt::format("the object has no field '{}'{}", options_.field,
-                          taker.others.empty() ? "" : ", but " + taker.others));
+      buffer_.fail(0, fmt::format("the object has no field '{}'{}", options_.field,
+                                  taker.others.empty() ? "" : ", but " + taker.others));
     }
     text_ = std::move(taker.text);
     rest_ = text_;

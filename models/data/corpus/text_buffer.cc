@@ -33,6 +33,25 @@ bool TextBuffer::more() {
   return got > 0;
 }
 
+std::optional<std::string_view> TextBuffer::whole_line(std::size_t most_bytes) {
+  std::size_t end = 0, scanned = 0;
+  for (bool at_end = false;;) {
+    end = text().find('\n', scanned);
+    if (std::min(end, text().size()) > most_bytes)
+      fail(0, fmt::format("a line of more than {} bytes", most_bytes));
+    if (end != std::string_view::npos) break;
+    scanned = end = text().size();
+    if (at_end) break;
+    at_end = !more();
+  }
+  if (text().empty()) return std::nullopt;
+  return text().substr(0, end);
+}
+
+void TextBuffer::fail(std::size_t at, std::string_view what) const {
+  throw FormatError(fmt::format("{}, line {} (byte {}): {}", path(), line(), offset() + at, what));
+}
+
 void TextBuffer::consume(std::size_t bytes) {
   const auto from = buffer_.begin() + static_cast<std::ptrdiff_t>(begin_);
   line_ += std::count(from, from + static_cast<std::ptrdiff_t>(bytes), '\n');

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,12 @@ class TextBuffer {
   std::string_view text() const { return std::string_view(buffer_).substr(begin_); }
   /// Reads a further block; false at the end of the file.
   bool more();
+  /// The line that text() begins with, read as a whole, without its line feed: consume() takes it
+  /// and one byte more, where there is one. Nothing at the end of the file. Throws FormatError for
+  /// a line of more than `most_bytes`.
+  std::optional<std::string_view> whole_line(std::size_t most_bytes);
+  /// "FILE, line 3 (byte 120): what": of the place `at` bytes behind the beginning of text().
+  [[noreturn]] void fail(std::size_t at, std::string_view what) const;
   /// Goes behind the first `bytes` of text().
   void consume(std::size_t bytes);
 

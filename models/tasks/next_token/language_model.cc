@@ -18,7 +18,8 @@ const ModelLayout& LanguageModel::file_layout() {
                   .added_programs = {"score"}}
           .config(&LanguageModel::config)
           .tokenizer(&LanguageModel::tokenizer)
-          .part(kGenerationPart, "weft.generation", &LanguageModel::generation);
+          .part(kGenerationPart, "weft.generation", &LanguageModel::generation)
+          .part(kChatPart, "weft.chat", &LanguageModel::chat);
   return layout;
 }
 
@@ -98,6 +99,7 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   model->programs = gpt_programs(built.gpt, tokens, targets, precision, SourceLocation::current());
   model->programs.emplace("decode", built.gpt.decode_program(tokens).precision(precision));
   model->generation = folder_settings(folder, text);
+  model->chat = read_chat_format(folder.path).format;
   model->no_tokenizer = text.missing;
   if (text.tokenizer) {
     model->tokenizer = *text.tokenizer;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/models/chat/chat_format.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
@@ -13,6 +14,9 @@
 #include "weft/models/trained/model.h"
 
 namespace weft {
+
+/// The attachment that holds a model's ChatFormat.
+inline constexpr const char* kChatPart = "model.chat";
 
 /// Programs over inputs "tokens" and "targets", both i32 [batch, seq]:
 ///   train     one whole training step
@@ -28,9 +32,13 @@ struct LanguageModel : ModelKind<LanguageModel> {
   /// Of a model of a folder: how its authors let it write. Texts are then read as its tokenizer
   /// says, and what Weft trained without end is not meant: they have ends.
   std::optional<GenerationSettings> generation;
+  /// How it wants to see a conversation, where that is known.
+  std::optional<ChatFormat> chat;
   /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
   std::string no_tokenizer;
 
+  /// Of the task "instructions", "train" and "evaluate" have the inputs of packed rows, too
+  /// (build_instructed_model says which).
   static const ModelLayout& file_layout();
   void check() const override;
 };

@@ -6,5 +6,7 @@
 namespace weft {
 
 const Task& next_token_task();
+/// Instruction tuning: --task instructions.
+const Task& instruction_tuning_task();
 
 }  // namespace weft

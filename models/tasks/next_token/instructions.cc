@@ -1,0 +1,192 @@
+#include "weft/models/tasks/next_token/instructions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/loss.h"
+#include "weft/models/chat/encode_chat.h"
+#include "weft/models/chat/marks.h"
+#include "weft/models/data/shuffle.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/train/weighted_mean.h"
+#include "weft/models/trained/trainable.h"
+
+namespace weft {
+namespace {
+
+std::string trimmed_answer(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
+}
+
+std::vector<InstructionExample> examples_of(const LanguageModel& model,
+                                            const std::vector<Conversation>& conversations,
+                                            InstructionLoss loss) {
+  std::vector<InstructionExample> examples;
+  for (const Conversation& turns : conversations)
+    examples.push_back(make_example(model.tokenizer, *model.chat, turns, loss));
+  return examples;
+}
+
+}  // namespace
+
+LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& tokenizer,
+                                     const ChatFormat& format, const TrainSettings& settings) {
+  settings.check();
+  LanguageModel model;
+  model.task = "instructions";
+  model.settings = settings;
+  model.config = config;
+  model.tokenizer = tokenizer;
+  model.chat = format;
+  model.generation.emplace();
+  const AnswerEnd end = answer_end(tokenizer, format);
+  if (end.id >= 0) model.generation->options.eos_id = end.id;
+  model.check();
+
+  Graph& graph = *model.graph;
+  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
+  const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
+  const Gpt gpt(Scope(graph), config);
+  const Precision precision = settings.precision;
+  // Decoding reads positions, too: they are the same input.
+  model.programs.emplace("decode", gpt.decode_program(tokens).precision(precision));
+  const Value segments = graph.input("segments", DType::i32, {"batch", "seq"});
+  const GptInputs packed{
+      .ids = tokens, .position_ids = graph.find_input("positions"), .segments = segments};
+  const GptOutputs outputs = gpt(packed);
+  name_outputs(outputs);
+  model.add_program("evaluate")
+      .precision(precision)
+      .output("loss", cross_entropy(outputs.logits, targets, {.class_axis = -1}));
+  model.add_program("train").precision(precision).output(
+      "loss", cross_entropy(gpt(packed, true).logits, targets, {.class_axis = -1}));
+  model.add_program("score").precision(precision).output(
+      "losses", cross_entropy(gpt({.ids = tokens}).logits, targets,
+                              {.class_axis = -1, .reduction = Reduction::none}));
+  return model;
+}
+
+InstructionData::InstructionData(const LanguageModel& model,
+                                 const std::vector<Conversation>& train_part,
+                                 const std::vector<Conversation>& held_out_part,
+                                 InstructionLoss loss)
+    : train(examples_of(model, train_part, loss), model.config.context, model.settings.seed),
+      validation(examples_of(model, held_out_part, InstructionLoss::answers), model.config.context,
+                 model.settings.seed),
+      held_out(held_out_part) {
+  if (train.size() == 0) {
+    throw DataError(
+        fmt::format("none of {} conversations fits into the model's context of {} with an answer",
+                    train_part.size(), model.config.context));
+  }
+}
+
+double instruction_loss(Session& session, const Program& evaluate, const InstructionRows& rows,
+                        std::int64_t batch, std::int64_t batches) {
+  WeightedMean mean;
+  for (const std::int64_t place : evenly_spread((rows.size() + batch - 1) / batch, batches)) {
+    const InstructionBatch part = rows.in_order(place * batch, batch);
+    const Results results = session.run(evaluate, part.inputs);
+    mean.add(results["loss"].item<float>(), static_cast<double>(part.counted));
+  }
+  return mean.value();
+}
+
+std::vector<std::string> instruction_answers(Session& session, const LanguageModel& model,
+                                             const std::vector<Conversation>& questions,
+                                             std::int64_t most_tokens) {
+  if (!model.chat) throw ArgumentError("the model has no chat format to be asked in");
+  LanguageWriter writer(session, model);
+  const AnswerEnd end = answer_end(model.tokenizer, *model.chat);
+  WriteOptions options;
+  const bool spelled = end.id < 0 && !end.text.empty();
+  if (spelled) options.stop = {end.text};
+  options.change = [&](GenerationOptions& o) {
+    o.sampling.reset();
+    o.slide = false;
+    o.max_length = model.config.context;
+    o.max_new = most_tokens;
+    if (end.id >= 0) o.stop_ids.push_back(end.id);
+  };
+  std::vector<std::string> answers(questions.size());
+  // The room for an answer depends on the prompt: those of one length are written together.
+  std::map<std::int64_t, std::vector<std::size_t>> by_length;
+  std::vector<TokenIds> prompts;
+  EncodeChatOptions asking;
+  asking.chat.add_generation_prompt = true;
+  for (const Conversation& question : questions) {
+    const EncodedChat chat = encode_chat(model.tokenizer, *model.chat, question, asking);
+    by_length[std::ssize(chat.ids)].push_back(prompts.size());
+    prompts.emplace_back(chat.ids.begin(), chat.ids.end());
+  }
+  const std::int64_t asked = most_tokens;
+  for (const auto& [length, places] : by_length) {
+    most_tokens = std::min(asked, model.config.context - length);
+    if (most_tokens < 1) continue;
+    std::vector<TokenIds> some;
+    for (const std::size_t place : places) some.push_back(prompts[place]);
+    const std::vector<WrittenText> written = writer.write_ids(some, options);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      std::string text = repaired(written[i].text);
+      if (spelled) text = text.substr(0, text.find(end.text));
+      answers[places[i]] = trimmed_answer(text);
+    }
+  }
+  return answers;
+}
+
+double AnsweredInstructions::exact_match() const {
+  std::int64_t equal = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) equal += answers[i] == expected[i] ? 1 : 0;
+  return static_cast<double>(equal) / static_cast<double>(answers.size());
+}
+
+AnsweredInstructions answer_instructions(Session& session, const LanguageModel& model,
+                                         const std::vector<Conversation>& conversations,
+                                         std::int64_t most) {
+  AnsweredInstructions result;
+  for (const std::int64_t place : evenly_spread(std::ssize(conversations), most)) {
+    const Conversation& turns = conversations[static_cast<std::size_t>(place)];
+    const auto last = std::find_if(turns.rbegin(), turns.rend(), [](const Message& message) {
+      return message.role == "assistant";
+    });
+    result.questions.emplace_back(turns.begin(), last.base() - 1);
+    result.expected.push_back(trimmed_answer(last->content));
+  }
+  result.answers = instruction_answers(session, model, result.questions);
+  return result;
+}
+
+TrainTask instruction_task(Session& session, const LanguageModel& model,
+                           const InstructionData& data) {
+  const TrainSettings settings = model.settings;
+  TrainTask task = train_task(model, "tokens", [&data, settings](const BatchPart& part) {
+    InstructionBatch batch = data.train.batch(settings.batch, part);
+    return TrainBatch{std::move(batch.inputs), batch.tokens};
+  });
+  if (data.validation.size() == 0) return task;
+  task.evaluate = [&session, &model, &data, settings](bool whole) {
+    const double loss = instruction_loss(session, model.program("evaluate"), data.validation,
+                                         settings.batch, whole ? 0 : settings.eval_batches);
+    Evaluation found{loss, {{"perplexity", std::exp(loss)}}};
+    if (whole) {
+      const AnsweredInstructions answered =
+          answer_instructions(session, model, data.held_out, kComparedAnswers);
+      found.metrics.push_back({"exact match", answered.exact_match()});
+    }
+    return found;
+  };
+  return task;
+}
+
+}  // namespace weft
