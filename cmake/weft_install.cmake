@@ -11,7 +11,8 @@ set(weft_internal_headers
   "graph/plan/(layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
   "graph/run/(executor|finite_check|output_pool|plan_cache|write_guard)[.]h"
   "serialization/(graph_proto|strict_json)[.]h"
-  models/program models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h" "models/tokenizers/formats/(fields|forms|components|folder_settings|sentence_piece_folder)[.]h"
+  models/program models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
+  "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
   "models/hf/(config_reader|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
 set(internal "")
 foreach(path ${weft_internal_headers})

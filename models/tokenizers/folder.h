@@ -15,9 +15,9 @@ struct FolderTokenizer {
 };
 
 /// Reads tokenizer.json; where there is none, vocab.json and merges.txt of GPT-2's, RoBERTa's,
-/// CLIP's or another class that is known, BERT's vocab.txt or a SentencePiece model under any of the names that the library gives it, with what
-/// tokenizer_config.json, special_tokens_map.json and added_tokens.json say of them. Throws
-/// IoError.
+/// CLIP's or another class that is known, BERT's vocab.txt or a SentencePiece model under any of
+/// the names that the library gives it, with what tokenizer_config.json, special_tokens_map.json
+/// and added_tokens.json say of them. Throws IoError.
 FolderTokenizer read_tokenizer_folder(const std::string& folder);
 
 }  // namespace weft

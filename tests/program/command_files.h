@@ -118,6 +118,8 @@ class CommandFiles {
         {"--inputs", "inputs.safetensors"},
         {"--data", "labelled.tsv"},
         {"--train", "labelled.tsv"},
+        {"--held-out", "labelled.tsv"},
+        {"--chat-format", "text.txt"},
         {"--validation", "labelled.tsv"},
         {"--test", "labelled.tsv"},
         {"--input", "text.txt"},
