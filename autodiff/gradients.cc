@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weft/autodiff/control_gradient.h"
 #include "weft/autodiff/narrow.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions/add_into.h"
@@ -136,7 +137,15 @@ class Sweep {
 
   std::vector<Value> differentiate(Node& node, const std::vector<Value>& cotangents,
                                    const std::vector<bool>& needed) {
-    if (node.op().has(Trait::call)) return differentiate_call(node, cotangents, needed);
+    if (is_call(node)) return differentiate_call(node, cotangents, needed);
+    if (node.op().has_bodies()) {
+      const auto inside = [this](Graph& body, const std::vector<Value>& outputs,
+                                 const std::vector<Value>& of_outputs,
+                                 const std::vector<Value>& wrt) {
+        return Sweep(body, rules_, decompositions_, advice_).run(outputs, of_outputs, wrt, nullptr);
+      };
+      return control_gradient(node, cotangents, needed, inside);
+    }
     if (node.op().gradient == Gradient::rule) {
       if (const GradientRule rule = rules_.find(node.op().name)) {
         return rule(GradientContext(node, cotangents, needed));

@@ -6,6 +6,7 @@ std::shared_ptr<const OpSet> builtin_ops() {
   static const std::shared_ptr<const OpSet> ops = [] {
     auto set = std::make_shared<OpSet>();
     add_leaf_ops(*set);
+    add_control_ops(*set);
     add_unary_ops(*set);
     add_binary_ops(*set);
     add_cast_ops(*set);

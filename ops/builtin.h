@@ -6,7 +6,8 @@
 
 namespace weft {
 
-void add_leaf_ops(OpSet& ops);    // input, variable, constant, iota, dim_value, call, barriers
+void add_leaf_ops(OpSet& ops);    // input, variable, constant, iota, dim_value, barriers
+void add_control_ops(OpSet& ops);  // call, scan, cond, while_loop
 void add_unary_ops(OpSet& ops);   // elementwise, one operand
 void add_binary_ops(OpSet& ops);  // elementwise, two operands; comparisons, logical; where
 void add_cast_ops(OpSet& ops);

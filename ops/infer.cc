@@ -14,6 +14,16 @@ bool InferContext::equal(const Shape& a, const Shape& b) const {
   return true;
 }
 
+std::vector<ValueType> InferContext::body_outputs(
+    std::string_view body, const std::vector<const ValueType*>& operands) const {
+  const std::string& name = attributes_.text(body);
+  if (bodies_ == nullptr) {
+    throw GraphError(
+        fmt::format("function '{}' is known only in the graph that {} belongs to", name, op_));
+  }
+  return bodies_->outputs(name, operands);
+}
+
 void InferContext::require_rank(int i, int rank, std::string_view what) const {
   if (this->rank(i) != rank) {
     throw ShapeError(fmt::format("{} must have {} axes, but is {} with {}", what, rank,

@@ -1,4 +1,4 @@
-// Leaves, barriers and calls: ops without arithmetic.
+// Leaves and barriers: ops without arithmetic.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -79,10 +79,6 @@ Kernel dim_value_kernel(const KernelRequest& request) {
                              });
                            }});
   return kernel;
-}
-
-std::vector<ValueType> infer_call_outside_graph(const InferContext&) {
-  throw GraphError("a call can only be inferred inside the graph that has its function");
 }
 
 std::vector<OpSample> iota_samples() {
@@ -182,17 +178,6 @@ void add_leaf_ops(OpSet& ops) {
   barrier.infer = infer_same;
   barrier.samples = identity_samples;
   ops.add(std::move(barrier));
-
-  OpRecord call;
-  call.name = "call";
-  call.doc =
-      "The outputs of the function `body` of the graph; a pass puts the body in its place, where "
-      "random draw k of the body has the number `stream` + k.";
-  call.inputs = {{"args", Arity::variadic}};
-  call.attributes = {{"body", std::string(), true}, {"stream", std::int64_t{0}}};
-  call.traits = Trait::call;
-  call.infer = infer_call_outside_graph;
-  ops.add(std::move(call));
 }
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-std::vector<ValueType> infer(const InferContext& context) {
+std::vector<ValueType> infer_with_epilogue(const InferContext& context) {
   return infer_epilogue(context, matmul_type(context), 2);
 }
 
@@ -105,7 +105,7 @@ void add_matmul_fused_ops(OpSet& ops) {
                   {"transpose_a", false},
                   {"transpose_b", false},
                   {"precision", std::string()}};
-  r.infer = infer;
+  r.infer = infer_with_epilogue;
   r.kernel = make_kernel;
   r.cost = cost;
   r.gradient = Gradient::none;

@@ -80,7 +80,7 @@ int OpRecord::input_index(std::string_view input) const {
 
 void OpSet::add(OpRecord record) {
   const bool kernel_needed =
-      !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has(Trait::call);
+      !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has_bodies();
   if (record.name.empty() || record.infer == nullptr ||
       (kernel_needed && record.kernel == nullptr)) {
     throw ArgumentError(fmt::format("op record '{}' lacks a {}", record.name,

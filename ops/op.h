@@ -33,13 +33,29 @@ class DimFacts {
   virtual bool equal(const Dim& a, const Dim& b) const { return a == b; }
 };
 
+/// The functions of a graph, as shape rules of ops with bodies see them.
+class BodyTypes {
+ public:
+  virtual ~BodyTypes() = default;
+  /// Types of the outputs of function `name` for operands of these types (null where absent).
+  /// Throws ArgumentError, DTypeError or ShapeError where they do not fit its inputs.
+  virtual std::vector<ValueType> outputs(const std::string& name,
+                                         const std::vector<const ValueType*>& operands) const = 0;
+};
+
 /// What a shape rule sees. Rules throw (ShapeError, DTypeError, ArgumentError) with what is wrong
 /// and what would be right; the graph adds op, operand types and the user's line.
 class InferContext {
  public:
+  /// `bodies` is null outside of a graph.
   InferContext(std::string_view op, std::vector<const ValueType*> inputs,
-               const Attributes& attributes, const DimFacts& facts)
-      : op_(op), inputs_(std::move(inputs)), attributes_(attributes), facts_(facts) {}
+               const Attributes& attributes, const DimFacts& facts,
+               const BodyTypes* bodies = nullptr)
+      : op_(op),
+        inputs_(std::move(inputs)),
+        attributes_(attributes),
+        facts_(facts),
+        bodies_(bodies) {}
 
   std::string_view op() const { return op_; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
@@ -53,6 +69,9 @@ class InferContext {
   const Attributes& attributes() const { return attributes_; }
   bool equal(const Dim& a, const Dim& b) const { return facts_.equal(a, b); }
   bool equal(const Shape& a, const Shape& b) const;
+  /// Types of what the function named by attribute `body` gives for these operands.
+  std::vector<ValueType> body_outputs(std::string_view body,
+                                      const std::vector<const ValueType*>& operands) const;
 
   // Checks that most rules share; `what` names the operand in the message ("weight").
   void require_rank(int i, int rank, std::string_view what) const;
@@ -71,6 +90,7 @@ class InferContext {
   std::vector<const ValueType*> inputs_;
   const Attributes& attributes_;
   const DimFacts& facts_;
+  const BodyTypes* bodies_;
 };
 
 /// How many values an input stands for.
@@ -98,7 +118,6 @@ enum class Trait : std::uint32_t {
   alias = 8,        // the output is the first input's memory with another shape: no kernel
   random = 16,      // has attributes `stream` and an input `key`
   opaque = 32,      // passes neither fold nor simplify through it (optimization_barrier)
-  call = 64,        // has an attribute `body` that names a function of the graph
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -139,6 +158,9 @@ struct OpRecord {
   std::vector<AttributeSpec> attributes;
   std::vector<std::string> outputs = {"out"};
   Trait traits = Trait::none;
+  /// The attributes that name functions of the graph (calls, loops, branches). Such an op has no
+  /// kernel: a pass puts the body in its place, or a plan runs it.
+  std::vector<std::string> bodies = {};
   /// Outputs that may be written over an input of the same byte size: {output, input}. The planner
   /// uses it only where nobody reads the input afterwards and both have the same sizes and element
   /// size.
@@ -161,6 +183,7 @@ struct OpRecord {
   bool has(Trait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
   }
+  bool has_bodies() const { return !bodies.empty(); }
   /// Adds defaults, checks names and types; throws ArgumentError listing the legal attributes.
   Attributes complete(const Attributes& given) const;
   /// Index of the input called `name`, or -1.

@@ -243,17 +243,17 @@ double product_flops(const KernelRequest& r) {
 
 std::vector<ValueType> infer_matmul(const InferContext& c) { return {infer_product_type(c)}; }
 
-Kernel matmul_kernel(const KernelRequest& r) {
+Kernel quantized_matmul_kernel(const KernelRequest& r) {
   Kernel kernel;
   add_product(kernel, r, {.result = [](const KernelRun& run) { return run.outputs[0]; }});
   return kernel;
 }
 
-Cost matmul_cost(const KernelRequest& r) {
+Cost quantized_matmul_cost(const KernelRequest& r) {
   return {.flops = product_flops(r), .bytes = operand_bytes(r)};
 }
 
-std::vector<OpSample> matmul_samples() {
+std::vector<OpSample> quantized_matmul_samples() {
   std::vector<OpSample> samples;
   const auto add = [&](Sizes x, std::int64_t outputs, bool transpose = false) {
     for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
@@ -280,7 +280,7 @@ std::vector<OpSample> matmul_samples() {
   return samples;
 }
 
-std::vector<OpErrorSample> matmul_errors() {
+std::vector<OpErrorSample> quantized_matmul_errors() {
   const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
   const Attributes three{{"outputs", std::int64_t{3}}};
   return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 2, 16, 4]"},
@@ -379,10 +379,10 @@ void add_quantized_matmul_ops(OpSet& ops) {
                                    "matmul(x, dequantize(q, scale)), or of its transpose: the size "
                                    "`outputs` is that of the result's last axis.");
   matmul.infer = infer_matmul;
-  matmul.kernel = matmul_kernel;
-  matmul.cost = matmul_cost;
-  matmul.samples = matmul_samples;
-  matmul.error_samples = matmul_errors;
+  matmul.kernel = quantized_matmul_kernel;
+  matmul.cost = quantized_matmul_cost;
+  matmul.samples = quantized_matmul_samples;
+  matmul.error_samples = quantized_matmul_errors;
   ops.add(std::move(matmul));
 
   OpRecord fused = product_record("quantized_matmul_fused",

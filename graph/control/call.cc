@@ -2,90 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "weft/core/error.h"
+#include "weft/graph/control/body.h"
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/ir/draws.h"
 
 namespace weft {
 namespace {
 
-// Symbols get their meaning from the operands, so that each must be a whole size somewhere.
-void check_bound(const Function& function, const Graph& outer, SourceLocation loc) {
-  const SymbolMap bound = bind_symbols(function, function.inputs);
-  for (const SymbolPtr& s : function.body->symbols()) {
-    if (!bound.has(s)) {
-      throw ShapeError(
-          fmt::format("function '{}': no input has the symbol '{}' alone as a size, so that no "
-                      "call says what it "
-                      "stands for\n  {}",
-                      function.name, s->name, outer.describe_source(loc)));
-    }
-  }
+std::vector<Value> declare_operands(Graph& body, const std::vector<Value>& operands) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < operands.size(); ++i) names.push_back(fmt::format("x{}", i));
+  return declare_like(body, types_of(operands), names);
 }
 
-void check_outputs(const Function& function, const Graph& outer, SourceLocation loc) {
-  if (function.outputs.empty()) {
-    throw GraphError(fmt::format("function '{}' has no outputs\n  {}", function.name,
-                                 outer.describe_source(loc)));
-  }
-  for (std::size_t i = 0; i < function.outputs.size(); ++i) {
-    function.body->check_owned(function.outputs[i],
-                               fmt::format("output {} of function '{}'", i, function.name), loc);
-  }
-}
-
-// Declares inputs of `body` that look like `operands`. A symbol that is a whole size of some
-// operand keeps its name, so that messages and text read alike; a size made of other symbols
-// becomes a symbol of its own ("d0", ...), the same for equal sizes.
-std::vector<Value> declare_like(Graph& body, const std::vector<Value>& operands) {
-  std::set<SymbolPtr> alone;
-  for (const Value& v : operands) {
-    for (const Dim& d : v.shape()) {
-      if (const SymbolPtr s = d.as_symbol()) alone.insert(s);
-    }
-  }
-  std::map<std::string, Dim> composite;
-  const auto own_size = [&](const Dim& d) {
-    const auto symbols = d.symbols();
-    if (std::all_of(symbols.begin(), symbols.end(),
-                    [&](const SymbolPtr& s) { return alone.count(s) != 0; })) {
-      return d.substitute(
-          [&](const SymbolPtr& s) -> std::optional<Dim> { return body.dim(s->name); });
-    }
-    const auto [it, fresh] = composite.emplace(d.str(), Dim());
-    if (fresh) it->second = body.dim(fmt::format("d{}", composite.size() - 1));
-    return it->second;
-  };
-  std::vector<Value> inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    Shape shape;
-    for (const Dim& d : operands[i].shape()) shape.push_back(own_size(d));
-    inputs.push_back(
-        body.input(fmt::format("x{}", i), ValueType{operands[i].dtype(), std::move(shape)}, {}));
-  }
-  return inputs;
-}
-
-// What the caller has required of symbols that the body has too.
-void copy_requirements(const Graph& from, Graph& to) {
-  const auto names = to.symbols();
-  for (const DimEquation& e : from.requirements()) {
-    bool known = true;
-    const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> {
-      for (const SymbolPtr& t : names) {
-        if (t->name == s->name) return Dim(t);
-      }
-      known = false;
-      return std::nullopt;
-    };
-    const Dim left = e.left.substitute(own), right = e.right.substitute(own);
-    if (known) to.require(left == right, {});
-  }
-}
+std::string label(const Function& function) { return fmt::format("function '{}'", function.name); }
 
 // Adds the function unless the graph has it already.
 void add_or_share(Graph& graph, Function function, SourceLocation loc) {
@@ -109,15 +40,19 @@ std::function<std::optional<Dim>(const SymbolPtr&)> SymbolMap::lookup() const {
   };
 }
 
-SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands) {
+SymbolMap bind_symbols(const Function& function, const std::vector<ValueType>& operands) {
   SymbolMap map;
   for (std::size_t i = 0; i < function.inputs.size(); ++i) {
     const Shape& formal = function.inputs[i].shape();
     for (int axis = 0; axis < formal.rank(); ++axis) {
-      if (const SymbolPtr s = formal[axis].as_symbol()) map.bind(s, operands[i].shape()[axis]);
+      if (const SymbolPtr s = formal[axis].as_symbol()) map.bind(s, operands[i].shape[axis]);
     }
   }
   return map;
+}
+
+SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands) {
+  return bind_symbols(function, types_of(operands));
 }
 
 const Function& define_function(Graph& graph, std::string_view name,
@@ -137,8 +72,7 @@ const Function& define_function(Graph& graph, std::string_view name,
         function.body->input(formal.name, ValueType{formal.dtype, std::move(shape)}, loc));
   }
   function.outputs = builder(*function.body, function.inputs);
-  check_outputs(function, graph, loc);
-  check_bound(function, graph, loc);
+  check_closed(function, graph, label(function), loc);
   return graph.add_function(std::move(function), loc);
 }
 
@@ -155,13 +89,10 @@ std::vector<Value> call(Graph& graph, std::string_view function,
     attributes.set("stream", graph.reserve_streams(count));
   }
   Node& node = graph.apply("call", arguments, std::move(attributes), loc);
-  const SymbolMap bound = bind_symbols(*f, arguments);
-  for (const DimEquation& e : f->body->requirements()) {
-    try {
-      graph.require(bound.apply(e.left) == bound.apply(e.right), loc);
-    } catch (const Error& error) {
-      graph.fail(error, "call", arguments, loc);
-    }
+  try {
+    require_of_operands(graph, *f, types_of(arguments), loc);
+  } catch (const Error& error) {
+    graph.fail(error, "call", arguments, loc);
   }
   std::vector<Value> outputs;
   for (int i = 0; i < node.output_count(); ++i) outputs.push_back(node.output(i));
@@ -183,11 +114,10 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   f.name = std::string(name);
   f.gradient = f.name + ".gradient";
   f.body = std::make_unique<Graph>(graph.shared_ops());
-  f.inputs = declare_like(*f.body, arguments);
+  f.inputs = declare_operands(*f.body, arguments);
   copy_requirements(graph, *f.body);
   f.outputs = forward(*f.body, f.inputs);
-  check_outputs(f, graph, loc);
-  check_bound(f, graph, loc);
+  check_closed(f, graph, label(f), loc);
 
   Function b;
   b.name = f.gradient;
@@ -195,7 +125,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   std::vector<Value> operands = f.inputs;
   operands.insert(operands.end(), f.outputs.begin(), f.outputs.end());
   operands.insert(operands.end(), f.outputs.begin(), f.outputs.end());  // cotangents
-  b.inputs = declare_like(*b.body, operands);
+  b.inputs = declare_operands(*b.body, operands);
   copy_requirements(*f.body, *b.body);
   b.outputs = gradient(*b.body, b.inputs);
   if (b.outputs.size() != arguments.size()) {
@@ -217,7 +147,7 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
           name, i, v.type().str(), b.inputs[i].type().str(), graph.describe_source(loc)));
     }
   }
-  check_bound(b, graph, loc);
+  check_closed(b, graph, label(b), loc);
   add_or_share(graph, std::move(b), loc);
   add_or_share(graph, std::move(f), loc);
   return call(graph, name, arguments, loc);

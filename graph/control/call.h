@@ -54,6 +54,9 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
                                    const FunctionBuilder& forward, const FunctionBuilder& gradient,
                                    SourceLocation loc = SourceLocation::current());
 
+/// Whether a node is a call, which a pass replaces by the body of its function.
+inline bool is_call(const Node& node) { return node.op().name == "call"; }
+
 /// What the symbols of a function's body stand for at a call.
 class SymbolMap {
  public:
@@ -67,5 +70,6 @@ class SymbolMap {
 };
 /// Binds every symbol that is a whole size of a formal input to the operand's size.
 SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands);
+SymbolMap bind_symbols(const Function& function, const std::vector<ValueType>& operands);
 
 }  // namespace weft

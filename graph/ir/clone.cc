@@ -49,6 +49,8 @@ const std::string& Cloner::copy_function(const Graph& source, const std::string&
   for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
   CloneOptions inside = options_;
   inside.first_stream = 0;  // a body numbers its own
+  inside.rewrite = {};
+  inside.copy_first = {};
   Cloner cloner(*to.body, std::move(inside));
   for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
   for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
@@ -141,8 +143,8 @@ void Cloner::copy_node(const Node& node) {
     }
   }
   Attributes attributes = map_attributes(node.attributes(), options_);
-  if (node.op().has(Trait::call)) {
-    attributes.set("body", copy_function(graph, node.attributes().text("body")));
+  for (const std::string& body : node.op().bodies) {
+    attributes.set(body, copy_function(graph, node.attributes().text(body)));
   }
   const OpRecord* op = target_.ops().find(node.op().name, node.op().version);
   const std::size_t before = target_.node_count();

@@ -18,7 +18,7 @@ struct Module {
 
 /// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs
 /// (already rewritten). Returns the values to use for the node's outputs in `target`, or an empty
-/// vector to copy the node as it is.
+/// vector to copy the node as it is. Functions are copied as they are.
 using RewriteNode = std::function<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 

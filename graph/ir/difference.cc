@@ -88,9 +88,9 @@ class Comparison {
       std::string found = variables(a.graph().variable_info(a), b.graph().variable_info(b));
       if (!found.empty()) return found;
     }
-    if (a.op().has(Trait::call)) {
-      const std::string& name = a.attributes().text("body");
-      std::string found = called(a.graph(), name, b.graph(), b.attributes().text("body"));
+    for (const std::string& body : a.op().bodies) {
+      std::string found =
+          called(a.graph(), a.attributes().text(body), b.graph(), b.attributes().text(body));
       if (!found.empty()) return found;
     }
     for (std::size_t i = 0; i < a.inputs().size(); ++i) meet(a.inputs()[i], b.inputs()[i]);

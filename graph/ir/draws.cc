@@ -7,7 +7,7 @@
 namespace weft {
 
 bool is_stream(const OpRecord& op, std::string_view name) {
-  return name == "stream" && (op.has(Trait::random) || op.has(Trait::call));
+  return name == "stream" && (op.has(Trait::random) || op.has_bodies());
 }
 
 std::int64_t stream_count(const Graph& graph, const Function& function) {
@@ -22,33 +22,41 @@ std::int64_t stream_count(const Graph& graph, const Function& function) {
   return count;
 }
 
+std::vector<std::size_t> drawn_inputs(const Function& function) {
+  // A body has functions of its own, so that this recursion is as deep as definitions nest.
+  std::vector<Value> inside;
+  for (const Node* n : reachable_nodes(function.outputs)) {
+    for (const Value& key : drawn_keys(*n)) inside.push_back(key);
+  }
+  std::vector<std::size_t> result;
+  for (Node* n : reachable_nodes(inside)) {
+    const auto formal = std::find(function.inputs.begin(), function.inputs.end(), n->output(0));
+    if (formal == function.inputs.end()) continue;
+    result.push_back(static_cast<std::size_t>(formal - function.inputs.begin()));
+  }
+  return result;
+}
+
 std::vector<Value> drawn_keys(const Node& node) {
   if (node.op().has(Trait::random)) {
     const auto i = static_cast<std::size_t>(node.op().input_index("key"));
     if (i >= node.inputs().size() || !node.inputs()[i].defined()) return {};
     return {node.inputs()[i]};
   }
-  if (!node.op().has(Trait::call)) return {};
-  const Function& function = node.graph().function(node.attributes().text("body"));
-  if (!function.body->draws()) return {};
-  // A body has functions of its own, so that this recursion is as deep as definitions nest.
-  std::vector<Value> inside;
-  for (const Node* n : reachable_nodes(function.outputs)) {
-    for (const Value& key : drawn_keys(*n)) inside.push_back(key);
-  }
   std::vector<Value> result;
-  for (Node* n : reachable_nodes(inside)) {
-    const auto formal = std::find(function.inputs.begin(), function.inputs.end(), n->output(0));
-    if (formal == function.inputs.end()) continue;
-    result.push_back(node.inputs()[static_cast<std::size_t>(formal - function.inputs.begin())]);
+  for (const std::string& body : node.op().bodies) {
+    const Function& function = node.graph().function(node.attributes().text(body));
+    if (!function.body->draws()) continue;
+    const std::size_t first = node.inputs().size() - function.inputs.size();  // cond's predicate
+    for (const std::size_t i : drawn_inputs(function)) result.push_back(node.inputs()[first + i]);
   }
   return result;
 }
 
 bool draws(const Node& node) {
-  if (node.op().has(Trait::call)) {
-    const Graph& graph = node.graph();
-    return stream_count(graph, graph.function(node.attributes().text("body"))) > 0;
+  const Graph& graph = node.graph();
+  for (const std::string& body : node.op().bodies) {
+    if (stream_count(graph, graph.function(node.attributes().text(body))) > 0) return true;
   }
   return !drawn_keys(node).empty();
 }

@@ -23,6 +23,9 @@ bool is_stream(const OpRecord& op, std::string_view name);
 /// draws. The function that gives its gradient shares them: draw k there is draw k here.
 std::int64_t stream_count(const Graph& graph, const Function& function);
 
+/// The inputs of `function`, by number, that the keys it draws from are made of.
+std::vector<std::size_t> drawn_inputs(const Function& function);
+
 /// The keys that `node` draws from, in its graph: none if it draws nothing.
 std::vector<Value> drawn_keys(const Node& node);
 

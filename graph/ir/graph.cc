@@ -223,7 +223,7 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   auto node = std::make_unique<Node>();
   std::int64_t streams = 0;
   try {
-    node->types_ = infer(op, inputs, attributes);
+    node->types_ = infer_types(*this, op, inputs, attributes);
     streams = streams_of(op, inputs, attributes);
     // Sizes that are known now fail at the user's line, others when they are.
     for (const ValueType& type : node->types_) {
@@ -262,25 +262,16 @@ void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs)
   }
 }
 
-std::vector<ValueType> Graph::infer(const OpRecord& op, const std::vector<Value>& inputs,
-                                    const Attributes& attributes) const {
-  std::vector<const ValueType*> types(std::max(inputs.size(), op.inputs.size()), nullptr);
-  if (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic) types.resize(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].defined()) types[i] = &inputs[i].type();
-  }
-  if (op.has(Trait::call)) return infer_call(function(attributes.text("body")), types, *facts_);
-  return op.infer(InferContext(op.name, std::move(types), attributes, *facts_));
-}
-
 std::int64_t Graph::streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                                const Attributes& attributes) const {
   std::int64_t count = 0;
   if (op.has(Trait::random)) {
     const auto key = static_cast<std::size_t>(op.input_index("key"));
     if (key < inputs.size() && inputs[key].defined()) count = 1;
-  } else if (op.has(Trait::call)) {
-    count = stream_count(*this, function(attributes.text("body")));
+  } else {
+    for (const std::string& body : op.bodies) {
+      count = std::max(count, stream_count(*this, function(attributes.text(body))));
+    }
   }
   if (count == 0) return 0;
   const std::int64_t first = attributes.integer("stream"), last = kMaxStream + 1 - count;

@@ -245,8 +245,6 @@ class Graph {
   void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const;
   void check_type(const ValueType& type, std::string_view what, SourceLocation loc) const;
   void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
-  std::vector<ValueType> infer(const OpRecord& op, const std::vector<Value>& inputs,
-                               const Attributes& attributes) const;
   // How many stream numbers a node takes, from its attribute `stream` on.
   std::int64_t streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                           const Attributes& attributes) const;
@@ -286,10 +284,9 @@ class Graph {
   SourceLocation location_;
 };
 
-/// Types of the outputs of `call` of `function` with operands of these types; throws ShapeError or
-/// DTypeError where they do not fit the function's inputs.
-std::vector<ValueType> infer_call(const Function& function,
-                                  const std::vector<const ValueType*>& inputs,
-                                  const DimFacts& facts);
+/// Types of the outputs of an op in `graph`: its shape rule, which sees the graph's functions and
+/// requirements.
+std::vector<ValueType> infer_types(const Graph& graph, const OpRecord& op,
+                                   const std::vector<Value>& inputs, const Attributes& attributes);
 
 }  // namespace weft

@@ -35,7 +35,7 @@ bool is_narrow_product(const Node& node, Precision precision) {
 
 bool foldable(const OpRecord& op) {
   return !op.has(Trait::leaf) && !op.has(Trait::random) && !op.has(Trait::opaque) &&
-         !op.has(Trait::call) && (op.kernel != nullptr || op.has(Trait::alias));
+         !op.has_bodies() && (op.kernel != nullptr || op.has(Trait::alias));
 }
 
 std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Graph& target,

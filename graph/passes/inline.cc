@@ -37,8 +37,12 @@ class Inliner {
     };
     CloneOptions options;
     options.steps = steps_;
+    options.map_symbol = bound.lookup();
+    options.first_stream = inside;
     options.rewrite = [&](const Node& node, const std::vector<Value>& operands, Graph& graph) {
-      if (node.op().has(Trait::call)) return expand(node, operands, graph, inside);
+      if (is_call(node)) return expand(node, operands, graph, inside);
+      // The cloner copies their functions along, and uses the options below.
+      if (node.op().has_bodies()) return std::vector<Value>();
       const std::size_t before = graph.node_count();
       Node& copy =
           graph.apply(node.op(), operands,
@@ -70,15 +74,14 @@ Module inline_calls(Module module, const PassOptions& pass) {
   bool calls = false;
   for (const Node* n : module.program.nodes()) {
     last = std::max(last, n->instance());
-    calls = calls || n->op().has(Trait::call);
+    calls = calls || is_call(*n);
   }
   if (!calls) return module;
   Inliner inliner(last + 1, pass.steps);
   CloneOptions options;
   options.steps = pass.steps;
   options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
-    return node.op().has(Trait::call) ? inliner.expand(node, inputs, target, 0)
-                                      : std::vector<Value>();
+    return is_call(node) ? inliner.expand(node, inputs, target, 0) : std::vector<Value>();
   };
   return clone_program(module.program, options);
 }

@@ -13,6 +13,8 @@ namespace weft {
 const std::vector<Pass>& default_passes() {
   static const std::vector<Pass> passes = {
       {"inline", "replaces calls by the bodies of their functions", inline_calls},
+      {"merge_scans", "makes one loop of those over the same operands", merge_scans},
+      {"hoist", "moves what does not depend on carries out of loops", hoist_from_scans},
       {"fold", "evaluates nodes whose operands are constants", fold_constants},
       {"simplify", "removes operations that change nothing", simplify},
       {"fold_dequantize", "reads weights, keys and values in fewer bits as they are",

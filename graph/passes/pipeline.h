@@ -64,15 +64,19 @@ const std::vector<Pass>& default_passes();
 
 /// Runs `passes` one after the other, except those that the options disable. The result computes
 /// the same bits as the original, except that sign and payload of a NaN may differ, and that
-/// products with quantised weights, fuse_linear_cross_entropy, fuse_scatter_add, and products into
-/// which simplify moves transposes and widening casts add the same terms in another order, and that
-/// bf16_activations rounds operands of products at `medium`. Throws ArgumentError for an unknown
-/// name in `disabled`.
+/// products with quantised weights, hoist, fuse_linear_cross_entropy, fuse_scatter_add, and
+/// products into which simplify moves transposes and widening casts add the same terms in another
+/// order, and that bf16_activations rounds operands of products at `medium`. Throws ArgumentError
+/// for an unknown name in `disabled`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
 
 /// Replaces every call by the body of its function, nested calls too.
 Module inline_calls(Module module, const PassOptions& options = {});
+/// Makes one loop of those over the same operands with the same carries: see merge_scans.cc.
+Module merge_scans(Module module, const PassOptions& options = {});
+/// Moves what does not depend on carries out of loops: see hoist.cc and sink.cc.
+Module hoist_from_scans(Module module, const PassOptions& options = {});
 /// Evaluates nodes whose operands are constants, where the result is not larger than the operands
 /// (or than 64 elements). Random and opaque ops stay; so does a node whose data check fails, so
 /// that the error comes at run time, with its line.

@@ -16,21 +16,6 @@ namespace {
                                node.graph().where(node)));
 }
 
-std::vector<ValueType> infer(const Node& node) {
-  const Graph& graph = node.graph();
-  const OpRecord& op = node.op();
-  const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
-  std::vector<const ValueType*> types(
-      variadic ? node.inputs().size() : std::max(node.inputs().size(), op.inputs.size()), nullptr);
-  for (std::size_t i = 0; i < node.inputs().size(); ++i) {
-    if (node.inputs()[i].defined()) types[i] = &node.inputs()[i].type();
-  }
-  if (op.has(Trait::call)) {
-    return infer_call(graph.function(node.attributes().text("body")), types, graph.facts());
-  }
-  return op.infer(InferContext(op.name, std::move(types), node.attributes(), graph.facts()));
-}
-
 void check_symbols(const Node& node, const Dim& dim) {
   const auto& known = node.graph().symbols();
   for (const SymbolPtr& s : dim.symbols()) {
@@ -62,7 +47,7 @@ void check_node(const Graph& graph, const Node& node, std::size_t id) {
       for (const Dim& d : *s) check_symbols(node, d);
     }
   }
-  const std::vector<ValueType> types = infer(node);
+  const std::vector<ValueType> types = infer_types(graph, op, node.inputs(), node.attributes());
   if (static_cast<int>(types.size()) != node.output_count()) {
     fail(node, fmt::format("the shape rule gives {} outputs, the node has {}", types.size(),
                            node.output_count()));

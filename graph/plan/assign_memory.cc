@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "weft/core/rounding.h"
+#include "weft/graph/plan/control_plan.h"
 #include "weft/graph/plan/layout.h"
 #include "weft/graph/plan/offsets.h"
 
@@ -31,10 +32,15 @@ class MemoryAssigner {
     plan_.first_write = end_;
     for (const WaveId w : plan_.waves.ids()) {
       if (!plan_.waves[w].checks.empty()) last_check_ = w;
+      for (const StepId s : plan_.waves[w].steps) {
+        const ControlPlan* control = plan_.steps[s].control.get();
+        if (control != nullptr && control->checks) last_check_ = w + 1;
+      }
     }
     make_leaf_buffers();
     make_group_buffers();
     assign_updates();
+    if (plan_.loop_body) assign_successors();
     assign_outputs();
     make_scratch();
     assign_arena();
@@ -98,6 +104,19 @@ class MemoryAssigner {
       buffer.space = Space::variable;
       buffer.index = update.variable.number();
       plan_.first_write = std::min(plan_.first_write, buffer.begin);
+    }
+  }
+
+  // What is not made over the variable is made beside it, and the next step reads it there.
+  void assign_successors() {
+    for (PlanUpdate& update : plan_.updates) {
+      const ValueId root = root_of(plan_, update.value);
+      if (update.direct || update.output >= 0 || !o_.group_of[root].defined()) continue;
+      PlanBuffer& buffer = plan_.buffers[plan_.values[root].buffer];
+      if (buffer.space != Space::arena) continue;  // is the new value of another variable, too
+      buffer.space = Space::successor;
+      buffer.index = update.variable.number();
+      update.successor = true;
     }
   }
 

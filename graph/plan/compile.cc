@@ -8,7 +8,9 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/graph/control/call.h"
 #include "weft/graph/passes/pipeline.h"
+#include "weft/graph/plan/compile_bodies.h"
 
 namespace weft {
 namespace {
@@ -74,8 +76,8 @@ void number_values(CompiledProgram& c) {
       if (node.op().has(Trait::alias)) root = c.values[c.node_inputs[n].at(0)].root;
       c.values.push_back({n, o, root, false});
     }
-    if (node.op().has(Trait::call)) {
-      throw GraphError(fmt::format("{} of '{}' at {} is still there after inlining", node.op().name,
+    if (is_call(node)) {
+      throw GraphError(fmt::format("the call of '{}' at {} is still there after inlining",
                                    node.attributes().text("body"), graph.where(node)));
     }
     if (!node.op().has(Trait::leaf)) continue;
@@ -117,6 +119,24 @@ VariableId CompiledProgram::find_variable(std::string_view name) const {
   return {};
 }
 
+std::shared_ptr<CompiledProgram> compile_module(Module module,
+                                                std::vector<CompiledProgram::Input> inputs,
+                                                const std::vector<DimEquation>& requirements,
+                                                const CompileOptions& options) {
+  auto c = std::make_shared<CompiledProgram>(
+      options.passes ? run_passes(std::move(module),
+                                  {.disabled = options.disabled, .precision = options.precision})
+                     : inline_calls(std::move(module)));
+  c->name = c->module.program.name();
+  c->inputs = IdVector<InputId, CompiledProgram::Input>(std::move(inputs));
+  c->requirements = requirements;
+  for (const Variable& v : c->module.program.variables()) c->variables.push_back({v.info(), false});
+  c->nodes = IdVector<NodeId, Node*>(c->module.program.nodes());
+  number_values(*c);
+  compile_bodies(*c, options);
+  return c;
+}
+
 std::shared_ptr<const CompiledProgram> compile(const Program& program,
                                                const std::vector<std::string>& fetch,
                                                const CompileOptions& options) {
@@ -124,24 +144,15 @@ std::shared_ptr<const CompiledProgram> compile(const Program& program,
     throw GraphError(fmt::format("program '{}' has neither outputs nor updates", program.name()));
   }
   const Program wanted = with_fetches(program, fetch);
-  Module copy = clone_program(wanted);
-  auto c = std::make_shared<CompiledProgram>(
-      options.passes ? run_passes(std::move(copy),
-                                  {.disabled = options.disabled, .precision = options.precision})
-                     : inline_calls(std::move(copy)));
-  c->name = program.name();
-  c->requirements = program.graph()->requirements();
-
   std::unordered_set<std::string> required;
   for (const Value& v : wanted.inputs()) required.insert(v.node().attributes().text("name"));
+  std::vector<CompiledProgram::Input> inputs;
   for (const Value& v : program.graph()->inputs()) {
     const std::string& name = v.node().attributes().text("name");
-    c->inputs.push_back({name, v.type(), required.contains(name)});
+    inputs.push_back({name, v.type(), required.contains(name)});
   }
-  for (const Variable& v : c->module.program.variables()) c->variables.push_back({v.info(), false});
-  c->nodes = IdVector<NodeId, Node*>(c->module.program.nodes());
-  number_values(*c);
-  return c;
+  return compile_module(clone_program(wanted), std::move(inputs), program.graph()->requirements(),
+                        options);
 }
 
 }  // namespace weft

@@ -41,6 +41,16 @@ struct CompiledProgram {
     VariableId variable() const { return VariableId(kind == LeafKind::variable ? index : -1); }
   };
 
+  /// A function that a node runs.
+  struct Body {
+    std::shared_ptr<const CompiledProgram> program;
+    std::vector<ValueType> formals;     // of the function's inputs
+    int first_operand = 0;              // the node's operand that the function's input 0 is
+    IdVector<InputId, int> operands;    // by input of the program: the node's operand
+    IdVector<VariableId, int> carries;  // by variable of the program: the carry that it is
+    std::vector<int> outputs;           // by output of the program: output of the function
+  };
+
   explicit CompiledProgram(Module compiled) : module(std::move(compiled)) {}
 
   Module module;
@@ -53,6 +63,7 @@ struct CompiledProgram {
   IdVector<NodeId, ValueId> first_value;  // its output 0
   IdVector<ValueId, ValueUse> values;
   IdVector<NodeId, Leaf> leaves;
+  IdVector<NodeId, std::vector<Body>> bodies;            // as the op lists them; none of most nodes
   IdVector<NodeId, std::vector<ValueId>> node_inputs;    // none where absent
   std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
   std::vector<std::pair<VariableId, ValueId>> updates;

@@ -102,7 +102,7 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
         join(plan, o, s, output, input);
     }
     const std::vector<int>& held = held_outputs[s];
-    for (const auto& [out, in] : step.node->op().inplace) {
+    for (const auto& [out, in] : step.may_inplace()) {
       if (std::find(held.begin(), held.end(), out) != held.end()) continue;
       if (!may_overwrite(plan, step, out, in) || in_place(out)) continue;
       if (dies_at(plan, liveness, o, s, in)) join(plan, o, s, out, in);
@@ -112,8 +112,13 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     const PlanUpdate& update = plan.updates[chain->update];
     const ValueId root = root_of(plan, update.value);
     BufferGroups::Group& group = o.groups[o.group_of[root]];
-    // The group may begin before the head, if the head overwrites another operand in place.
+    // The group may begin before the head, if the head overwrites another operand in place; and a
+    // link may have gone on in other memory, if another chain wanted that step, too.
     if (group.begin != chain->head || group.update.defined()) continue;
+    if (chain->input >= 0 &&
+        o.group_of[plan.steps[chain->head].output(chain->output)] != o.group_of[root]) {
+      continue;
+    }
     group.update = chain->update;
     const ValueId read = reads[update.variable];
     if (read.defined()) o.overwrites[chain->head].push_back(read);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/graph/plan/control_plan.h"
+
 namespace weft {
 Liveness find_liveness(const Plan& plan) {
   Liveness liveness;
@@ -52,7 +54,7 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input
   const auto o = static_cast<std::size_t>(output), i = static_cast<std::size_t>(input);
   if (o >= step.outputs.size() || i >= step.inputs.size()) return false;
   if (!step.outputs[o].defined() || !step.inputs[i].defined()) return false;
-  const auto& allowed = step.node->op().inplace;
+  const auto& allowed = step.may_inplace();
   if (std::find(allowed.begin(), allowed.end(), std::pair(output, input)) == allowed.end()) {
     return false;
   }
@@ -79,8 +81,10 @@ std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness,
 
 std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness) {
   std::vector<StepId> result;
-  for (const PlanStep& step : plan.steps) {
+  for (const StepId s : plan.steps.ids()) {
+    const PlanStep& step = plan.steps[s];
     for (const StepId p : check_producers(plan, liveness, step)) result.push_back(p);
+    if (step.control != nullptr && step.control->checks) result.push_back(s);
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());

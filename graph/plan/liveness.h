@@ -30,7 +30,7 @@ IdVector<VariableId, ValueId> variable_reads(const Plan& plan);
 bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input);
 
 /// Steps whose results an early check of data needs: producers of the integer operands of steps
-/// that have a check.
+/// that have a check; and steps that check data while they run (in bodies of loops).
 std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness);
 /// The same for one step.
 std::vector<StepId> check_producers(const Plan& plan, const Liveness& liveness,

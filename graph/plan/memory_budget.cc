@@ -76,7 +76,7 @@ RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& cha
       if (elsewhere[root]) step.can_rematerialise = false;
     }
     if (from.node == nullptr) continue;
-    for (const auto& [output, input] : from.node->op().inplace) {
+    for (const auto& [output, input] : from.may_inplace()) {
       if (!may_overwrite(whole, from, output, input)) continue;
       step.inplace.emplace_back(from.output(output), root_of(whole, from.input(input)));
     }

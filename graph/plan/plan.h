@@ -14,11 +14,12 @@ namespace weft {
 
 /// Who owns the memory of a buffer.
 enum class Space : std::uint8_t {
-  arena,     // the Session's arena, at `offset`
-  feed,      // the caller's tensor
-  variable,  // the VariableStore
-  constant,  // the graph
-  output,    // the tensor handed to the caller
+  arena,      // the Session's arena, at `offset`
+  feed,       // the caller's tensor
+  variable,   // the VariableStore
+  constant,   // the graph
+  output,     // the tensor handed to the caller
+  successor,  // in the body of a loop: where the next step finds the variable's new value
 };
 
 /// Concrete form of one value of the program.
@@ -45,7 +46,10 @@ struct PlanBuffer {
   VariableId variable() const { return VariableId(space == Space::variable ? index : -1); }
 };
 
-/// One execution of a kernel. Operands are none where they are absent or not needed.
+struct ControlPlan;
+
+/// One execution of a kernel, or of the bodies of a loop or branch. Operands are none where they
+/// are absent or not needed.
 struct PlanStep {
   const Node* node = nullptr;  // null for a copy that the plan itself needs
   Kernel kernel;
@@ -54,14 +58,18 @@ struct PlanStep {
   /// Pairs {output, input} that are written over one another in this plan.
   std::vector<std::pair<int, int>> inplace;
   double flops = 0;
-  double bytes = 0;            // read and written
-  double cost_ns = 0;          // estimate on one core
-  BufferId scratch;            // the shared scratch
-  VariableId packed_variable;  // that Kernel::packed is made of
+  double bytes = 0;                            // read and written
+  double cost_ns = 0;                          // estimate on one core
+  BufferId scratch;                            // the shared scratch
+  VariableId packed_variable;                  // that Kernel::packed is made of
+  InputId packed_input;                        // the same in the body of a loop
+  std::shared_ptr<const ControlPlan> control;  // of loops and branches, which have no kernel
   WaveId wave = WaveId(0);
   /// A second run: the results of the first were dropped in between.
   bool rematerialised = false;
 
+  /// Pairs {output, input} that the step can write over one another; none for copies.
+  const std::vector<std::pair<int, int>>& may_inplace() const;
   ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
 };
@@ -83,6 +91,9 @@ struct PlanUpdate {
   VariableId variable;
   ValueId value;
   bool direct = false;  // made in the variable's own memory
+  /// In the body of a loop, where nothing need be copied since the next step finds it there:
+  bool successor = false;  // made in memory of its own beside the variable's
+  int output = -1;         // made in this output of the plan
 };
 
 /// Bytes by place, and per buffer.
@@ -143,6 +154,7 @@ class Plan {
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
   std::size_t guard = 0;          // bytes kept free on both sides of every arena buffer (test mode)
   bool updates_last = false;      // no variable is written before the end
+  bool loop_body = false;         // runs many times: see PlanOptions
   /// The first wave that writes into a variable's memory; waves.end_id() where only the end does.
   WaveId first_write = WaveId(0);
 

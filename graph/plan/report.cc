@@ -205,6 +205,9 @@ std::string Plan::text() const {
         return fmt::format("%{} {} variable '{}'", id.number(), type,
                            program->variables[b.variable()].info.name);
       case Space::constant: return fmt::format("%{} {} constant", id.number(), type);
+      case Space::successor:
+        return fmt::format("%{} {} next '{}'", id.number(), type,
+                           program->variables[VariableId(b.index)].info.name);
       case Space::output: break;
     }
     return fmt::format("%{} {} output '{}'", id.number(), type,
@@ -232,7 +235,7 @@ std::string Plan::text() const {
     if (!o.direct) text += fmt::format("end: output '{}' = {}\n", o.name, place(o.value));
   }
   for (const PlanUpdate& u : updates) {
-    if (u.direct) continue;
+    if (u.direct || u.successor || u.output >= 0) continue;
     text += fmt::format("end: variable '{}' = {}\n", program->variables[u.variable].info.name,
                         place(u.value));
   }

@@ -6,11 +6,20 @@
 #include <cstring>
 
 #include "weft/core/error.h"
+#include "weft/graph/plan/control_plan.h"
+#include "weft/graph/plan/control_step.h"
 #include "weft/graph/plan/layout.h"
 #include "weft/graph/plan/memory_budget.h"
 #include "weft/ops/make_kernel.h"
 
 namespace weft {
+
+const std::vector<std::pair<int, int>>& PlanStep::may_inplace() const {
+  static const std::vector<std::pair<int, int>> none;
+  if (control != nullptr) return control->inplace;
+  return node == nullptr ? none : node->op().inplace;
+}
+
 namespace {
 
 // Says how to bind a symbol, if that is what is missing.
@@ -45,7 +54,7 @@ void bound_total(const Plan& plan) {
 // not take; the symbolic result only shows that a dim became negative.
 void ask_rule(const Node& node, const Bindings& bindings) {
   const OpRecord& op = node.op();
-  if (op.infer == nullptr || op.has(Trait::leaf) || op.has(Trait::call)) return;
+  if (op.infer == nullptr || op.has(Trait::leaf) || op.has_bodies()) return;
   std::vector<ValueType> types;
   std::vector<const ValueType*> pointers;
   types.reserve(node.inputs().size());
@@ -131,6 +140,15 @@ VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   return use.info.kind == VariableKind::parameter && !use.updated ? variable : VariableId();
 }
 
+// The input of a loop's body whose memory a value is, if it is the same in all steps.
+InputId constant_input(const CompiledProgram& c, ValueId value, const PlanOptions& options) {
+  const CompiledProgram::Leaf leaf = c.leaves[c.values[c.values[value].root].node];
+  if (leaf.kind != CompiledProgram::LeafKind::input) return {};
+  const InputId input(leaf.index);
+  return options.constant_inputs.contains(input) && options.constant_inputs[input] ? input
+                                                                                   : InputId();
+}
+
 // Every operand fits a tensor; what a kernel needs besides must as well.
 void check_scratch(const Kernel& kernel) {
   for (const std::size_t bytes : {kernel.shared_scratch, kernel.slot_scratch}) {
@@ -155,8 +173,9 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
       request.inputs.push_back({DType::f32, {}, false});
     } else {
       const PlanValue& v = plan.values[id];
-      request.inputs.push_back(
-          {v.dtype, v.sizes, true, options.prepack && frozen_parameter(c, id).defined()});
+      const bool constant = (options.prepack && frozen_parameter(c, id).defined()) ||
+                            constant_input(c, id, options).defined();
+      request.inputs.push_back({v.dtype, v.sizes, true, constant});
     }
   }
   for (int o = 0; o < node.output_count(); ++o) {
@@ -167,6 +186,10 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
     step.outputs.push_back(needed ? id : ValueId());
   }
   try {
+    if (op.has_bodies()) {
+      plan_control(plan, n, options, step);
+      return step;
+    }
     if (op.kernel == nullptr) {
       throw GraphError("this op has no kernel; it must be replaced before the program runs");
     }
@@ -174,8 +197,11 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
     request.precision = precision_of(plan, request.attributes, options.precision);
     step.kernel = make_kernel(op, request);
     check_scratch(step.kernel);
-    if (step.kernel.packed)
-      step.packed_variable = frozen_parameter(c, step.inputs[step.kernel.packed->input]);
+    if (step.kernel.packed) {
+      const ValueId packed = step.inputs[step.kernel.packed->input];
+      step.packed_variable = frozen_parameter(c, packed);
+      step.packed_input = constant_input(c, packed, options);
+    }
     const Cost cost = op.cost != nullptr ? op.cost(request) : default_cost(request);
     step.flops = cost.flops;
     step.bytes = cost.bytes;
@@ -214,6 +240,17 @@ ValueId add_copy(Plan& plan, ValueId from) {
   return to;
 }
 
+// The output that `value` is made in, -1 for none: one that a step makes, and nobody else.
+int same_output(const Plan& plan, ValueId value) {
+  const ValueId root = plan.values[value].root;
+  if (leaf_of(plan, root).kind != CompiledProgram::LeafKind::none) return -1;
+  for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
+    const ValueId output = plan.outputs[i].value;
+    if (plan.values[output].root == root) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 // Updates are applied together: one whose value is the old value of another updated variable takes
 // a copy of it first.
 void collect_results(Plan& plan) {
@@ -225,7 +262,9 @@ void collect_results(Plan& plan) {
     if (read == variable) continue;  // keeps its value
     const bool changes = read.defined() && c.variables[read].updated;
     const ValueId source = changes ? add_copy(plan, value) : value;
-    plan.updates.push_back({variable, source, false});
+    PlanUpdate update{variable, source};
+    if (plan.loop_body) update.output = same_output(plan, source);
+    plan.updates.push_back(update);
   }
 }
 
@@ -238,6 +277,7 @@ std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> pr
   plan->bindings = bindings;
   plan->guard = options.guard;
   plan->updates_last = options.updates_last;
+  plan->loop_body = options.loop_body;
   evaluate_values(*plan);
   const CompiledProgram& c = *plan->program;
   plan->steps.reserve(c.nodes.size());

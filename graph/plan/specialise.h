@@ -18,6 +18,10 @@ struct PlanOptions {
   std::size_t memory_budget = 0;
   /// Weights that the program does not update are constant (OperandSpec::constant).
   bool prepack = false;
+  /// The plan runs many times, each time with the updated variables of the time before, which may
+  /// be anywhere; and which inputs are the same every time, so that kernels may read packed copies.
+  bool loop_body = false;
+  IdVector<InputId, char> constant_inputs = {};
   /// Writes no variable before every step has run, so that a run can still be given up.
   bool updates_last = false;
 };

@@ -21,6 +21,7 @@ class Orderer {
   UpdateOrder run() {
     UpdateOrder result;
     for (const UpdateId u : plan_.updates.ids()) {
+      if (plan_.updates[u].output >= 0) continue;  // is made there, and nothing is written over
       UpdateChain chain;
       chain.update = u;
       if (!find_chain(chain)) continue;
@@ -63,7 +64,7 @@ class Orderer {
     if (!s.defined() || depth == 0) return false;
     const PlanStep& step = plan_.steps[s];
     if (step.node == nullptr) return false;
-    for (const auto& [output, input] : step.node->op().inplace) {
+    for (const auto& [output, input] : step.may_inplace()) {
       if (!may_overwrite(plan_, step, output, input)) continue;
       if (step.output(output) != root) continue;
       const ValueId from = root_of(plan_, step.input(input));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
+#include "weft/graph/plan/control_plan.h"
 
 namespace weft {
 namespace {
@@ -108,6 +109,7 @@ class Verifier {
     for (const StepId s : plan_.steps.ids()) {
       if (runs[s] != 1) fail(fmt::format("{} runs {} times", step(s), runs[s]));
       const int wanted = plan_.steps[s].kernel.check ? 1 : 0;
+      if (plan_.steps[s].control != nullptr) check_control(s);
       if (checks[s] != wanted) {
         fail(fmt::format("the data of {} are checked {} times", step(s), checks[s]));
       }
@@ -251,7 +253,7 @@ class Verifier {
     const auto has = [&](const std::vector<std::pair<int, int>>& pairs) {
       return std::count(pairs.begin(), pairs.end(), std::pair(output, input)) > 0;
     };
-    if (!has(st.inplace) || !has(st.node->op().inplace)) return false;
+    if (!has(st.inplace) || !has(st.may_inplace())) return false;
     const ValueId in = st.input(input);
     const PlanValue &a = value(in), &b = value(output_of(s, output));
     return a.sizes == b.sizes && a.bytes == b.bytes &&
@@ -282,6 +284,37 @@ class Verifier {
     contents.write(p.begin, p.end, tag);
   }
 
+  static bool is_copied(const PlanUpdate& u) { return !u.direct && !u.successor && u.output < 0; }
+
+  // Plans of bodies are plans; what they need lies in the scratch of the step, each for itself.
+  void check_control(StepId s) const {
+    const PlanStep& st = plan_.steps[s];
+    std::vector<ScratchRange> ranges;
+    for (const BodyPlan& body : st.control->bodies) {
+      verify(*body.plan);
+      if (body.plan->arena_bytes > body.arena.bytes) {
+        fail(fmt::format("a body of {} has too little memory", step(s)));
+      }
+      ranges.push_back(body.arena);
+      for (const ScratchRange& packed : body.packed) ranges.push_back(packed);
+    }
+    for (const CarryPlan& carry : st.control->carries) {
+      ranges.push_back(carry.first);
+      ranges.push_back(carry.second);
+    }
+    std::erase_if(ranges, [](const ScratchRange& r) { return !r.defined(); });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const ScratchRange& a, const ScratchRange& b) { return a.offset < b.offset; });
+    std::size_t end = 0;
+    for (const ScratchRange& r : ranges) {
+      if (r.offset < end) fail(fmt::format("parts of the memory of {} overlap", step(s)));
+      end = r.offset + r.bytes;
+    }
+    if (end > st.kernel.shared_scratch) {
+      fail(fmt::format("the memory of {} is larger than its scratch", step(s)));
+    }
+  }
+
   void check_end() {
     for (Index i = 0; i < plan_.outputs.size(); ++i) {
       const PlanOutput& o = plan_.outputs[i];
@@ -296,7 +329,7 @@ class Verifier {
     }
     std::set<VariableId> copied;
     for (const PlanUpdate& u : plan_.updates) {
-      if (!u.direct) copied.insert(u.variable);
+      if (is_copied(u)) copied.insert(u.variable);
     }
     for (const PlanUpdate& u : plan_.updates) {
       if (std::find(c_.updates.begin(), c_.updates.end(), std::pair(u.variable, source(u.value))) ==
@@ -309,7 +342,13 @@ class Verifier {
       if (u.direct && b.variable() != u.variable) {
         fail(fmt::format("the new value of '{}' is not in its memory", variable_name(u.variable)));
       }
-      if (!u.direct && copied.contains(b.variable())) {
+      if (u.successor && (b.space != Space::successor || b.index != u.variable.number())) {
+        fail(fmt::format("the next '{}' is not in its memory", variable_name(u.variable)));
+      }
+      if (u.output >= 0 && (b.space != Space::output || b.index != u.output)) {
+        fail(fmt::format("the next '{}' is not in its output", variable_name(u.variable)));
+      }
+      if (is_copied(u) && copied.contains(b.variable())) {
         fail(fmt::format("the update of '{}' reads '{}', which changes at the same time",
                          variable_name(u.variable), variable_name(b.variable())));
       }

@@ -18,71 +18,73 @@ constexpr std::size_t kCopyChunk = 1 << 20;
 
 Executor::Executor(const ExecutorOptions& options)
     : options_(options),
-      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {
-  if (options.check_finite) finite_.emplace(workers_);
+      workers_({.threads = options.threads, .shuffle_seed = options.shuffle_seed}) {}
+
+void Executor::Run::stop_if_cancelled() const {
+  if (guard.writing() || !cancel || !cancel()) return;
+  throw CancelledError(fmt::format("program '{}' was cancelled; nothing was written", program));
 }
 
-void Executor::run(const std::shared_ptr<const Plan>& shared_plan, const RunMemory& memory,
+void Executor::run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
                    const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard) {
-  const Plan& plan = *shared_plan;
-  prepare(plan, memory);
-  if (options_.poison) poison_all(plan, memory);
-  if (finite_) finite_->begin(plan);
-  for (const WaveId w : plan.waves.ids()) {
-    const PlanWave& wave = plan.waves[w];
-    if (!guard.writing() && cancel && cancel()) {
-      throw CancelledError(
-          fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
-    }
-    for (const StepId s : wave.checks) run_check(plan, s);
-    if (w >= plan.first_write) guard.begin();
-    if (options_.poison) set_guards(plan, w);
-    if (profile == nullptr && !finite_) {
-      run_steps(plan, wave.steps.data(), wave.steps.size());
-    } else {
-      for (const StepId& s : wave.steps) {
-        if (finite_) finite_->before(plan, s, runs_[s]);
-        const auto begin = Profile::Clock::now();
-        run_steps(plan, &s, 1);
-        if (profile != nullptr) profile->record(shared_plan, s, begin, Profile::Clock::now());
-        if (finite_) finite_->after(plan, s, runs_[s]);
-      }
-    }
-    if (options_.poison) {
-      check_guards(plan, memory, w);
-      poison_dead(plan, w);
-    }
+  allocate(*plan);
+  if (frame_ == nullptr || frame_->shared_plan() != plan || frame_->arena() != arena_->data()) {
+    frame_ = std::make_unique<Frame>(plan, arena_->data());
+    if (options_.check_finite) frame_->check_finite(workers_);
   }
-  finish(plan, memory, cancel, guard);
+  Frame& frame = *frame_;
+  frame.memory = std::move(memory);
+  frame.point();
+  if (options_.poison) {
+    poison_outside(frame);
+    poison(frame, arena_->bytes());
+  }
+  if (frame.finite) frame.finite->begin(*plan);
+  const Run run{plan->program->name, cancel, profile, guard};
+  run_waves(frame, run);
+  copy_outputs(frame);
+  copy_updates(frame, run);
   guard.commit();
 }
 
-std::byte* Executor::writable(const RunMemory& memory, const PlanBuffer& buffer) const {
-  switch (buffer.space) {
-    case Space::arena: return arena_->data() + buffer.offset;
-    case Space::output: return memory.outputs[static_cast<Index>(buffer.index)];
-    case Space::variable: return memory.updated[buffer.variable()];
-    case Space::feed:
-    case Space::constant: break;
+void Executor::run_waves(Frame& frame, const Run& run) {
+  const Plan& plan = frame.plan();
+  for (const WaveId w : plan.waves.ids()) {
+    const PlanWave& wave = plan.waves[w];
+    run.stop_if_cancelled();
+    for (const StepId s : wave.checks) run_check(frame, s);
+    if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
+    if (options_.poison) set_guards(frame, w);
+    if (plan.steps[wave.steps.front()].control != nullptr) {
+      // Alone in its wave. Its steps are timed one by one.
+      const StepId s = wave.steps.front();
+      if (frame.finite) frame.finite->before(plan, s, frame.run(s));
+      run_control(frame, s, run);
+      if (frame.finite) frame.finite->after(plan, s, frame.run(s));
+    } else if (run.profile == nullptr && !frame.finite) {
+      run_steps(frame, wave.steps.data(), wave.steps.size());
+    } else {
+      for (const StepId& s : wave.steps) {
+        if (frame.finite) frame.finite->before(plan, s, frame.run(s));
+        const auto begin = Profile::Clock::now();
+        run_steps(frame, &s, 1);
+        if (run.profile != nullptr) {
+          run.profile->record(frame.shared_plan(), s, begin, Profile::Clock::now());
+        }
+        if (frame.finite) frame.finite->after(plan, s, frame.run(s));
+      }
+    }
+    if (options_.poison) {
+      check_guards(frame, w);
+      poison_dead(frame, w);
+    }
   }
-  return nullptr;
-}
-
-const std::byte* Executor::readable(const Plan& plan, const RunMemory& memory,
-                                    const PlanBuffer& buffer) const {
-  switch (buffer.space) {
-    case Space::feed: return memory.feeds[InputId(buffer.index)];
-    case Space::constant: return plan.program->constants[static_cast<Index>(buffer.index)].raw();
-    case Space::variable: return memory.variables[buffer.variable()];
-    case Space::arena:
-    case Space::output: break;
-  }
-  return writable(memory, buffer);
 }
 
 void Executor::allocate(const Plan& plan) {
   try {
     if (!arena_ || arena_->bytes() < plan.arena_bytes) {
+      frame_.reset();  // points into it
       arena_.reset();  // free before allocating, so that both need not fit at once
       arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
     }
@@ -99,48 +101,24 @@ void Executor::allocate(const Plan& plan) {
   }
 }
 
-void Executor::prepare(const Plan& plan, const RunMemory& memory) {
-  allocate(plan);
-  inputs_.clear();
-  outputs_.clear();
-  runs_.resize(plan.steps.size());
-  for (const PlanStep& step : plan.steps) {
-    for (const ValueId id : step.inputs) {
-      inputs_.push_back(id.defined() ? readable(plan, memory, plan.buffer_of(id)) : nullptr);
-    }
-    for (const ValueId id : step.outputs) {
-      outputs_.push_back(id.defined() ? writable(memory, plan.buffer_of(id)) : nullptr);
-    }
-  }
-  const void* const* in = inputs_.data();
-  void* const* out = outputs_.data();
-  for (const StepId s : plan.steps.ids()) {
-    const PlanStep& step = plan.steps[s];
-    runs_[s] = {in, out,
-                step.scratch.defined() ? writable(memory, plan.buffers[step.scratch]) : nullptr,
-                nullptr, memory.packed.empty() ? nullptr : memory.packed[s]};
-    in += step.inputs.size();
-    out += step.outputs.size();
-  }
-}
-
-void Executor::run_check(const Plan& plan, StepId s) {
+void Executor::run_check(const Frame& frame, StepId s) {
+  const Plan& plan = frame.plan();
   const PlanStep& step = plan.steps[s];
   dtypes_.clear();
   for (const ValueId id : step.inputs) {
     dtypes_.push_back(!id.defined() ? DType::f32 : plan.values[id].dtype);
   }
   try {
-    check_data(step.kernel, dtypes_, runs_[s].inputs);
+    check_data(step.kernel, dtypes_, frame.run(s).inputs);
   } catch (const Error& e) {
     step.node->graph().fail(e, *step.node);
   }
 }
 
-void Executor::run_chunk(const Plan& plan, const Part& part, std::int64_t chunk, int slot) {
-  KernelRun run = runs_[part.step];
+void Executor::run_chunk(const Frame& frame, const Part& part, std::int64_t chunk, int slot) {
+  KernelRun run = frame.run(part.step);
   run.slot_scratch = slots_->data() + slot_stride_ * static_cast<std::size_t>(slot);
-  const Node* node = plan.steps[part.step].node;
+  const Node* node = frame.plan().steps[part.step].node;
   try {
     part.phase->body(run, chunk);
   } catch (const Error& e) {
@@ -149,7 +127,8 @@ void Executor::run_chunk(const Plan& plan, const Part& part, std::int64_t chunk,
   }
 }
 
-void Executor::run_steps(const Plan& plan, const StepId* steps, std::size_t count) {
+void Executor::run_steps(const Frame& frame, const StepId* steps, std::size_t count) {
+  const Plan& plan = frame.plan();
   Index phases = 0;
   for (Index i = 0; i < count; ++i) {
     phases = std::max(phases, plan.steps[steps[i]].kernel.phases.size());
@@ -169,12 +148,12 @@ void Executor::run_steps(const Plan& plan, const StepId* steps, std::size_t coun
       cost += phase.cost_ns > 0 ? phase.cost_ns : step.cost_ns / shares;
     }
     const auto body = [&](std::int64_t chunk, int slot) {
-      if (parts_.size() == 1) return run_chunk(plan, parts_[0], chunk, slot);
+      if (parts_.size() == 1) return run_chunk(frame, parts_[0], chunk, slot);
       const auto after =
           std::upper_bound(parts_.begin(), parts_.end(), chunk,
                            [](std::int64_t c, const Part& part) { return c < part.first_chunk; });
       const Part& part = *std::prev(after);
-      run_chunk(plan, part, chunk - part.first_chunk, slot);
+      run_chunk(frame, part, chunk - part.first_chunk, slot);
     };
     workers_.for_chunks(chunks, body, cost);
   }
@@ -193,22 +172,25 @@ void Executor::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   });
 }
 
-void Executor::finish(const Plan& plan, const RunMemory& memory,
-                      const std::function<bool()>& cancel, WriteGuard& guard) {
+void Executor::copy_outputs(const Frame& frame) {
+  const Plan& plan = frame.plan();
   for (Index i = 0; i < plan.outputs.size(); ++i) {
     const PlanOutput& o = plan.outputs[i];
     if (o.direct) continue;
-    copy(memory.outputs[i], readable(plan, memory, plan.buffer_of(o.value)),
+    copy(frame.memory.outputs[i], frame.readable(plan.buffer_of(o.value)),
          plan.values[o.value].bytes);
   }
+}
+
+void Executor::copy_updates(const Frame& frame, const Run& run) {
+  const Plan& plan = frame.plan();
   for (const PlanUpdate& u : plan.updates) {
-    if (u.direct) continue;
-    if (!guard.writing() && cancel && cancel()) {
-      throw CancelledError(
-          fmt::format("program '{}' was cancelled; nothing was written", plan.program->name));
+    if (u.direct || u.successor || u.output >= 0) continue;
+    if (!plan.loop_body) {
+      run.stop_if_cancelled();
+      run.guard.begin();
     }
-    guard.begin();
-    copy(memory.updated[u.variable], readable(plan, memory, plan.buffer_of(u.value)),
+    copy(frame.memory.updated[u.variable], frame.readable(plan.buffer_of(u.value)),
          plan.values[u.value].bytes);
   }
 }

@@ -110,7 +110,7 @@ void FiniteCheck::before(const Plan& plan, StepId s, const KernelRun& run) {
     const PlanValue& value = plan.values[root];
     const Range& range = ranges_[root] = scan(value, run.inputs[i]);
     // A NaN in a constant is intended; values computed from it are not checked.
-    if (range.nan == 0 || leaf.kind == CompiledProgram::LeafKind::constant) continue;
+    if (!outermost_ || range.nan == 0 || leaf.kind == CompiledProgram::LeafKind::constant) continue;
     const bool fed = leaf.kind == CompiledProgram::LeafKind::input;
     const CompiledProgram& c = *plan.program;
     throw DataError(fmt::format(

@@ -15,7 +15,9 @@ namespace weft {
 /// that somebody asks. Throws DataError with the node's operands, their ranges, scope and line.
 class FiniteCheck {
  public:
-  explicit FiniteCheck(Workers& workers) : workers_(workers) {}
+  /// Operands that come from outside were looked at before in the bodies of loops, where
+  /// `outermost` is false.
+  FiniteCheck(Workers& workers, bool outermost) : workers_(workers), outermost_(outermost) {}
 
   /// Forgets the values of the run before.
   void begin(const Plan& plan);
@@ -36,6 +38,7 @@ class FiniteCheck {
   Range scan(const PlanValue& value, const void* data);
 
   Workers& workers_;
+  const bool outermost_;
   IdVector<ValueId, Range> ranges_;  // by root
 };
 

@@ -22,9 +22,22 @@ bool intact(const std::byte* guard) {
 
 }  // namespace
 
-void Executor::poison_all(const Plan& plan, const RunMemory& memory) {
-  std::memset(arena_->data(), kDead, arena_->bytes());
+void Executor::poison(Frame& frame, std::size_t bytes) {
+  const Plan& plan = frame.plan();
+  if (bytes > 0) std::memset(frame.arena(), kDead, bytes);
+  frame.begins.assign(plan.waves.size() + 1, {});
+  frame.ends.assign(plan.waves.size() + 1, {});
+  for (const BufferId b : plan.buffers.ids()) {
+    if (plan.buffers[b].space != Space::arena) continue;
+    frame.begins[plan.buffers[b].begin].push_back(b);
+    frame.ends[plan.buffers[b].end].push_back(b);
+  }
+}
+
+void Executor::poison_outside(const Frame& frame) {
   std::memset(slots_->data(), kDead, slots_->bytes());
+  const Plan& plan = frame.plan();
+  const RunMemory& memory = frame.memory;
   for (Index i = 0; i < plan.outputs.size(); ++i) {
     const std::size_t bytes = plan.values[plan.outputs[i].value].bytes;
     if (bytes > 0) std::memset(memory.outputs[i], kDead, bytes);
@@ -32,30 +45,26 @@ void Executor::poison_all(const Plan& plan, const RunMemory& memory) {
     std::memset(memory.outputs[i] - kGuardBytes, kGuard, kGuardBytes);
     std::memset(memory.outputs[i] + bytes, kGuard, kGuardBytes);
   }
-  begins_.assign(plan.waves.size() + 1, {});
-  ends_.assign(plan.waves.size() + 1, {});
-  for (const BufferId b : plan.buffers.ids()) {
-    if (plan.buffers[b].space != Space::arena) continue;
-    begins_[plan.buffers[b].begin].push_back(b);
-    ends_[plan.buffers[b].end].push_back(b);
+}
+
+void Executor::set_guards(const Frame& frame, WaveId wave) {
+  for (const BufferId i : frame.begins[wave]) {
+    const PlanBuffer& b = frame.plan().buffers[i];
+    std::memset(frame.arena() + b.offset - kGuardBytes, kGuard, kGuardBytes);
+    std::memset(frame.arena() + b.offset + b.bytes, kGuard, kGuardBytes);
   }
 }
 
-void Executor::set_guards(const Plan& plan, WaveId wave) {
-  for (const BufferId i : begins_[wave]) {
-    const PlanBuffer& b = plan.buffers[i];
-    std::memset(arena_->data() + b.offset - kGuardBytes, kGuard, kGuardBytes);
-    std::memset(arena_->data() + b.offset + b.bytes, kGuard, kGuardBytes);
-  }
-}
-
-void Executor::check_guards(const Plan& plan, const RunMemory& memory, WaveId wave) {
+void Executor::check_guards(const Frame& frame, WaveId wave) {
+  const Plan& plan = frame.plan();
+  const RunMemory& memory = frame.memory;
   for (const StepId s : plan.waves[wave].steps) {
     const PlanStep& step = plan.steps[s];
     const auto check = [&](const PlanBuffer& b, const std::string& what) {
       const std::byte* data = nullptr;
-      if (b.space == Space::arena) data = arena_->data() + b.offset;
-      if (b.space == Space::output && memory.output_guarded[static_cast<Index>(b.index)]) {
+      if (b.space == Space::arena) data = frame.arena() + b.offset;
+      if (b.space == Space::output && !memory.output_guarded.empty() &&
+          memory.output_guarded[static_cast<Index>(b.index)]) {
         data = memory.outputs[static_cast<Index>(b.index)];
       }
       if (data == nullptr || (intact(data - kGuardBytes) && intact(data + b.bytes))) return;
@@ -75,10 +84,10 @@ void Executor::check_guards(const Plan& plan, const RunMemory& memory, WaveId wa
   }
 }
 
-void Executor::poison_dead(const Plan& plan, WaveId wave) {
-  for (const BufferId i : ends_[wave]) {
-    const PlanBuffer& b = plan.buffers[i];
-    std::memset(arena_->data() + b.offset - kGuardBytes, kDead, b.bytes + 2 * kGuardBytes);
+void Executor::poison_dead(const Frame& frame, WaveId wave) {
+  for (const BufferId i : frame.ends[wave]) {
+    const PlanBuffer& b = frame.plan().buffers[i];
+    std::memset(frame.arena() + b.offset - kGuardBytes, kDead, b.bytes + 2 * kGuardBytes);
   }
 }
 

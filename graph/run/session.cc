@@ -345,7 +345,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   const auto packed = pack_weights(*plan, versions, memory);
 
   WriteGuard guard(writes_shared ? &shared : nullptr, writes_own ? &mine : nullptr);
-  executor.run(plan, memory, o.cancel, profiling ? &profile : nullptr, guard);
+  executor.run(plan, std::move(memory), o.cancel, profiling ? &profile : nullptr, guard);
   for (const PlanUpdate& u : plan->updates) {
     const VariableInfo& info = c.variables[u.variable].info;
     access(info).updated(info.name);

@@ -30,8 +30,11 @@ std::string node_line(const Node& n) {
     const Tensor& value = n.attributes().tensor("value");
     label = value.numel() == 1 ? fmt::format("{:g}", value.at(0)) : "constant";
     style = "shape=ellipse";
-  } else if (n.op().has(Trait::call)) {
-    label = fmt::format("call {}", escape(n.attributes().text("body")));
+  } else if (n.op().has_bodies()) {
+    label = n.op().name;
+    for (const std::string& body : n.op().bodies) {
+      label += " " + escape(n.attributes().text(body));
+    }
   }
   for (int i = 0; i < n.output_count(); ++i) label += fmt::format("\\n{}", escape(n.type(i).str()));
   return fmt::format("n{} [label=\"{}\", {}];\n", n.id(), label, style);

@@ -286,11 +286,12 @@ class Parser {
   // The graph would find it too, but less politely.
   void check_function(const Graph& g, const OpRecord& op, const Attributes& attributes,
                       std::size_t at) {
-    if (!op.has(Trait::call)) return;
-    const Attribute* body = attributes.find("body");
-    const auto* name = body == nullptr ? nullptr : std::get_if<std::string>(body);
-    if (name != nullptr && !g.has_function(*name)) {
-      scan_.fail_at(at, fmt::format("function @{} is not defined", quote_if_needed(*name)));
+    for (const std::string& attribute : op.bodies) {
+      const Attribute* body = attributes.find(attribute);
+      const auto* name = body == nullptr ? nullptr : std::get_if<std::string>(body);
+      if (name != nullptr && !g.has_function(*name)) {
+        scan_.fail_at(at, fmt::format("function @{} is not defined", quote_if_needed(*name)));
+      }
     }
   }
 

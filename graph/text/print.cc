@@ -37,7 +37,7 @@ class Printer {
         names.emplace(n->output(0), name);
         out_ += fmt::format("{}input {}: {}{}\n", indent, name, n->type(0).str(), place(*n));
       }
-      if (n->op().has(Trait::call)) called.insert(n->attributes().text("body"));
+      for (const std::string& body : n->op().bodies) called.insert(n->attributes().text(body));
     }
     for (const Variable& v : variables) {
       names.emplace(v.value(), fmt::format("@{}", quote_if_needed(v.name())));

@@ -22,7 +22,7 @@ std::vector<std::int64_t> chunk_order(std::int64_t chunks, std::uint64_t seed) {
 }  // namespace
 
 bool has_kernel(const OpRecord& op) {
-  return !op.has(Trait::leaf) && !op.has(Trait::alias) && !op.has(Trait::call);
+  return !op.has(Trait::leaf) && !op.has(Trait::alias) && !op.has_bodies();
 }
 
 OpExecution::OpExecution(const OpRecord& op, const OpSample& sample,

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_record_is_complete) {
     BOOST_TEST_CONTEXT("op " << op->name) {
       BOOST_TEST(!op->doc.empty());
       BOOST_TEST((!has_kernel(*op) || op->kernel != nullptr));
-      const bool exempt = op->has(Trait::leaf) || op->has(Trait::call);
+      const bool exempt = op->has(Trait::leaf) || op->has_bodies();
       BOOST_TEST((exempt || op->samples != nullptr), "samples are missing");
       BOOST_TEST((exempt || op->has(Trait::alias) || op->error_samples != nullptr),
                  "error samples are missing");
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(every_record_is_complete) {
       if (op->error_samples != nullptr) BOOST_TEST(!op->error_samples().empty());
       switch (op->gradient) {
         case Gradient::rule:
-          BOOST_TEST((op->has(Trait::call) || builtin_rules().find(op->name) != nullptr),
+          BOOST_TEST((op->has_bodies() || builtin_rules().find(op->name) != nullptr),
                      "there is no gradient rule");
           break;
         case Gradient::decomposition:

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/control/call.h"
+#include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/passes/verify.h"
@@ -46,6 +47,15 @@ struct Everything {
     const Value loss = cross_entropy(linear(state, classes), ids);
     const Value added = index_add(zeros(g, DType::f32, {50, 8}), ids, fused) +
                         g.constant(sample_uniform({50, 8}, 3));
+    // Two loops over the same operands, with a product that needs no carry.
+    const auto loop = [&](double factor) {
+      return scan(g, {zeros(g, DType::f32, {1, 8})}, {unsqueeze(x, 1)}, {weight},
+                  [&](Graph&, const ScanElements& in) {
+                    const Value h = tanh(in.carries[0] + matmul(in.elements[0], in.operands[0]));
+                    return ScanStep{{h}, {h * factor}};
+                  });
+    };
+    p.output("loop", loop(2).outputs[0]).output("other loop", loop(3).outputs[0]);
     p.output("loss", loss)
         .output("relu", relu(matmul(narrow, weight)))
         .output("product", matmul(narrow, weight, {.transpose_b = true}))

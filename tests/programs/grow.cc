@@ -12,7 +12,7 @@ constexpr int kAttempts = 40;
 
 /// Ops that can stand in a graph: everything but inputs, variables and calls.
 bool can_be_drawn(const OpRecord& op) {
-  return !op.has(Trait::call) && (!op.has(Trait::leaf) || op.kernel != nullptr);
+  return !op.has_bodies() && (!op.has(Trait::leaf) || op.kernel != nullptr);
 }
 
 /// Every size that a list of types has, but for 0 and 1.

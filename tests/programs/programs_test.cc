@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(random_programs_do_what_their_scalar_models_say_in_every_wa
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->name == "input" || op->name == "variable") continue;
     ++records;
-    if (examined.records[op->name] > 0 || (op->has(Trait::call) && coverage[op->name] > 0)) {
+    if (examined.records[op->name] > 0 || (op->has_bodies() && coverage[op->name] > 0)) {
       ++drawn;
     } else {
       missing += " " + op->name;

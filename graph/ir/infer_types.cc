@@ -1,10 +1,13 @@
+// Types of what functions give, and of the outputs of ops in a graph.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "weft/graph/ir/graph.h"
 
 namespace weft {
+namespace {
 
 std::vector<ValueType> infer_call(const Function& function,
                                   const std::vector<const ValueType*>& inputs,
@@ -65,6 +68,32 @@ std::vector<ValueType> infer_call(const Function& function,
     outputs.push_back({v.dtype(), v.shape().substitute(lookup)});
   }
   return outputs;
+}
+
+class FunctionTypes : public BodyTypes {
+ public:
+  explicit FunctionTypes(const Graph& graph) : graph_(graph) {}
+  std::vector<ValueType> outputs(const std::string& name,
+                                 const std::vector<const ValueType*>& operands) const override {
+    return infer_call(graph_.function(name), operands, graph_.facts());
+  }
+
+ private:
+  const Graph& graph_;
+};
+
+}  // namespace
+
+std::vector<ValueType> infer_types(const Graph& graph, const OpRecord& op,
+                                   const std::vector<Value>& inputs, const Attributes& attributes) {
+  const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
+  std::vector<const ValueType*> types(
+      variadic ? inputs.size() : std::max(inputs.size(), op.inputs.size()), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined()) types[i] = &inputs[i].type();
+  }
+  const FunctionTypes bodies(graph);
+  return op.infer(InferContext(op.name, std::move(types), attributes, graph.facts(), &bodies));
 }
 
 }  // namespace weft

@@ -1,0 +1,121 @@
+#include "weft/graph/control/body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "weft/core/error.h"
+#include "weft/graph/ir/difference.h"
+
+namespace weft {
+
+ControlOp control_op(const Node& node) {
+  const std::string& name = node.op().name;
+  if (name == "scan") return ControlOp::scan;
+  if (name == "cond") return ControlOp::cond;
+  if (name == "while_loop") return ControlOp::while_loop;
+  throw GraphError(fmt::format("op {} has bodies that nothing here can run\n  {}", name,
+                               node.graph().where(node)));
+}
+
+std::vector<ValueType> types_of(const std::vector<Value>& values) {
+  std::vector<ValueType> types;
+  for (const Value& v : values) types.push_back(v.type());
+  return types;
+}
+
+std::string add_body(Graph& graph, Function function, SourceLocation loc) {
+  const std::string name = function.name;
+  for (int number = 2; graph.has_function(function.name); ++number) {
+    if (difference(graph.function(function.name), function).empty()) return function.name;
+    function.name = fmt::format("{}.{}", name, number);
+  }
+  return graph.add_function(std::move(function), loc).name;
+}
+
+std::vector<Value> declare_like(Graph& body, const std::vector<ValueType>& types,
+                                const std::vector<std::string>& names) {
+  std::set<SymbolPtr> alone;
+  for (const ValueType& type : types) {
+    for (const Dim& d : type.shape) {
+      if (const SymbolPtr s = d.as_symbol()) alone.insert(s);
+    }
+  }
+  std::map<std::string, Dim> composite;
+  const auto own_size = [&](const Dim& d) {
+    const auto symbols = d.symbols();
+    if (std::all_of(symbols.begin(), symbols.end(),
+                    [&](const SymbolPtr& s) { return alone.count(s) != 0; })) {
+      return d.substitute(
+          [&](const SymbolPtr& s) -> std::optional<Dim> { return body.dim(s->name); });
+    }
+    const auto [it, fresh] = composite.emplace(d.str(), Dim());
+    if (fresh) it->second = body.dim(fmt::format("d{}", composite.size() - 1));
+    return it->second;
+  };
+  std::vector<Value> inputs;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Shape shape;
+    for (const Dim& d : types[i].shape) shape.push_back(own_size(d));
+    inputs.push_back(body.input(names[i], ValueType{types[i].dtype, std::move(shape)}, {}));
+  }
+  return inputs;
+}
+
+void copy_requirements(const Graph& from, Graph& to) {
+  const auto names = to.symbols();
+  for (const DimEquation& e : from.requirements()) {
+    bool known = true;
+    const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> {
+      for (const SymbolPtr& t : names) {
+        if (t->name == s->name) return Dim(t);
+      }
+      known = false;
+      return std::nullopt;
+    };
+    const Dim left = e.left.substitute(own), right = e.right.substitute(own);
+    if (known) to.require(left == right, {});
+  }
+}
+
+void require_of_operands(Graph& graph, const Function& function,
+                         const std::vector<ValueType>& operands, SourceLocation loc) {
+  const SymbolMap bound = bind_symbols(function, operands);
+  for (const DimEquation& e : function.body->requirements()) {
+    graph.require(bound.apply(e.left) == bound.apply(e.right), loc);
+  }
+}
+
+void check_closed(const Function& function, const Graph& outer, std::string_view what,
+                  SourceLocation loc) {
+  if (function.outputs.empty()) {
+    throw GraphError(fmt::format("{} has no outputs\n  {}", what, outer.describe_source(loc)));
+  }
+  for (std::size_t i = 0; i < function.outputs.size(); ++i) {
+    const Value& v = function.outputs[i];
+    if (v.defined() && &v.graph() == &outer) {
+      throw GraphError(
+          fmt::format("output {} of {} is {} of the graph outside; hand it in as an operand\n  {}",
+                      i, what, v.type().str(), outer.describe_source(loc)));
+    }
+    function.body->check_owned(v, fmt::format("output {} of {}", i, what), loc);
+  }
+  // Symbols get their meaning from the operands, so that each must be a whole size somewhere.
+  std::set<SymbolPtr> bound;
+  for (const Value& formal : function.inputs) {
+    for (const Dim& d : formal.shape()) {
+      if (const SymbolPtr s = d.as_symbol()) bound.insert(s);
+    }
+  }
+  for (const SymbolPtr& s : function.body->symbols()) {
+    if (bound.count(s) != 0) continue;
+    throw ShapeError(fmt::format(
+        "{}: no input has the symbol '{}' alone as a size, so that no call says what it "
+        "stands for\n  {}",
+        what, s->name, outer.describe_source(loc)));
+  }
+}
+
+}  // namespace weft

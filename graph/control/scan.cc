@@ -1,0 +1,294 @@
+#include "weft/graph/control/scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/control/scan_node.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/graph/ir/clone.h"
+#include "weft/graph/ir/draws.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+Dim length_of(Graph& graph, const std::vector<Value>& sequences, const ScanOptions& options,
+              SourceLocation loc) {
+  if (options.length) {
+    const auto* symbol = std::get_if<std::string>(&options.length->value());
+    return symbol != nullptr ? graph.dim(*symbol) : std::get<Dim>(options.length->value());
+  }
+  if (sequences.empty()) {
+    throw ArgumentError(
+        fmt::format("scan '{}' has no sequences: say its length in ScanOptions::length\n  {}",
+                    options.name, graph.describe_source(loc)));
+  }
+  return sequences[0].rank() > 0 ? sequences[0].shape()[0] : Dim(1);
+}
+
+// What body sees of `like` as [1, ..., batch, 1, ...] for a mask of rows.
+Value rows_like(Value mask, const Value& like) {
+  for (int axis = 1; axis < like.rank(); ++axis) mask = unsqueeze(mask, axis);
+  return mask;
+}
+
+// Keeps carries, and makes outputs zero, in the rows whose sequences have ended.
+void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
+  const Value index = lengths.dtype() == DType::i64 ? in.index : cast(in.index, lengths.dtype());
+  const Value active = greater(lengths, index);
+  for (Index i = 0; i < step.carries.size() && i < in.carries.size(); ++i) {
+    Value& next = step.carries[i];
+    if (!next.defined() || !(next.type() == in.carries[i].type())) continue;  // an error later
+    next = where(rows_like(active, next), next, in.carries[i]);
+  }
+  for (Value& v : step.outputs) {
+    v = where(rows_like(active, v), v, zeros_like(v));
+  }
+}
+
+// Where the body draws from a key among its operands, each step draws from that key and its index.
+Function fold_keys(const Function& from, Index first_operand, Index index) {
+  std::vector<bool> fold(from.inputs.size(), false);
+  for (const Index i : drawn_inputs(from)) {
+    const bool key = from.inputs[i].type() == ValueType{DType::i64, {2}};
+    fold[i] = i >= first_operand && i != index && key;
+  }
+  Function to;
+  to.name = from.name;
+  to.body = std::make_unique<Graph>(from.body->shared_ops());
+  to.body->share_symbols(*from.body);
+  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  Cloner inputs(*to.body), cloner(*to.body);
+  for (const Value& v : from.inputs) to.inputs.push_back(inputs.copy(v));
+  for (Index i = 0; i < from.inputs.size(); ++i) {
+    cloner.set(from.inputs[i], fold[i] ? fold_key(to.inputs[i], to.inputs[index]) : to.inputs[i]);
+  }
+  for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
+  return to;
+}
+
+class ScanBuilder {
+ public:
+  ScanBuilder(Graph& graph, ScanNode parts, const ScanBody& body, const ScanOptions& options,
+              SourceLocation loc)
+      : graph_(graph), parts_(std::move(parts)), body_(body), options_(options), loc_(loc) {}
+
+  ScanResult run() {
+    // The index is one more sequence, which goes where nobody looks at it.
+    const Value lengths = options_.lengths.present() ? options_.lengths.value() : Value();
+    const Index carries = parts_.carries.size(), index = carries + parts_.sequences.size();
+    const Index operands = parts_.operands.size();
+    parts_.sequences.push_back(arange(graph_, parts_.length, DType::i64, loc_));
+    if (lengths.defined()) parts_.operands.push_back(lengths);
+    Function f = build(carries, index, operands, lengths.defined());
+    std::vector<bool> may_go(f.inputs.size(), false), kept;
+    may_go[index] = true;
+    f = without_unused(fold_keys(f, index + 1, index), may_go, kept);
+    if (!kept[index]) parts_.sequences.pop_back();
+    if (options_.segment > 0) return apply_segments(std::move(f));
+    return take(apply_scan(graph_, add_body(graph_, std::move(f), loc_), parts_, loc_));
+  }
+
+ private:
+  Function build(Index carries, Index index, Index operands, bool masked) {
+    std::vector<std::string> names;
+    std::vector<ValueType> types;
+    try {
+      for (const Value& v : parts_.sequences) {
+        if (v.rank() == 0) {
+          throw ShapeError(
+              fmt::format("a sequence is the scalar {}; a loop goes over axis 0 of its sequences",
+                          v.type().str()));
+        }
+      }
+      types = element_types(parts_);
+    } catch (const Error& e) {
+      fail(e);
+    }
+    for (Index i = 0; i < types.size(); ++i) {
+      names.push_back(i < carries  ? fmt::format("carry{}", i)
+                      : i < index  ? fmt::format("element{}", i - carries)
+                      : i == index ? std::string("index")
+                                   : fmt::format("operand{}", i - index - 1));
+    }
+    Function f;
+    f.name = options_.name;
+    f.body = std::make_unique<Graph>(graph_.shared_ops());
+    f.inputs = declare_like(*f.body, types, names);
+    copy_requirements(graph_, *f.body);
+    ScanElements in;
+    const auto part = [&](Index from, Index count) {
+      const auto begin = f.inputs.begin() + static_cast<std::ptrdiff_t>(from);
+      return std::vector<Value>(begin, begin + static_cast<std::ptrdiff_t>(count));
+    };
+    in.carries = part(0, carries);
+    in.elements = part(carries, index - carries);
+    in.index = f.inputs[index];
+    in.operands = part(index + 1, operands);
+    ScanStep step = body_(*f.body, in);
+    if (step.carries.size() != carries) {
+      fail(ArgumentError(fmt::format("the body gives {} carries, but there are {}",
+                                     step.carries.size(), carries)));
+    }
+    const std::string what = fmt::format("the body of scan '{}'", options_.name);
+    f.outputs = step.carries;
+    f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
+    check_closed(f, graph_, what, loc_);
+    if (masked) {
+      mask_rows(step, in, f.inputs.back());
+      f.outputs = step.carries;
+      f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
+    }
+    return f;
+  }
+
+  [[noreturn]] void fail(const Error& e) const {
+    std::vector<Value> inputs = parts_.carries;
+    inputs.insert(inputs.end(), parts_.sequences.begin(), parts_.sequences.end());
+    graph_.fail(e, "scan", inputs, loc_);
+  }
+
+  ScanResult take(Node& node) const {
+    ScanResult result;
+    for (int i = 0; i < node.output_count(); ++i) {
+      const bool carry = i < static_cast<int>(parts_.carries.size());
+      (carry ? result.carries : result.outputs).push_back(node.output(i));
+    }
+    return result;
+  }
+
+  // A scan over whole segments, whose body is a scan over the steps of one, and one over the rest.
+  ScanResult apply_segments(Function f);
+
+  Graph& graph_;
+  ScanNode parts_;
+  const ScanBody& body_;
+  const ScanOptions& options_;
+  SourceLocation loc_;
+};
+
+ScanResult ScanBuilder::apply_segments(Function f) {
+  const Dim segment(options_.segment), whole = floor_div(parts_.length, segment) * segment;
+  const std::string inner = f.name + ".step";
+  const std::vector<ValueType> types = element_types(parts_);
+  const Index carries = parts_.carries.size(), operands = carries + parts_.sequences.size();
+
+  Function outer;
+  outer.name = f.name;
+  outer.body = std::make_unique<Graph>(graph_.shared_ops());
+  Graph& body = *outer.body;
+  std::vector<ValueType> formals = types;
+  std::vector<std::string> names;
+  for (Index i = 0; i < formals.size(); ++i) {
+    if (i >= carries && i < operands) {
+      std::vector<Dim> dims(types[i].shape.begin(), types[i].shape.end());
+      dims.insert(dims.begin(), segment);
+      formals[i].shape = Shape(std::move(dims));
+    }
+    names.push_back(f.inputs[i].node().attributes().text("name"));
+  }
+  outer.inputs = declare_like(body, formals, names);
+  copy_requirements(graph_, body);
+
+  const std::int64_t streams = stream_count(*f.body, f);
+  const std::int64_t first = streams > 0 ? graph_.reserve_streams(streams) : 0;
+  f.name = inner;
+  std::vector<bool> stay(f.inputs.size(), false), kept;
+  Function copy = without_unused(f, stay, kept);
+  ScanNode steps;
+  const auto formal = outer.inputs.begin();
+  const auto at = [&](Index i) { return formal + static_cast<std::ptrdiff_t>(i); };
+  steps.carries.assign(formal, at(carries));
+  steps.sequences.assign(at(carries), at(operands));
+  steps.operands.assign(at(operands), outer.inputs.end());
+  steps.length = segment;
+  steps.reverse = parts_.reverse;
+  steps.stream = 0;
+  Node& inside = apply_scan(body, add_body(body, std::move(copy), loc_), steps, loc_);
+  for (int i = 0; i < inside.output_count(); ++i) outer.outputs.push_back(inside.output(i));
+
+  // Whole segments and the rest, in the order of the loop.
+  const std::string segments = add_body(graph_, std::move(outer), loc_);
+  const bool rest = !(whole == parts_.length);
+  const std::string single = rest ? add_body(graph_, std::move(f), loc_) : std::string();
+  std::vector<Value> now = parts_.carries;
+  const auto run_segments = [&] {
+    ScanNode p = parts_;
+    p.carries = now;
+    p.recompute = true;
+    p.stream = first;
+    p.length = floor_div(parts_.length, segment);
+    for (Value& v : p.sequences) {
+      std::vector<Dim> dims(v.shape().begin() + 1, v.shape().end());
+      dims.insert(dims.begin(), {p.length, segment});
+      v = reshape(slice(Arg(v, loc_), 0, {.begin = Dim(0), .end = whole}), Shape(std::move(dims)));
+    }
+    ScanResult result = take(apply_scan(graph_, segments, p, loc_));
+    now = result.carries;
+    for (Value& v : result.outputs) {
+      std::vector<Dim> dims(v.shape().begin() + 2, v.shape().end());
+      dims.insert(dims.begin(), whole);
+      v = reshape(Arg(v, loc_), Shape(std::move(dims)));
+    }
+    return result.outputs;
+  };
+  const auto run_rest = [&] {
+    ScanNode p = parts_;
+    p.carries = now;
+    p.stream = first;
+    p.length = parts_.length - whole;
+    for (Value& v : p.sequences) {
+      v = slice(Arg(v, loc_), 0, {.begin = whole, .end = parts_.length});
+    }
+    ScanResult result = take(apply_scan(graph_, single, p, loc_));
+    now = result.carries;
+    return result.outputs;
+  };
+  ScanResult result;
+  std::vector<Value> behind;
+  if (rest && parts_.reverse) behind = run_rest();
+  result.outputs = run_segments();
+  if (rest && !parts_.reverse) behind = run_rest();
+  for (Index i = 0; i < behind.size(); ++i) {
+    result.outputs[i] = concat({result.outputs[i], behind[i]}, 0, loc_);
+  }
+  result.carries = now;
+  return result;
+}
+
+}  // namespace
+
+ScanResult scan(Graph& graph, const std::vector<Value>& carries,
+                const std::vector<Value>& sequences, const std::vector<Value>& operands,
+                const ScanBody& body, const ScanOptions& options, SourceLocation loc) {
+  const auto check = [&](const std::vector<Value>& values, std::string_view what) {
+    for (Index i = 0; i < values.size(); ++i) {
+      graph.check_owned(values[i], fmt::format("scan '{}': {} {}", options.name, what, i), loc);
+    }
+  };
+  check(carries, "carry");
+  check(sequences, "sequence");
+  check(operands, "operand");
+  if (options.segment < 0) {
+    throw ArgumentError(fmt::format("scan '{}': segment must not be negative, but is {}\n  {}",
+                                    options.name, options.segment, graph.describe_source(loc)));
+  }
+  Graph::Undo undo(graph);
+  ScanNode parts;
+  parts.carries = carries;
+  parts.sequences = sequences;
+  parts.operands = operands;
+  parts.length = length_of(graph, sequences, options, loc);
+  parts.reverse = options.reverse;
+  ScanResult result = ScanBuilder(graph, std::move(parts), body, options, loc).run();
+  undo.keep();
+  return result;
+}
+
+}  // namespace weft

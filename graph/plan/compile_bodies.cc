@@ -1,0 +1,133 @@
+#include "weft/graph/plan/compile_bodies.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "weft/graph/control/body.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+// What one function of a node is to it.
+struct Role {
+  const Function* function;
+  int first_operand = 0;      // operand of the node that is the function's input 0
+  int carries = 0;            // inputs that its first outputs are the next values of
+  std::vector<bool> outputs;  // by output of the function: somebody needs it
+};
+
+// A carry is needed where the last one is, or where what is needed is computed from it.
+void need_carries(Role& role) {
+  const Function& f = *role.function;
+  const auto carries = static_cast<Index>(role.carries);
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<Value> roots;
+    for (Index o = 0; o < f.outputs.size(); ++o) {
+      if (role.outputs[o]) roots.push_back(f.outputs[o]);
+    }
+    const std::vector<Node*> nodes = reachable_nodes(roots);
+    const std::unordered_set<const Node*> reached(nodes.begin(), nodes.end());
+    for (Index i = 0; i < carries; ++i) {
+      if (role.outputs[i] || !reached.contains(f.inputs[i].node_pointer())) continue;
+      role.outputs[i] = true;
+      changed = true;
+    }
+  }
+}
+
+std::vector<Role> roles_of(const CompiledProgram& c, NodeId n) {
+  const Node& node = *c.nodes[n];
+  const Graph& graph = node.graph();
+  const Attributes& a = node.attributes();
+  const ControlOp op = control_op(node);
+  std::vector<Role> roles;
+  for (const std::string& body : node.op().bodies) {
+    Role role;
+    role.function = &graph.function(a.text(body));
+    role.outputs.assign(role.function->outputs.size(), true);
+    if (op == ControlOp::cond) {
+      role.first_operand = 1;
+    } else if (body == "body") {
+      role.carries = static_cast<int>(a.integer("carries"));
+    }
+    if (op != ControlOp::while_loop) {
+      for (Index o = 0; o < role.outputs.size(); ++o) {
+        role.outputs[o] = c.values[c.first_value[n] + static_cast<int>(o)].needed;
+      }
+      need_carries(role);
+    }
+    roles.push_back(std::move(role));
+  }
+  return roles;
+}
+
+CompiledProgram::Body compile_role(const CompiledProgram& outer, const Role& role,
+                                   const CompileOptions& options) {
+  const Function& f = *role.function;
+  Module module{std::make_unique<Graph>(f.body->shared_ops()), Program(f.name)};
+  module.program.precision(outer.module.program.precision());
+  Graph& graph = *module.graph;
+  graph.share_symbols(*f.body);
+  for (const DimEquation& e : f.body->requirements()) graph.require(e, {});
+  Cloner cloner(graph);
+  std::vector<Variable> carries;
+  for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
+    const Value formal = f.inputs[static_cast<Index>(i)];
+    if (i >= role.carries) {
+      cloner.copy(formal);
+      continue;
+    }
+    // A carry is state that every step updates: what updates of variables in place need and do,
+    // it needs and does.
+    carries.push_back(graph.variable(formal.node().attributes().text("name"), formal.type(),
+                                     {.kind = VariableKind::cache, .trainable = false}, {}));
+    cloner.set(formal, carries.back().value());
+  }
+  CompiledProgram::Body body;
+  for (Index o = 0; o < f.outputs.size(); ++o) {
+    if (!role.outputs[o]) continue;
+    const Value value = cloner.copy(f.outputs[o]);
+    if (o < carries.size()) {
+      module.program.update(carries[o], value, {});
+    } else {
+      module.program.output(fmt::format("{}", o), value, {});
+      body.outputs.push_back(static_cast<int>(o));
+    }
+  }
+  std::vector<CompiledProgram::Input> inputs;
+  for (Index i = carries.size(); i < f.inputs.size(); ++i) {
+    inputs.push_back({f.inputs[i].node().attributes().text("name"), f.inputs[i].type(), true});
+  }
+  body.program =
+      compile_module(std::move(module), std::move(inputs), f.body->requirements(), options);
+  for (const Value& formal : f.inputs) body.formals.push_back(formal.type());
+  body.first_operand = role.first_operand;
+  for (const InputId i : body.program->inputs.ids()) {
+    body.operands.push_back(role.first_operand + role.carries + i.number());
+  }
+  for (const auto& use : body.program->variables) {
+    for (int i = 0; i < role.carries; ++i) {
+      if (f.inputs[static_cast<Index>(i)].node().attributes().text("name") == use.info.name)
+        body.carries.push_back(i);
+    }
+  }
+  return body;
+}
+
+}  // namespace
+
+void compile_bodies(CompiledProgram& program, const CompileOptions& options) {
+  program.bodies.resize(program.nodes.size());
+  for (const NodeId n : program.nodes.ids()) {
+    if (!program.nodes[n]->op().has_bodies()) continue;
+    for (const Role& role : roles_of(program, n)) {
+      program.bodies[n].push_back(compile_role(program, role, options));
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+// What a step runs whose op has bodies: their plans, and where their carries live.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/graph/control/body.h"
+#include "weft/graph/plan/plan.h"
+
+namespace weft {
+
+/// Memory inside the scratch of the step; none for what needs none.
+struct ScratchRange {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  bool defined() const { return bytes > 0; }
+};
+
+/// A body for concrete sizes.
+struct BodyPlan {
+  std::shared_ptr<const Plan> plan;
+  int first_operand = 0;
+  IdVector<InputId, int> operands;          // by input of the plan's program: the step's operand
+  IdVector<InputId, std::size_t> strides;   // bytes to the operand of the next index; 0: the same
+  std::vector<int> outputs;                 // by output of the plan: the step's output
+  std::vector<std::size_t> output_strides;  // bytes to the place of the next index
+  ScratchRange arena;                       // of the plan
+  /// Operands that stay the same are packed once for all steps: by step of the plan.
+  IdVector<StepId, ScratchRange> packed;
+};
+
+/// How a carry's memory goes from step to step.
+enum class CarryWay : std::uint8_t {
+  kept,       // it does not change
+  in_place,   // the body writes over it, or copies to it at the end of a step
+  alternate,  // the body reads one buffer and writes the other
+  output,     // the new value is made in a stacked output: the next step reads it there
+};
+
+struct CarryPlan {
+  VariableId variable;  // of the body's program; none if no step reads or changes it
+  CarryWay way = CarryWay::kept;
+  std::size_t bytes = 0;
+  int output = -1;     // of the body's plan, for CarryWay::output
+  ScratchRange first;  // in_place, alternate: instead of the step's output, where nobody reads that
+  ScratchRange second;  // alternate
+};
+
+/// Immutable once made.
+struct ControlPlan {
+  ControlOp op = ControlOp::scan;
+  std::vector<BodyPlan> bodies;  // as the op lists them
+  std::vector<CarryPlan> carries;
+  std::int64_t length = 0;  // steps of a scan; the most steps of a while loop
+  bool reverse = false;
+  /// Some kernel inside checks its data: no variable may be written before all steps have run.
+  bool checks = false;
+  /// {output, input}: carries whose last value may be made over the first one.
+  std::vector<std::pair<int, int>> inplace;
+};
+
+}  // namespace weft

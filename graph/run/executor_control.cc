@@ -1,0 +1,220 @@
+// Loops and branches: a body's plan runs in a frame of its own, in memory that the step around it
+// owns, with operands and results where that step has them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/graph/plan/control_plan.h"
+#include "weft/graph/run/executor.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+const std::byte* input_of(const KernelRun& run, int i) {
+  return static_cast<const std::byte*>(run.inputs[i]);
+}
+std::byte* output_of(const KernelRun& run, int i) {
+  return static_cast<std::byte*>(run.outputs[i]);
+}
+
+// Where a carry is, and where its next value will be.
+struct CarryState {
+  const CarryPlan* plan;
+  const std::byte* current;
+  std::byte* first;
+  std::byte* second;
+};
+
+std::vector<CarryState> carries_of(const ControlPlan& control, const KernelRun& run) {
+  std::vector<CarryState> states;
+  for (Index i = 0; i < control.carries.size(); ++i) {
+    const CarryPlan& carry = control.carries[i];
+    std::byte* last = output_of(run, static_cast<int>(i));
+    std::byte* first = carry.first.defined() ? run.shared_scratch + carry.first.offset : last;
+    std::byte* second = carry.second.defined() ? run.shared_scratch + carry.second.offset : nullptr;
+    states.push_back({&carry, input_of(run, static_cast<int>(i)), first, second});
+  }
+  return states;
+}
+
+void set_carry(RunMemory& memory, const CarryState& carry, std::byte* next) {
+  const VariableId v = carry.plan->variable;
+  if (!v.defined()) return;
+  memory.variables[v] = carry.current;
+  const bool in_place = carry.plan->way == CarryWay::in_place;
+  memory.updated[v] = in_place ? carry.first : nullptr;
+  memory.successors[v] = next;
+}
+
+}  // namespace
+
+void Executor::enter(Frame& frame, StepId s, std::size_t number) {
+  const ControlPlan& control = *frame.plan().steps[s].control;
+  const BodyPlan& body = control.bodies[number];
+  const KernelRun& run = frame.run(s);
+  Frame& inside = frame.body(s, number);
+  const CompiledProgram& program = *body.plan->program;
+  RunMemory& memory = inside.memory;
+  if (memory.feeds.size() != program.inputs.size() ||
+      memory.variables.size() != program.variables.size()) {
+    memory.feeds.resize(program.inputs.size());
+    memory.variables.resize(program.variables.size());
+    memory.updated.resize(program.variables.size());
+    memory.successors.resize(program.variables.size());
+  }
+  memory.outputs.resize(body.outputs.size());
+  Frame::Moving moving;
+  moving.feeds.resize(program.inputs.size());
+  moving.variables.resize(program.variables.size());
+  for (const InputId i : program.inputs.ids()) {
+    memory.feeds[i] = input_of(run, body.operands[i]);
+    // The condition of a while loop reads carries as inputs.
+    const bool carry = control.op == ControlOp::while_loop &&
+                       body.operands[i] < static_cast<int>(control.carries.size());
+    moving.feeds[i] = body.strides[i] > 0 || carry;
+  }
+  for (const CarryPlan& carry : control.carries) {
+    if (!carry.variable.defined() || !program.variables.contains(carry.variable)) continue;
+    moving.variables[carry.variable] =
+        carry.way == CarryWay::alternate || carry.way == CarryWay::output;
+  }
+  for (Index o = 0; o < body.outputs.size(); ++o) {
+    memory.outputs[o] = output_of(run, body.outputs[o]);
+    moving.outputs = moving.outputs || body.output_strides[o] > 0;
+  }
+  inside.set_moving(moving);
+  for (const StepId inner : body.plan->steps.ids()) {
+    if (!body.packed[inner].defined()) continue;
+    const PlanStep& step = body.plan->steps[inner];
+    const PackedInput& wanted = *step.kernel.packed;
+    std::byte* to = run.shared_scratch + body.packed[inner].offset;
+    const std::byte* from = memory.feeds[step.packed_input];
+    workers_.for_chunks(wanted.chunks,
+                        [&](std::int64_t chunk, int) { wanted.pack(from, to, chunk); });
+  }
+  if (options_.poison) poison(inside, body.plan->arena_bytes);
+}
+
+void Executor::run_body(Frame& body, const Run& run) {
+  if (body.finite) body.finite->begin(body.plan());
+  run_waves(body, run);
+  copy_outputs(body);
+  copy_updates(body, run);
+}
+
+void Executor::run_control(Frame& frame, StepId s, const Run& run) {
+  switch (frame.plan().steps[s].control->op) {
+    case ControlOp::scan: return run_scan(frame, s, run);
+    case ControlOp::cond: return run_branch(frame, s, run);
+    case ControlOp::while_loop: return run_while(frame, s, run);
+  }
+}
+
+void Executor::run_branch(Frame& frame, StepId s, const Run& run) {
+  const bool taken = *input_of(frame.run(s), 0) != std::byte{0};
+  const std::size_t branch = taken ? 0 : 1;
+  enter(frame, s, branch);
+  frame.body(s, branch).point();
+  run_body(frame.body(s, branch), run);
+}
+
+void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
+  const ControlPlan& control = *frame.plan().steps[s].control;
+  const BodyPlan& plan = control.bodies[0];
+  const KernelRun& operands = frame.run(s);
+  Frame& body = frame.body(s, 0);
+  RunMemory& memory = body.memory;
+  std::vector<CarryState> carries = carries_of(control, operands);
+  for (CarryState& carry : carries) {
+    if (carry.plan->way != CarryWay::in_place) continue;
+    copy(carry.first, carry.current, carry.plan->bytes);
+    carry.current = carry.first;
+  }
+  const std::int64_t length = control.length;
+  if (length > 0) enter(frame, s, 0);
+  std::int64_t step = 0;
+  try {
+    for (; step < length; ++step) {
+      const auto index = static_cast<std::size_t>(control.reverse ? length - 1 - step : step);
+      for (const InputId i : plan.strides.ids()) {
+        if (plan.strides[i] == 0) continue;
+        memory.feeds[i] = input_of(operands, plan.operands[i]) + index * plan.strides[i];
+      }
+      for (Index o = 0; o < plan.outputs.size(); ++o) {
+        memory.outputs[o] = output_of(operands, plan.outputs[o]) + index * plan.output_strides[o];
+      }
+      // The last step writes the first buffer, which may be the result's own.
+      const bool to_first = (length - 1 - step) % 2 == 0;
+      for (const CarryState& carry : carries) {
+        set_carry(memory, carry, to_first ? carry.first : carry.second);
+      }
+      if (step == 0) {
+        body.point();
+      } else {
+        body.point_moving();
+      }
+      run_body(body, run);
+      for (CarryState& carry : carries) {
+        if (carry.plan->way == CarryWay::alternate) {
+          carry.current = to_first ? carry.first : carry.second;
+        } else if (carry.plan->way == CarryWay::output) {
+          carry.current = memory.outputs[static_cast<Index>(carry.plan->output)];
+        }
+      }
+    }
+  } catch (const CancelledError&) {
+    throw;
+  } catch (const Error& e) {
+    const Node& node = *frame.plan().steps[s].node;
+    e.rethrow_as(fmt::format("{}\n  in step {} of {} of the loop at {}", e.what(), step, length,
+                             node.graph().where(node)));
+  }
+  for (Index i = 0; i < carries.size(); ++i) {
+    std::byte* last = output_of(operands, static_cast<int>(i));
+    if (last != nullptr) copy(last, carries[i].current, carries[i].plan->bytes);
+  }
+}
+
+void Executor::run_while(Frame& frame, StepId s, const Run& run) {
+  const ControlPlan& control = *frame.plan().steps[s].control;
+  const KernelRun& operands = frame.run(s);
+  Frame &condition = frame.body(s, 0), &body = frame.body(s, 1);
+  std::vector<CarryState> carries = carries_of(control, operands);
+  for (CarryState& carry : carries) {
+    if (carry.plan->way != CarryWay::in_place) continue;
+    copy(carry.first, carry.current, carry.plan->bytes);
+    carry.current = carry.first;
+  }
+  enter(frame, s, 0);
+  enter(frame, s, 1);
+  std::byte flag{0};
+  condition.memory.outputs[0] = &flag;
+  for (std::int64_t step = 0; step < control.length; ++step) {
+    const BodyPlan& asked = control.bodies[0];
+    for (const InputId i : asked.operands.ids()) {
+      const auto operand = static_cast<Index>(asked.operands[i]);
+      if (operand < carries.size()) condition.memory.feeds[i] = carries[operand].current;
+    }
+    condition.point();
+    run_body(condition, run);
+    if (flag == std::byte{0}) break;
+    for (const CarryState& carry : carries) {
+      set_carry(body.memory, carry, carry.current == carry.first ? carry.second : carry.first);
+    }
+    body.point();
+    run_body(body, run);
+    for (CarryState& carry : carries) {
+      if (carry.plan->way != CarryWay::alternate) continue;
+      carry.current = carry.current == carry.first ? carry.second : carry.first;
+    }
+  }
+  for (Index i = 0; i < carries.size(); ++i) {
+    std::byte* last = output_of(operands, static_cast<int>(i));
+    if (last != nullptr) copy(last, carries[i].current, carries[i].plan->bytes);
+  }
+}
+
+}  // namespace weft

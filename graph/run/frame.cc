@@ -1,0 +1,114 @@
+#include "weft/graph/run/frame.h"
+
+#include "weft/graph/plan/control_plan.h"
+
+namespace weft {
+
+Frame::Frame(std::shared_ptr<const Plan> plan, std::byte* arena)
+    : plan_(std::move(plan)), arena_(arena) {
+  for (const PlanStep& step : plan_->steps) {
+    const auto place = [&](ValueId id, std::size_t slot, std::vector<Operand>& outside) {
+      if (!id.defined()) return static_cast<std::byte*>(nullptr);
+      const PlanBuffer& buffer = plan_->buffer_of(id);
+      if (buffer.space == Space::arena) return arena_ + buffer.offset;
+      outside.push_back({&buffer, slot});
+      return static_cast<std::byte*>(nullptr);
+    };
+    for (const ValueId id : step.inputs) {
+      inputs_.push_back(place(id, inputs_.size(), outside_inputs_));
+    }
+    for (const ValueId id : step.outputs) {
+      outputs_.push_back(place(id, outputs_.size(), outside_outputs_));
+    }
+  }
+  runs_.resize(plan_->steps.size());
+  const void* const* in = inputs_.data();
+  void* const* out = outputs_.data();
+  for (const StepId s : plan_->steps.ids()) {
+    const PlanStep& step = plan_->steps[s];
+    std::byte* scratch =
+        step.scratch.defined() ? arena_ + plan_->buffers[step.scratch].offset : nullptr;
+    runs_[s] = {in, out, scratch, nullptr, nullptr};
+    in += step.inputs.size();
+    out += step.outputs.size();
+    if (step.control == nullptr) continue;
+    bodies_.resize(plan_->steps.size());
+    for (const BodyPlan& body : step.control->bodies) {
+      auto frame = std::make_unique<Frame>(
+          body.plan, body.arena.defined() ? scratch + body.arena.offset : nullptr);
+      for (const StepId inner : body.plan->steps.ids()) {
+        const ScratchRange& packed = body.packed[inner];
+        if (packed.defined()) frame->runs_[inner].packed = scratch + packed.offset;
+      }
+      bodies_[s].push_back(std::move(frame));
+    }
+  }
+}
+
+void Frame::check_finite(Workers& workers, bool outermost) {
+  finite.emplace(workers, outermost);
+  for (const auto& of_step : bodies_) {
+    for (const auto& body : of_step) body->check_finite(workers, false);
+  }
+}
+
+std::byte* Frame::writable(const PlanBuffer& buffer) const {
+  switch (buffer.space) {
+    case Space::arena: return arena_ + buffer.offset;
+    case Space::output: return memory.outputs[static_cast<std::size_t>(buffer.index)];
+    case Space::variable: return memory.updated[buffer.variable()];
+    case Space::successor: return memory.successors[VariableId(buffer.index)];
+    case Space::feed:
+    case Space::constant: break;
+  }
+  return nullptr;
+}
+
+const std::byte* Frame::readable(const PlanBuffer& buffer) const {
+  switch (buffer.space) {
+    case Space::feed: return memory.feeds[InputId(buffer.index)];
+    case Space::constant:
+      return plan_->program->constants[static_cast<std::size_t>(buffer.index)].raw();
+    case Space::variable: return memory.variables[buffer.variable()];
+    case Space::arena:
+    case Space::output:
+    case Space::successor: break;
+  }
+  return writable(buffer);
+}
+
+void Frame::point() {
+  for (const Operand& o : outside_inputs_) inputs_[o.slot] = readable(*o.buffer);
+  for (const Operand& o : outside_outputs_) outputs_[o.slot] = writable(*o.buffer);
+  if (memory.packed.empty()) return;
+  for (const StepId s : plan_->steps.ids()) runs_[s].packed = memory.packed[s];
+}
+
+void Frame::point_moving() {
+  for (const Operand& o : moving_inputs_) inputs_[o.slot] = readable(*o.buffer);
+  for (const Operand& o : moving_outputs_) outputs_[o.slot] = writable(*o.buffer);
+}
+
+void Frame::set_moving(const Moving& moving) {
+  const auto moves = [&](const PlanBuffer& b) {
+    switch (b.space) {
+      case Space::feed: return moving.feeds[InputId(b.index)] != 0;
+      case Space::variable: return moving.variables[b.variable()] != 0;
+      case Space::successor: return true;
+      case Space::output: return moving.outputs;
+      case Space::arena:
+      case Space::constant: break;
+    }
+    return false;
+  };
+  moving_inputs_.clear();
+  moving_outputs_.clear();
+  for (const Operand& o : outside_inputs_) {
+    if (moves(*o.buffer)) moving_inputs_.push_back(o);
+  }
+  for (const Operand& o : outside_outputs_) {
+    if (moves(*o.buffer)) moving_outputs_.push_back(o);
+  }
+}
+
+}  // namespace weft

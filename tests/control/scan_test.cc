@@ -1,0 +1,346 @@
+// Loops: equal to what they stand for when it is written out, whatever the Session's options.
+#include "weft/graph/control/scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "weft/autodiff/check_gradients.h"
+#include "weft/autodiff/gradients.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/tests/control/random_step.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/kit/numbers.h"
+
+namespace weft {
+namespace {
+
+using testing::check_error;
+using testing::RandomStep;
+using testing::weighted_sum;
+
+// Results, gradients, and gradients of a function of these.
+Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result) {
+  Program program(name);
+  for (std::size_t i = 0; i < result.carries.size(); ++i) {
+    program.output(fmt::format("carry{}", i), result.carries[i]);
+  }
+  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+    program.output(fmt::format("output{}", i), result.outputs[i]);
+  }
+  const Value loss = weighted_sum(result);
+  const auto variables = step.variables();
+  const GradientOptions zeros{.unreachable = Unreachable::zeros};
+  const auto first = gradients(loss, variables, zeros);
+  Value second_loss;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    program.output(fmt::format("d{}", i), first[i]);
+    const Value part = sum(first[i] * first[i] * (0.5 + 0.2 * static_cast<double>(i)));
+    second_loss = second_loss.defined() ? second_loss + part : part;
+  }
+  const auto second = gradients(second_loss, variables, zeros);
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    program.output(fmt::format("dd{}", i), second[i]);
+  }
+  return program;
+}
+
+void check_close(const Results& a, const Results& b, const std::string& what) {
+  for (const auto& [name, tensor] : a) {
+    const Tensor& other = b[name];
+    BOOST_REQUIRE_MESSAGE(tensor.sizes() == other.sizes(), what << ": sizes of " << name);
+    const auto x = testing::elements_of(tensor), y = testing::elements_of(other);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double allowed = 1e-9 * std::max({1.0, std::abs(x[i]), std::abs(y[i])});
+      if (std::abs(x[i] - y[i]) <= allowed) continue;
+      BOOST_ERROR(fmt::format("{}: {}[{}] is {} and {}", what, name, i, x[i], y[i]));
+      break;
+    }
+  }
+}
+
+void check_same(const Results& a, const Results& b, const std::string& what) {
+  for (const auto& [name, tensor] : a) {
+    const Tensor& other = b[name];
+    const bool same = tensor.sizes() == other.sizes() &&
+                      std::memcmp(tensor.raw(), other.raw(), tensor.bytes()) == 0;
+    BOOST_TEST(same, what << ": bits of " << name);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(scans)
+
+BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradients) {
+  const testing::MoreThreads more;
+  const std::int64_t lengths[] = {0, 1, 2, 17};
+  int cases = 0;
+  for (std::uint64_t seed = 0; seed < 125; ++seed) {
+    for (const std::int64_t length : lengths) {
+      const std::string what = fmt::format("seed {}, length {}", seed, length);
+      BOOST_TEST_CONTEXT(what) {
+        Graph g;
+        RandomStep step(seed);
+        step.declare(g, seed % 2 == 0 && !step.feeds(0).empty() ? Dim(length) : g.dim("steps"));
+        ScanOptions options;
+        options.length = AxisSize(seed % 2 == 0 ? Dim(length) : g.dim("steps"));
+        options.segment = seed % 5 == 4 ? static_cast<std::int64_t>(seed % 4) + 1 : 0;
+        const Program loop = with_gradients("loop", step, step.as_scan(g, options));
+        Graph u;
+        RandomStep written(seed);
+        written.declare(u, Dim(length));
+        const Program flat =
+            with_gradients("flat", written, written.unrolled(u, length, written.reverse));
+        const NamedTensors feeds = step.feeds(length);
+        const RunOptions run{.dims = seed % 2 == 0 ? DimValues{} : DimValues{{"steps", length}}};
+        Session one(g, {.threads = 1, .verify = true});
+        const Results results = one.run(loop, feeds, run);
+        Session reference(u, {.threads = 1, .passes = false});
+        check_close(reference.run(flat, feeds), results, what);
+        if (seed % 5 == 0) {
+          for (const int threads : {2, 5}) {
+            Session several(g, {.threads = threads, .verify = true, .shuffle_seed = seed + 1});
+            check_same(several.run(loop, feeds, run), results, what + ", threads");
+          }
+        }
+        if (seed % 5 == 1) {
+          Session poisoned(g, {.threads = 2, .verify = true, .poison = true});
+          check_same(poisoned.run(loop, feeds, run), results, what + ", poisoned");
+          // A second run in the same memory.
+          check_same(poisoned.run(loop, feeds, run), results, what + ", poisoned again");
+        }
+        if (seed % 5 == 2) {
+          Session plain(g, {.threads = 1, .passes = false, .verify = true});
+          check_close(plain.run(loop, feeds, run), results, what + ", without passes");
+        }
+        if (seed % 5 == 3) {
+          Session checked(g, {.threads = 1, .check_finite = true, .verify = true});
+          check_close(checked.run(loop, feeds, run), results, what + ", check_finite");
+        }
+        ++cases;
+      }
+    }
+  }
+  BOOST_TEST(cases == 500);
+}
+
+BOOST_AUTO_TEST_CASE(text_keeps_loops) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Graph g;
+    RandomStep step(seed);
+    step.declare(g, Dim(3));
+    const Program loop = with_gradients("loop", step, step.as_scan(g, {.length = AxisSize(3)}));
+    const std::string text = to_text(loop);
+    const Module read = parse_text(text);
+    BOOST_TEST(to_text(read.program) == text);
+    const NamedTensors feeds = step.feeds(3);
+    Session one(g, {.threads = 1}), two(*read.graph, {.threads = 1});
+    check_same(one.run(loop, feeds), two.run(read.program, feeds), fmt::format("seed {}", seed));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_end_where_their_lengths_say) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"time", "batch", 3});
+  const Value h = g.input("h", DType::f64, {"batch", 3});
+  const Value w = g.input("w", DType::f64, {3, 3});
+  const Value lengths = g.input("lengths", DType::i32, {"batch"});
+  const auto body = [](Graph&, const ScanElements& in) {
+    const Value next = tanh(matmul(in.carries[0], in.operands[0]) + in.elements[0]);
+    return ScanStep{{next}, {next * 2}};
+  };
+  for (const bool reverse : {false, true}) {
+    const ScanResult all = scan(g, {h}, {x}, {w}, body, {.reverse = reverse, .lengths = lengths});
+    Program program("masked");
+    program.output("last", all.carries[0]).output("outputs", all.outputs[0]);
+    program.output("dw", gradient(weighted_sum(all), w));
+    const Tensor xs = Tensor::of<double>({4, 3, 3}, [] {
+      std::vector<double> v;
+      for (int i = 0; i < 36; ++i) v.push_back(std::sin(i));
+      return v;
+    }());
+    const Tensor hs = Tensor::of<double>({3, 3}, {.1, .2, .3, -.1, -.2, -.3, .5, .6, .7});
+    const Tensor ws = Tensor::of<double>({3, 3}, {.3, -.2, .1, .5, .4, -.6, .2, .1, .9});
+    const std::vector<int> steps = {4, 0, 2};
+    Session session(g, {.threads = 1});
+    const Results results = session.run(
+        program, {{"x", xs}, {"h", hs}, {"w", ws}, {"lengths", Tensor::of<int>({3}, steps)}});
+    // Each row by itself, with as many steps as it has.
+    for (int row = 0; row < 3; ++row) {
+      Graph one;
+      const std::int64_t n = steps[static_cast<std::size_t>(row)];
+      const Value x1 = one.input("x", DType::f64, {n, 1, 3});
+      const Value h1 = one.input("h", DType::f64, {1, 3});
+      const Value w1 = one.input("w", DType::f64, {3, 3});
+      const ScanResult alone = scan(one, {h1}, {x1}, {w1}, body, {.reverse = reverse});
+      std::vector<double> part, start;
+      for (std::int64_t t = 0; t < n; ++t) {
+        for (int k = 0; k < 3; ++k) part.push_back(xs.at((t * 3 + row) * 3 + k));
+      }
+      for (int k = 0; k < 3; ++k) start.push_back(hs.at(row * 3 + k));
+      Session single(one, {.threads = 1});
+      const Results expected = single.run(
+          Program("one").output("last", alone.carries[0]).output("outputs", alone.outputs[0]),
+          {{"x", Tensor::of<double>({n, 1, 3}, part)},
+           {"h", Tensor::of<double>({1, 3}, start)},
+           {"w", ws}});
+      for (int k = 0; k < 3; ++k) {
+        BOOST_TEST(results["last"].at(row * 3 + k) == expected["last"].at(k));
+        for (std::int64_t t = 0; t < 4; ++t) {
+          const double wanted = t < n ? expected["outputs"].at(t * 3 + k) : 0;
+          BOOST_TEST(results["outputs"].at((t * 3 + row) * 3 + k) == wanted);
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(draws_differ_from_step_to_step_and_are_the_same_in_gradients) {
+  Graph g;
+  const Value key = g.key("noise");
+  const Value x = g.input("x", DType::f32, {64});
+  const ScanResult result = scan(g, {x}, {}, {key},
+                                 [](Graph&, const ScanElements& in) {
+                                   const Value kept = dropout(in.carries[0], 0.25, in.operands[0]);
+                                   return ScanStep{{in.carries[0] + 0}, {kept}};
+                                 },
+                                 {.length = AxisSize(5)});
+  const Value loss = sum(result.outputs[0]);
+  Program program("draw");
+  program.output("kept", result.outputs[0]).output("dx", gradient(loss, x));
+  Session session(g, {.seed = 3, .threads = 1});
+  const Tensor ones = Tensor::full(DType::f32, {64}, 1);
+  const Results first = session.run(program, {{"x", ones}});
+  int different = 0;
+  for (int i = 0; i < 64; ++i) {
+    double sum = 0;
+    for (int t = 0; t < 5; ++t) {
+      sum += first["kept"].at(t * 64 + i);
+      if (first["kept"].at(t * 64 + i) != first["kept"].at(i)) ++different;
+    }
+    BOOST_TEST(std::abs(first["dx"].at(i) - sum) < 1e-5);
+  }
+  BOOST_TEST(different > 40);
+  // The next run draws afresh.
+  const Results second = session.run(program, {{"x", ones}});
+  BOOST_TEST(testing::max_difference(first["kept"], second["kept"]) > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_are_few_steps_of_a_plan_and_train_in_bounded_memory) {
+  const auto build = [](std::int64_t segment) {
+    auto g = std::make_unique<Graph>();
+    const Variable w =
+        g->variable("w", DType::f32, {8, 8}, {.initializer = Initializer::normal(0.3)});
+    const Value x = g->input("x", DType::f32, {100000, 8});
+    const Value h = zeros(*g, DType::f32, Shape{8});
+    const ScanResult r =
+        scan(*g, {h}, {x}, {w.value()},
+             [](Graph&, const ScanElements& in) {
+               const Value row = unsqueeze(in.carries[0], 0);
+               return ScanStep{{tanh(squeeze(matmul(row, in.operands[0]), {0}) + in.elements[0])}};
+             },
+             {.segment = segment});
+    const Value loss = sum(r.carries[0] * r.carries[0]);
+    Program train("train");
+    train.output("loss", loss).update(w, w - 0.1 * gradient(loss, w.value()));
+    return std::pair(std::move(g), train);
+  };
+  const std::int64_t steps = 100000;
+  std::size_t arenas[2] = {0, 0};
+  int which = 0;
+  for (const std::int64_t segment : {std::int64_t{0}, std::int64_t{400}}) {
+    const auto [g, train] = build(segment);
+    Session session(*g, {.threads = 1});
+    const auto plan = session.plan(train, {{"x", {steps, 8}}});
+    BOOST_TEST(plan->steps.size() < 60u);
+    arenas[which++] = plan->arena_bytes;
+    const Results r = session.run(train, {{"x", Tensor::full(DType::f32, {steps, 8}, 0.1)}});
+    BOOST_TEST(std::isfinite(r["loss"].at(0)));
+  }
+  BOOST_TEST(arenas[1] * 10 < arenas[0]);
+}
+
+BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
+  Graph g;
+  const Value h = g.input("h", DType::f32, {3}), w = g.input("w", DType::f32, {3});
+  const Value x = g.input("x", DType::f32, {4, 3}), y = g.input("y", DType::f32, {5, 3});
+  const auto same = [](Graph&, const ScanElements& in) { return ScanStep{{in.carries[0]}, {}}; };
+  check_error<DTypeError>(
+      [&] {
+        scan(g, {h}, {x}, {}, [](Graph&, const ScanElements& in) {
+          return ScanStep{{cast(in.carries[0], DType::f64)}};
+        });
+      },
+      {"carry 0 goes in as f32[3], but the body returns f64[3]; its type must stay",
+       "scan_test.cc"});
+  check_error<ShapeError>(
+      [&] {
+        scan(g, {h}, {x}, {}, [](Graph&, const ScanElements& in) {
+          return ScanStep{{concat({in.carries[0], in.elements[0]})}};
+        });
+      },
+      {"carry 0 goes in as f32[3], but the body returns f32[6]; its type must stay"});
+  check_error<ShapeError>(
+      [&] {
+        scan(g, {h}, {x, y}, {}, same);
+      },
+      {"sequence 1 is f32[5, 3] with 5 steps, but the loop has 4"});
+  check_error<GraphError>(
+      [&] {
+        scan(g, {h}, {x}, {},
+             [&](Graph&, const ScanElements& in) { return ScanStep{{in.carries[0] * w}}; });
+      },
+      {"is a Value of another graph; values cannot cross graphs"});
+  check_error<GraphError>(
+      [&] { scan(g, {h}, {x}, {}, [&](Graph&, const ScanElements&) { return ScanStep{{w}}; }); },
+      {"output 0 of the body of scan 'scan' is f32[3] of the graph outside; hand it in as an "
+       "operand"});
+  check_error<ArgumentError>([&] { scan(g, {h}, {}, {}, same); },
+                             {"scan 'scan' has no sequences: say its length"});
+  check_error<ArgumentError>(
+      [&] { scan(g, {h}, {x}, {}, [](Graph&, const ScanElements&) { return ScanStep{}; }); },
+      {"the body gives 0 carries, but there are 1"});
+  check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },
+                             {"segment must not be negative, but is -1"});
+  // Nothing is left behind.
+  BOOST_TEST(g.functions().empty());
+}
+
+BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
+  Graph g;
+  const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::ones()});
+  const Value ids = g.input("ids", DType::i32, {"time"});
+  const Value table = g.input("table", DType::f32, {4, 3});
+  const ScanResult r = scan(g, {w.value()}, {ids}, {table}, [](Graph&, const ScanElements& in) {
+    return ScanStep{{in.carries[0] + take(in.operands[0], in.elements[0])}};
+  });
+  const Program program = Program("sum").update(w, r.carries[0]);
+  Session session(g, {.threads = 1, .verify = true});
+  const Tensor rows = Tensor::full(DType::f32, {4, 3}, 1);
+  session.run(program, {{"ids", Tensor::of<int>({2}, {1, 3})}, {"table", rows}});
+  BOOST_TEST(session.value("w").at(0) == 3);
+  check_error<DataError>(
+      [&] {
+        session.run(program, {{"ids", Tensor::of<int>({3}, {1, 3, 4})}, {"table", rows}});
+      },
+      {"4", "scan_test.cc"});
+  BOOST_TEST(session.value("w").at(0) == 3);
+  Session plain(g, {.threads = 1, .passes = false, .verify = true});
+  check_error<DataError>(
+      [&] {
+        plain.run(program, {{"ids", Tensor::of<int>({3}, {1, 3, 4})}, {"table", rows}});
+      },
+      {"4", "in step 2 of 3 of the loop at", "scan_test.cc"});
+  BOOST_TEST(plain.value("w").at(0) == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
