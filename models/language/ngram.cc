@@ -1,0 +1,120 @@
+#include "weft/models/language/ngram.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+// Where no gram was counted once, so that the estimate would be 0 and unseen ones impossible.
+constexpr double kDiscount = 0.5;
+
+char32_t letter(std::int32_t id) { return static_cast<char32_t>(id); }
+
+}  // namespace
+
+NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& options)
+    : vocab_(options.vocab) {
+  if (options.order < 1) {
+    throw ArgumentError(
+        fmt::format("an n-gram model needs an order of at least 1, not {}", options.order));
+  }
+  if (options.vocab < 1) {
+    throw ArgumentError(
+        fmt::format("an n-gram model needs a vocabulary of at least 1, not {}", options.vocab));
+  }
+  std::u32string text;
+  text.reserve(ids.size());
+  for (Index i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= vocab_) {
+      throw DataError(
+          fmt::format("token {} is {}, outside of the vocabulary of {}", i, ids[i], vocab_));
+    }
+    text.push_back(letter(ids[i]));
+  }
+  orders_.resize(static_cast<Index>(options.order));
+  // The highest order counts grams; each order below counts the different grams one longer that
+  // end in its own.
+  const Index n = orders_.size();
+  for (Index i = n - 1; i < text.size(); ++i) {
+    History& h = orders_[n - 1].histories[text.substr(i + 1 - n, n - 1)];
+    ++h.total;
+    ++h.next[ids[i]];
+  }
+  for (Index length = n - 1; length >= 1; --length) {
+    for (const auto& [history, counts] : orders_[length].histories) {
+      History& shorter = orders_[length - 1].histories[history.substr(1)];
+      for (const auto& [token, count] : counts.next) {
+        ++shorter.total;
+        ++shorter.next[token];
+      }
+    }
+  }
+  for (Order& order : orders_) {
+    std::int64_t once = 0, twice = 0;
+    for (const auto& [history, counts] : order.histories) {
+      for (const auto& [token, count] : counts.next) {
+        once += count == 1 ? 1 : 0;
+        twice += count == 2 ? 1 : 0;
+      }
+    }
+    order.discount =
+        once == 0 ? kDiscount : static_cast<double>(once) / static_cast<double>(once + 2 * twice);
+  }
+}
+
+double NGramModel::probability(std::u32string_view history, std::int32_t token) const {
+  // From the shortest history to the longest.
+  double p = 1.0 / static_cast<double>(vocab_);
+  for (Index length = 0; length <= history.size() && length < orders_.size(); ++length) {
+    const Order& order = orders_[length];
+    const auto found =
+        order.histories.find(std::u32string(history.substr(history.size() - length)));
+    if (found == order.histories.end()) break;
+    const History& h = found->second;
+    const auto next = h.next.find(token);
+    const double count = next == h.next.end() ? 0 : static_cast<double>(next->second);
+    const auto total = static_cast<double>(h.total);
+    const double kept = std::max(count - order.discount, 0.0) / total;
+    p = kept + order.discount * static_cast<double>(h.next.size()) / total * p;
+  }
+  return p;
+}
+
+double NGramModel::probability(std::span<const std::int32_t> history, std::int32_t token) const {
+  if (token < 0 || token >= vocab_) {
+    throw DataError(fmt::format("token {} is outside of the vocabulary of {}", token, vocab_));
+  }
+  const Index used = std::min(history.size(), orders_.size() - 1);
+  std::u32string text;
+  for (const std::int32_t id : history.subspan(history.size() - used)) text.push_back(letter(id));
+  return probability(std::u32string_view(text), token);
+}
+
+double NGramModel::log_probability(std::span<const std::int32_t> ids) const {
+  double sum = 0;
+  for (Index i = 0; i < ids.size(); ++i) sum += std::log(probability(ids.first(i), ids[i]));
+  return sum;
+}
+
+double NGramModel::perplexity(std::span<const std::int32_t> ids) const {
+  if (ids.empty()) throw ArgumentError("the perplexity of no tokens is not defined");
+  return std::exp(-log_probability(ids) / static_cast<double>(ids.size()));
+}
+
+std::size_t NGramModel::size() const {
+  Index count = 0;
+  for (const Order& order : orders_) {
+    for (const auto& [history, counts] : order.histories) count += counts.next.size();
+  }
+  return count;
+}
+
+}  // namespace weft
