@@ -337,7 +337,12 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"var", [](const OpCase& c) { return out(var(c["x"], axes_of(c), var_options(c))); }},
       {"where", [](const OpCase& c) { return out(where(c["c"], c["a"], c["b"])); }},
   };
-  return adapters;
+  static const auto all = [] {
+    std::map<std::string, OpAdapter> all = adapters;
+    add_recurrent_adapters(all);
+    return all;
+  }();
+  return all;
 }
 
 }  // namespace weft::golden

@@ -22,6 +22,8 @@ struct OpCase {
 using OpOutputs = std::map<std::string, Value>;
 using OpAdapter = OpOutputs (*)(const OpCase&);
 
+void add_recurrent_adapters(std::map<std::string, OpAdapter>& adapters);
+
 /// All adapters, by operation.
 const std::map<std::string, OpAdapter>& op_adapters();
 
