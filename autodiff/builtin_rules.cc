@@ -38,6 +38,10 @@ const RuleSet& builtin_rules() {
     add_linear_cross_entropy_rules(s);
     add_attention_rules(s);
     add_rope_rules(s);
+    add_cholesky_rules(s);
+    add_triangular_solve_rules(s);
+    add_qr_rules(s);
+    add_svd_rules(s);
     return s;
   }();
   return set;

@@ -82,5 +82,9 @@ void add_cross_entropy_rules(RuleSet& rules);
 void add_linear_cross_entropy_rules(RuleSet& rules);
 void add_attention_rules(RuleSet& rules);
 void add_rope_rules(RuleSet& rules);
+void add_cholesky_rules(RuleSet& rules);
+void add_triangular_solve_rules(RuleSet& rules);
+void add_qr_rules(RuleSet& rules);
+void add_svd_rules(RuleSet& rules);
 
 }  // namespace weft

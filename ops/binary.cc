@@ -3,6 +3,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
+#include "weft/ops/index_kernel.h"
 #include "weft/ops/kernels/binary.h"
 
 namespace weft {
@@ -49,16 +50,6 @@ RowKernel logical(const RowRequest& request) {
 
 RowKernel where_row(const RowRequest& request) {
   return make_row(request, kernels::where_row(dtype_size(request.output)));
-}
-
-/// "[1, 2]": where a flattened position lies.
-std::string index_text(std::int64_t position, const Sizes& sizes) {
-  Sizes index(sizes.size());
-  for (std::size_t axis = sizes.size(); axis-- > 0;) {
-    index[axis] = position % sizes[axis];
-    position /= sizes[axis];
-  }
-  return to_string(index);
 }
 
 /// First element of an integer tensor for which `bad` holds, or -1.

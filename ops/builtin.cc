@@ -29,6 +29,10 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_linear_cross_entropy_ops(*set);
     add_attention_ops(*set);
     add_rope_ops(*set);
+    add_cholesky_ops(*set);
+    add_triangular_solve_ops(*set);
+    add_qr_ops(*set);
+    add_svd_ops(*set);
     return set;
   }();
   return ops;

@@ -30,5 +30,9 @@ void add_cross_entropy_ops(OpSet& ops);
 void add_linear_cross_entropy_ops(OpSet& ops);  // with the layer before it, in chunks of rows
 void add_attention_ops(OpSet& ops);
 void add_rope_ops(OpSet& ops);
+void add_cholesky_ops(OpSet& ops);  // and require_pivots
+void add_triangular_solve_ops(OpSet& ops);
+void add_qr_ops(OpSet& ops);
+void add_svd_ops(OpSet& ops);
 
 }  // namespace weft

@@ -355,6 +355,15 @@ AxisLines lines_around(const Sizes& sizes, std::int64_t axis) {
   return lines;
 }
 
+std::string index_text(std::int64_t position, const Sizes& sizes) {
+  Sizes index(sizes.size());
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    index[axis] = position % sizes[axis];
+    position /= sizes[axis];
+  }
+  return to_string(index);
+}
+
 std::function<void(const KernelRun&)> index_check(const OperandSpec& spec, std::size_t input,
                                                   std::string_view what, std::int64_t bound) {
   return [input, bound, what = std::string(what), dtype = spec.dtype,

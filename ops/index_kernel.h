@@ -1,6 +1,7 @@
 // What the index ops share: indices, their checks, and rows around an axis.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "weft/ops/kernel.h"
@@ -18,6 +19,9 @@ AxisLines lines_around(const Sizes& sizes, std::int64_t axis);
 /// `what` names the bound: "axis 0 has size".
 std::function<void(const KernelRun&)> index_check(const OperandSpec& spec, std::size_t input,
                                                   std::string_view what, std::int64_t bound);
+
+/// "[1, 2]": where the element at `position` of a tensor of these sizes lies.
+std::string index_text(std::int64_t position, const Sizes& sizes);
 
 /// Element i of a tensor of indices.
 inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {

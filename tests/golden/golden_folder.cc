@@ -21,11 +21,19 @@ bool matches(const std::string& name, const std::string& pattern) {
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
+std::optional<fs::path> given_folder() {
+  const char* given = std::getenv("WEFT_GOLDENS");
+  return given != nullptr && *given != '\0' ? std::optional<fs::path>(given) : std::nullopt;
+}
+
 }  // namespace
 
-fs::path folder() {
-  const char* given = std::getenv("WEFT_GOLDENS");
-  return given != nullptr && *given != '\0' ? fs::path(given) : fs::path(WEFT_FIXTURES) / "goldens";
+fs::path folder() { return given_folder().value_or(fs::path(WEFT_FIXTURES) / "goldens"); }
+
+std::optional<fs::path> further_operations() {
+  const fs::path beside = fs::path(WEFT_SOURCE_DIR) / "../shared/goldens-loops";
+  if (given_folder() || !fs::is_directory(beside)) return std::nullopt;
+  return beside;
 }
 
 nlohmann::json read_json(const fs::path& path) {
@@ -40,11 +48,11 @@ std::map<std::string, Tensor> read_tensors(const fs::path& path) {
   return result;
 }
 
-std::vector<fs::path> find_cases(const std::string& folder_pattern,
-                                 const std::string& file_pattern) {
+std::vector<fs::path> find_cases(const std::string& folder_pattern, const std::string& file_pattern,
+                                 const fs::path& from) {
   std::vector<fs::path> result;
-  if (!fs::is_directory(folder())) return result;
-  for (const auto& dir : fs::directory_iterator(folder())) {
+  if (!fs::is_directory(from)) return result;
+  for (const auto& dir : fs::directory_iterator(from)) {
     if (!dir.is_directory() || !matches(dir.path().filename().string(), folder_pattern)) continue;
     for (const auto& file : fs::directory_iterator(dir.path())) {
       if (matches(file.path().filename().string(), file_pattern)) result.push_back(file.path());

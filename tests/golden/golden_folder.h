@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,16 @@ namespace weft::golden {
 
 /// The folder that WEFT_GOLDENS names, else the project's fixtures.
 std::filesystem::path folder();
+/// Where WEFT_GOLDENS names none: what lies beside the project and has operations alone, if it is
+/// there (goldens-loops: recurrent layers, normalisations with statistics, linear algebra).
+std::optional<std::filesystem::path> further_operations();
 nlohmann::json read_json(const std::filesystem::path& path);
 /// All tensors of a safetensors file.
 std::map<std::string, Tensor> read_tensors(const std::filesystem::path& path);
 /// Sorted paths of the files <folder>/<first>/<second> where either may be a pattern with one '*'.
 std::vector<std::filesystem::path> find_cases(const std::string& folder_pattern,
-                                              const std::string& file_pattern);
+                                              const std::string& file_pattern,
+                                              const std::filesystem::path& from = folder());
 
 /// How far `actual` is from `reference`: max |difference| / max(max |reference|, floor); NaN counts
 /// as infinite, equal infinities as equal. Throws ShapeError where the sizes differ.

@@ -45,10 +45,6 @@ std::vector<Value> in_order(const OpCase& c) {
   return values;
 }
 
-OptionalArg optional(const OpCase& c, const std::string& name) {
-  return c.has(name) ? OptionalArg(c[name]) : OptionalArg();
-}
-
 std::array<std::int64_t, 2> pair_of(const json& j) {
   return {j.at(0).get<std::int64_t>(), j.at(1).get<std::int64_t>()};
 }
@@ -119,8 +115,9 @@ OpOutputs layer_norm_case(const OpCase& c) {
 }
 
 OpOutputs group_norm_case(const OpCase& c) {
-  return out(group_norm(c["x"], c.attrs.at("groups").get<std::int64_t>(), optional(c, "gain"),
-                        optional(c, "bias"), c.attrs.at("eps").get<double>()));
+  return out(group_norm(c["x"], c.attrs.at("groups").get<std::int64_t>(),
+                        optional(c, c.has("weight") ? "weight" : "gain"), optional(c, "bias"),
+                        c.attrs.at("eps").get<double>()));
 }
 
 OpOutputs pad_case(const OpCase& c) {
@@ -340,6 +337,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
   static const auto all = [] {
     std::map<std::string, OpAdapter> all = adapters;
     add_recurrent_adapters(all);
+    add_linalg_adapters(all);
     return all;
   }();
   return all;

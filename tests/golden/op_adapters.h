@@ -18,11 +18,17 @@ struct OpCase {
   bool has(const std::string& name) const { return in.count(name) != 0; }
 };
 
+/// The operand, if the case has it.
+inline OptionalArg optional(const OpCase& c, const std::string& name) {
+  return c.has(name) ? OptionalArg(c[name]) : OptionalArg();
+}
+
 /// Output values by the case's names.
 using OpOutputs = std::map<std::string, Value>;
 using OpAdapter = OpOutputs (*)(const OpCase&);
 
 void add_recurrent_adapters(std::map<std::string, OpAdapter>& adapters);
+void add_linalg_adapters(std::map<std::string, OpAdapter>& adapters);
 
 /// All adapters, by operation.
 const std::map<std::string, OpAdapter>& op_adapters();

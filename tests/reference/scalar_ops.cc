@@ -211,6 +211,7 @@ const ScalarModels& scalar_models() {
     add_random_models(m);
     add_network_models(m);
     add_attention_models(m);
+    add_factorisation_models(m);
     return m;
   }();
   return models;

@@ -116,6 +116,7 @@ void add_window_models(ScalarModels& models);
 void add_random_models(ScalarModels& models);
 void add_network_models(ScalarModels& models);
 void add_attention_models(ScalarModels& models);
+void add_factorisation_models(ScalarModels& models);
 
 /// A model that says nothing where an operand is infinite, NaN or so large that its square is: what
 /// comes of such numbers depends on the order in which they meet.

@@ -1,0 +1,106 @@
+#include "weft/graph/functions/factorise.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft {
+namespace {
+
+// Output 0, if output 1 says that no matrix failed.
+Value checked(Node& node, const std::string& problem, SourceLocation loc) {
+  return node.graph()
+      .apply("require_pivots", {node.output(0), node.output(1)}, {{"problem", problem}}, loc)
+      .output(0);
+}
+
+// The axes in front of the last two.
+Shape list_of(Value x) {
+  const auto& dims = x.shape().dims();
+  return Shape(std::vector<Dim>(dims.begin(), dims.end() - 2));
+}
+
+// x with `list` in front of its last two axes.
+Value with_list(Value x, Shape list) {
+  for (int axis = x.rank() - 2; axis < x.rank(); ++axis) list.push_back(x.shape()[axis]);
+  return x.shape() == list ? x : broadcast_to(x, list);
+}
+
+// Gives both the same axes in front of the last two. What has fewer axes, the op refuses.
+void broadcast_lists(Value& a, Value& b, std::string_view function, SourceLocation loc) {
+  if (a.rank() < 2 || b.rank() < 2) return;
+  Graph& graph = a.graph();
+  try {
+    const Attributes none;
+    const Shape list =
+        InferContext(function, {}, none, graph.facts()).broadcast(list_of(a), list_of(b));
+    a = with_list(a, list);
+    b = with_list(b, list);
+  } catch (const Error& error) {
+    graph.fail(error, function, {a, b}, loc);
+  }
+}
+
+}  // namespace
+
+Value cholesky(Arg x) {
+  const Value v = x.value("cholesky");
+  const Graph::Frame frame(v.graph(), "cholesky", x.location());
+  return checked(v.graph().apply("cholesky", {v}, {}, x.location()), "not positive definite",
+                 x.location());
+}
+
+Value triangular_solve(Arg t, Arg b, const TriangularSolveOptions& options) {
+  Value matrix = t.value("triangular_solve"), right = b.value("triangular_solve");
+  Graph& graph = matrix.graph();
+  const SourceLocation loc = t.location().known() ? t.location() : b.location();
+  graph.check_owned(right, "operand b of triangular_solve", loc);
+  const Graph::Frame frame(graph, "triangular_solve", loc);
+  broadcast_lists(matrix, right, "triangular_solve", loc);
+  return checked(graph.apply("triangular_solve", {matrix, right},
+                             {{"upper", options.upper},
+                              {"transpose", options.transpose},
+                              {"unit_diagonal", options.unit_diagonal}},
+                             loc),
+                 "singular", loc);
+}
+
+Value cholesky_solve(Arg factor, Arg b) {
+  const Value l = factor.value("cholesky_solve");
+  const Graph::Frame frame(l.graph(), "cholesky_solve", factor.location());
+  const Value half = triangular_solve(l, Arg(b.value("cholesky_solve"), factor.location()));
+  return triangular_solve(l, half, {.transpose = true});
+}
+
+QrFactors qr(Arg x) {
+  const Value v = x.value("qr");
+  Graph& graph = v.graph();
+  const Graph::Frame frame(graph, "qr", x.location());
+  const auto factors = [&](Value a) {
+    Node& node = graph.apply("qr", {a}, {}, x.location());
+    return QrFactors{node.output(0), node.output(1)};
+  };
+  if (v.rank() < 2) return factors(v);
+  const Dim &rows = v.shape()[v.rank() - 2], &columns = v.shape()[v.rank() - 1];
+  if (!rows.is_constant() || !columns.is_constant() || rows.constant() >= columns.constant()) {
+    return factors(v);
+  }
+  // The first columns say what q is, and q what the others are made of.
+  QrFactors f = factors(slice(v, -1, {.end = rows}));
+  const Value others = slice(v, -1, {.begin = rows});
+  f.r = concat({f.r, matmul(f.q, others, {.transpose_a = true, .precision = Precision::highest})},
+               -1);
+  return f;
+}
+
+SvdFactors svd(Arg x) {
+  const Value v = x.value("svd");
+  const Graph::Frame frame(v.graph(), "svd", x.location());
+  Node& node = v.graph().apply("svd", {v}, {}, x.location());
+  return {node.output(0), node.output(1), node.output(2)};
+}
+
+}  // namespace weft

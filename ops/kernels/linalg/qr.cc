@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cmath>
+
+#include "weft/ops/kernels/linalg/factorise.h"
+#include "weft/ops/kernels/linalg/vectors.h"
+
+namespace weft::kernels {
+namespace {
+
+// x -= scale v (v . x)
+void reflect(double* x, const double* v, std::int64_t length, double scale) {
+  const double factor = -scale * dot(v, x, length);
+  add_rows(x, length, v, length, &factor, 1);
+}
+
+double norm_of(const double* x, std::int64_t length) {
+  const double square = dot(x, x, length);
+  if (square > 1e-280) return std::sqrt(square);
+  // Dependent columns leave next to nothing, whose squares vanish.
+  double largest = 0, sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) largest = std::max(largest, std::fabs(x[i]));
+  if (largest == 0) return 0;
+  for (std::int64_t i = 0; i < length; ++i) sum += (x[i] / largest) * (x[i] / largest);
+  return largest * std::sqrt(sum);
+}
+
+// The reflection that leaves nothing of x but its first element: x becomes v of I - scale v v^T,
+// about a unit vector, and `first` what is left. A zero has scale 0.
+struct Reflection {
+  double first = 0, scale = 0;
+};
+Reflection make_reflection(double* x, std::int64_t length) {
+  const double norm = norm_of(x, length);
+  if (norm == 0) return {};
+  for (std::int64_t i = 0; i < length; ++i) x[i] /= norm;
+  // The sign that adds: nothing cancels.
+  const double head = x[0], sign = head < 0 ? 1 : -1;
+  x[0] = head - sign;
+  return {sign * norm, 1 / (1 + std::fabs(head))};
+}
+
+}  // namespace
+
+void qr(double* a, std::int64_t m, std::int64_t n, double* q, double* r, double* scratch) {
+  double* const scales = scratch;
+  // Column by column: each takes all reflections before it while it is in the cache.
+  for (std::int64_t c = 0; c < n; ++c) {
+    double* const column = a + c * m;
+    for (std::int64_t j = 0; j < c; ++j) {
+      reflect(column + j, a + j * m + j, m - j, scales[j]);
+      r[j * n + c] = column[j];
+      r[c * n + j] = 0;
+    }
+    const Reflection reflection = make_reflection(column + c, m - c);
+    scales[c] = reflection.scale;
+    r[c * n + c] = reflection.first;
+  }
+  for (std::int64_t c = 0; c < n; ++c) {
+    double* const column = q + c * m;
+    for (std::int64_t i = 0; i < m; ++i) column[i] = i == c ? 1 : 0;
+    for (std::int64_t j = c; j >= 0; --j) reflect(column + j, a + j * m + j, m - j, scales[j]);
+    if (!(r[c * n + c] < 0)) continue;
+    for (std::int64_t i = 0; i < m; ++i) column[i] = -column[i];
+    for (std::int64_t j = c; j < n; ++j) r[c * n + j] = -r[c * n + j];
+  }
+}
+
+}  // namespace weft::kernels

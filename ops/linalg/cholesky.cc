@@ -1,0 +1,175 @@
+// Cholesky factors, and the check that a factorisation has reached its end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/index_kernel.h"
+#include "weft/ops/kernels/linalg/factorise.h"
+#include "weft/ops/linalg/matrix_list.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/shape_kernel.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kIndefinite = "not positive definite", kSingular = "singular";
+
+std::vector<ValueType> infer_cholesky(const InferContext& c) {
+  require_square(c, 0, "x");
+  return {c.input(0), {DType::i64, list_shape(c.shape(0))}};
+}
+
+double cholesky_flops(double rows, double) { return rows * rows * rows / 3 + rows * rows; }
+
+template <class T>
+Kernel make_cholesky(const KernelRequest& r) {
+  if (!writes(r)) return {};
+  const MatrixList list = matrix_list(r.inputs[0].sizes);
+  const std::int64_t n = list.rows;
+  const double flops = cholesky_flops(static_cast<double>(n), 0);
+  return unit_kernel(
+      list.count, flops, {{n, n}, {n}}, [n](const KernelRun& run, std::int64_t unit, double* u) {
+        const T* const x = run.in<T>(0) + unit * n * n;
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = i; j < n; ++j) {
+            u[i * n + j] =
+                0.5 * static_cast<double>(x[i * n + j]) + 0.5 * static_cast<double>(x[j * n + i]);
+          }
+        }
+        const std::int64_t failed = kernels::cholesky(u, n, u + n * n);
+        if (run.outputs[1] != nullptr) run.out<std::int64_t>(1)[unit] = failed;
+        if (run.outputs[0] == nullptr) return;
+        T* const out = run.out<T>(0) + unit * n * n;
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = 0; j < n; ++j)
+            out[i * n + j] = failed >= 0 || j > i ? T(0) : static_cast<T>(u[j * n + i]);
+        }
+      });
+}
+
+Kernel cholesky_kernel(const KernelRequest& r) {
+  return r.inputs[0].dtype == DType::f32 ? make_cholesky<float>(r) : make_cholesky<double>(r);
+}
+
+Cost cholesky_cost(const KernelRequest& r) { return factorisation_cost(r, cholesky_flops); }
+
+// Diagonally dominant, so that variations of the elements are factorised, too.
+Tensor definite(const Sizes& sizes, std::uint64_t seed) {
+  Tensor t = sample_uniform(sizes, seed, -0.25, 0.25);
+  const std::int64_t n = sizes.back();
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    if (i / n % n == i % n) t.mutable_data<float>()[i] += static_cast<float>(n);
+  }
+  return t;
+}
+
+std::vector<OpSample> cholesky_samples() {
+  return {
+      {{definite({4, 4}, 1)}, {}},
+      {{definite({2, 3, 3}, 2)}, {}},
+      {{definite({3, 1, 2, 2}, 3)}, {}},
+      {{sample_uniform({5, 1, 1}, 4, 0.5, 2)}, {}},
+      {{sample_uniform({2, 3, 3}, 5, 0.5, 2)}, {}},  // not positive definite
+      {{definite({40, 40}, 6)}, {}},
+      {{sample_uniform({0, 3, 3}, 7)}, {}},
+      {{sample_uniform({2, 0, 0}, 8)}, {}},
+  };
+}
+
+std::vector<OpErrorSample> cholesky_errors() {
+  return {{{{DType::f32, {3, 4}}}, {}, "the rows and columns of x: 3 and 4 differ"},
+          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but is f32[3] with 1"},
+          {{{DType::i32, {3, 3}}}, {}, "x must be f32 or f64, but is i32"}};
+}
+
+std::vector<ValueType> infer_pivots(const InferContext& c) {
+  c.require_floating(0, "x");
+  c.require_min_rank(0, 2, "x");
+  c.require_dtype(1, DType::i64, "failed");
+  c.require_shape(1, list_shape(c.shape(0)), "failed");
+  const std::string& problem = c.attributes().text("problem");
+  if (problem != kIndefinite && problem != kSingular) {
+    throw ArgumentError(
+        fmt::format("problem must be '{}' or '{}', but is '{}'", kIndefinite, kSingular, problem));
+  }
+  return {c.input(0)};
+}
+
+Kernel pivots_kernel(const KernelRequest& r) {
+  Kernel kernel;
+  kernel.phases.push_back(clone_phase(r.inputs[0], 0));
+  kernel.check = [list = r.inputs[1].sizes, count = r.inputs[1].numel(),
+                  singular = r.attributes.text("problem") == kSingular](const KernelRun& run) {
+    const auto* const failed = run.in<std::int64_t>(1);
+    const std::int64_t* const first =
+        std::find_if(failed, failed + count, [](std::int64_t pivot) { return pivot >= 0; });
+    if (first == failed + count) return;
+    const std::string which = list.empty() ? "" : " " + index_text(first - failed, list);
+    if (singular) {
+      throw DataError(fmt::format(
+          "the triangular matrix{} is singular: element {} of its diagonal is 0", which, *first));
+    }
+    throw DataError(fmt::format(
+        "the matrix{} is not positive definite: pivot {} of its Cholesky factor is no positive "
+        "number",
+        which, *first));
+  };
+  return kernel;
+}
+
+std::vector<OpSample> pivots_samples() {
+  const auto fine = [](const Sizes& sizes) { return Tensor::full(DType::i64, sizes, -1); };
+  const Attributes indefinite{{"problem", std::string(kIndefinite)}};
+  const Attributes singular{{"problem", std::string(kSingular)}};
+  return {{{sample_uniform({3, 4}, 1), fine({})}, indefinite},
+          {{sample_uniform({2, 3, 3}, 2), fine({2})}, singular},
+          {{sample_uniform({2, 0, 3, 1}, 3), fine({2, 0})}, singular}};
+}
+
+std::vector<OpErrorSample> pivots_errors() {
+  const ValueType x{DType::f32, {2, 3, 3}}, failed{DType::i64, {2}};
+  const Attributes singular{{"problem", std::string(kSingular)}};
+  return {{{x, failed},
+           {{"problem", std::string("odd")}},
+           "problem must be 'not positive definite' or 'singular', but is 'odd'"},
+          {{x, {DType::i64, {3}}}, singular, "failed must have shape [2], but has [3]"},
+          {{x, {DType::f32, {2}}}, singular, "failed must be i64, but is f32"},
+          {{{DType::f32, {3}}, failed}, singular, "x must have at least 2 axes"}};
+}
+
+}  // namespace
+
+void add_cholesky_ops(OpSet& ops) {
+  OpRecord cholesky;
+  cholesky.name = "cholesky";
+  cholesky.doc =
+      "The lower triangular L with L L^T = (x + x^T) / 2 for each matrix of x [..., n, n], and -1; "
+      "for a matrix that is not positive definite zeros, and the first pivot that is no positive "
+      "number. f32 computes in double.";
+  cholesky.inputs = {{"x"}};
+  cholesky.outputs = {"out", "failed"};
+  cholesky.infer = infer_cholesky;
+  cholesky.kernel = cholesky_kernel;
+  cholesky.cost = cholesky_cost;
+  cholesky.samples = cholesky_samples;
+  cholesky.error_samples = cholesky_errors;
+  ops.add(std::move(cholesky));
+
+  OpRecord pivots;
+  pivots.name = "require_pivots";
+  pivots.doc =
+      "x [..., n, m], if no element of failed [...] says which pivot its matrix failed at (-1: "
+      "none); else a data error that names matrix and pivot. So do gradients.";
+  pivots.inputs = {{"x"}, {"failed"}};
+  pivots.attributes = {{"problem", std::string(), true}};
+  pivots.inplace = {{0, 0}};
+  pivots.infer = infer_pivots;
+  pivots.kernel = pivots_kernel;
+  pivots.cost = movement_cost;
+  pivots.samples = pivots_samples;
+  pivots.error_samples = pivots_errors;
+  ops.add(std::move(pivots));
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+// Orthonormal bases of the columns of matrices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/kernels/linalg/factorise.h"
+#include "weft/ops/linalg/matrix_list.h"
+#include "weft/ops/sample_data.h"
+
+namespace weft {
+namespace {
+
+std::string too_wide(const Dim& rows, const Dim& columns) {
+  return fmt::format("x must have at least as many rows as columns, but has {} and {}", rows.str(),
+                     columns.str());
+}
+
+std::vector<ValueType> infer_qr(const InferContext& c) {
+  c.require_floating(0, "x");
+  c.require_min_rank(0, 2, "x");
+  Shape r = c.shape(0);
+  const Dim rows = r[r.rank() - 2], columns = r[r.rank() - 1];
+  if (rows.is_constant() && columns.is_constant() && rows.constant() < columns.constant()) {
+    throw ShapeError(too_wide(rows, columns));
+  }
+  r[r.rank() - 2] = columns;
+  return {c.input(0), {c.dtype(0), r}};
+}
+
+double qr_flops(double rows, double columns) { return 4 * rows * columns * columns; }
+
+template <class T>
+Kernel make_qr(const KernelRequest& request) {
+  const Sizes& sizes = request.inputs[0].sizes;
+  const std::int64_t m = sizes[sizes.size() - 2], n = sizes.back();
+  if (m < n) throw ShapeError(too_wide(m, n));
+  if (!writes(request)) return {};
+  const MatrixList list = matrix_list(sizes);
+  const double flops = qr_flops(static_cast<double>(m), static_cast<double>(n));
+  return unit_kernel(list.count, flops, {{2, n, m}, {n, n}, {kernels::qr_scratch(n)}},
+                     [list, m, n](const KernelRun& run, std::int64_t unit, double* a) {
+                       double *const q = a + n * m, *const r = q + n * m, *const rest = r + n * n;
+                       const T* const x = run.in<T>(0) + unit * list.numel();
+                       const double scale = scale_of(x, list.numel());
+                       load_columns(x, list, scale, a);
+                       kernels::qr(a, m, n, q, r, rest);
+                       if (run.outputs[0] != nullptr) {
+                         T* const out = run.out<T>(0) + unit * list.numel();
+                         store_columns(q, list, out);
+                         if (scale == 0)
+                           std::fill_n(out, list.numel(), std::numeric_limits<T>::quiet_NaN());
+                       }
+                       if (run.outputs[1] == nullptr) return;
+                       T* const out = run.out<T>(1) + unit * n * n;
+                       for (std::int64_t i = 0; i < n; ++i) {
+                         for (std::int64_t j = 0; j < n; ++j) {
+                           out[i * n + j] = j < i        ? T(0)
+                                            : scale == 0 ? std::numeric_limits<T>::quiet_NaN()
+                                                         : static_cast<T>(r[i * n + j] / scale);
+                         }
+                       }
+                     });
+}
+
+Kernel qr_kernel(const KernelRequest& r) {
+  return r.inputs[0].dtype == DType::f32 ? make_qr<float>(r) : make_qr<double>(r);
+}
+
+Cost qr_cost(const KernelRequest& r) { return factorisation_cost(r, qr_flops); }
+
+std::vector<OpSample> qr_samples() {
+  return {
+      {{sample_uniform({5, 3}, 1)}, {}},    {{sample_uniform({2, 6, 2}, 2)}, {}},
+      {{sample_uniform({4, 4}, 3)}, {}},    {{sample_uniform({3, 1, 3, 1}, 4)}, {}},
+      {{sample_uniform({40, 20}, 5)}, {}},  {{sample_uniform({0, 3, 2}, 6)}, {}},
+      {{sample_uniform({2, 3, 0}, 7)}, {}}, {{sample_uniform({2, 0, 0}, 8)}, {}},
+  };
+}
+
+std::vector<OpErrorSample> qr_errors() {
+  return {{{{DType::f32, {2, 3, 4}}},
+           {},
+           "x must have at least as many rows as columns, but has 3 and 4"},
+          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but is f32[3] with 1"},
+          {{{DType::i64, {3, 3}}}, {}, "x must be f32 or f64, but is i64"}};
+}
+
+}  // namespace
+
+void add_qr_ops(OpSet& ops) {
+  OpRecord r;
+  r.name = "qr";
+  r.doc =
+      "x = q r for each matrix of x [..., m, n], m >= n: q [..., m, n] has orthonormal columns, r "
+      "[..., n, n] is upper triangular with no negative number on its diagonal. By Householder "
+      "reflections; f32 computes in double. A matrix with a NaN or infinity gives NaNs.";
+  r.inputs = {{"x"}};
+  r.outputs = {"q", "r"};
+  r.infer = infer_qr;
+  r.kernel = qr_kernel;
+  r.cost = qr_cost;
+  r.samples = qr_samples;
+  r.error_samples = qr_errors;
+  ops.add(std::move(r));
+}
+
+}  // namespace weft

@@ -1,0 +1,177 @@
+// Systems of equations with triangular matrices, by substitution.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/kernels/linalg/vectors.h"
+#include "weft/ops/linalg/matrix_list.h"
+#include "weft/ops/sample_data.h"
+
+namespace weft {
+namespace {
+
+// Columns of the solution that one worker computes at a time: so many of 1,000 rows fit a
+// second-level cache. They do not know of each other.
+constexpr std::int64_t kColumns = 64;
+
+std::vector<ValueType> infer_solve(const InferContext& c) {
+  require_square(c, 0, "t");
+  c.require_same_dtype(0, 1);
+  c.require_min_rank(1, 2, "b");
+  const Shape &t = c.shape(0), &b = c.shape(1);
+  if (!c.equal(list_shape(t), list_shape(b))) {
+    throw ShapeError(
+        fmt::format("t and b must have the same axes in front of the last two, but {} "
+                    "and {} differ",
+                    list_shape(t).str(), list_shape(b).str()));
+  }
+  c.require_equal(t[t.rank() - 1], b[b.rank() - 2], "the size of t and the rows of b");
+  return {c.input(1), {DType::i64, list_shape(t)}};
+}
+
+struct Triangle {
+  bool upper = false, transpose = false, unit = false;
+  explicit Triangle(const Attributes& attributes)
+      : upper(attributes.flag("upper")),
+        transpose(attributes.flag("transpose")),
+        unit(attributes.flag("unit_diagonal")) {}
+  /// Whether the last row of X is known first.
+  bool backward() const { return upper != transpose; }
+};
+
+template <class T>
+std::int64_t first_zero_on_diagonal(const T* t, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (t[i * n + i] == T(0)) return i;
+  }
+  return -1;
+}
+
+// Replaces x [n, width] by the solution. `factors` has n elements.
+template <class T>
+void substitute(const T* t, std::int64_t n, const Triangle& triangle, double* x, std::int64_t width,
+                double* factors) {
+  const std::int64_t row_stride = triangle.transpose ? 1 : n, column_stride = n + 1 - row_stride;
+  for (std::int64_t step = 0; step < n; ++step) {
+    const std::int64_t i = triangle.backward() ? n - 1 - step : step;
+    const std::int64_t known = triangle.backward() ? i + 1 : 0;
+    double* const row = x + i * width;
+    for (std::int64_t k = 0; k < step; ++k) {
+      factors[k] = -static_cast<double>(t[i * row_stride + (known + k) * column_stride]);
+    }
+    kernels::add_rows(row, width, x + known * width, width, factors, step);
+    if (triangle.unit) continue;
+    const double pivot = static_cast<double>(t[i * n + i]);
+    for (std::int64_t j = 0; j < width; ++j) row[j] /= pivot;
+  }
+}
+
+double solve_flops(double n, double columns) { return n * n * columns; }
+
+template <class T>
+Kernel make_solve(const KernelRequest& r) {
+  if (!writes(r)) return {};
+  const MatrixList list = matrix_list(r.inputs[1].sizes);
+  const std::int64_t n = list.rows, columns = list.columns;
+  // One that has no elements to compute still says whether it is singular.
+  const std::int64_t tiles = n * columns == 0 ? 1 : (columns + kColumns - 1) / kColumns;
+  const std::int64_t widest = std::min(columns, kColumns);
+  const double flops = solve_flops(static_cast<double>(n), static_cast<double>(widest));
+  return unit_kernel(
+      list.count * tiles, flops, {{n, widest}, {n}},
+      [=, triangle = Triangle(r.attributes)](const KernelRun& run, std::int64_t unit, double* x) {
+        const std::int64_t matrix = unit / tiles, first = unit % tiles * kColumns;
+        const std::int64_t width = std::min(kColumns, columns - first);
+        const T* const t = run.in<T>(0) + matrix * n * n;
+        const std::int64_t failed = triangle.unit ? -1 : first_zero_on_diagonal(t, n);
+        if (run.outputs[1] != nullptr && first == 0) run.out<std::int64_t>(1)[matrix] = failed;
+        if (run.outputs[0] == nullptr) return;
+        const T* const b = run.in<T>(1) + matrix * n * columns + first;
+        T* const out = run.out<T>(0) + matrix * n * columns + first;
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = 0; j < width; ++j)
+            x[i * width + j] = failed >= 0 ? 0 : static_cast<double>(b[i * columns + j]);
+        }
+        if (failed < 0) substitute(t, n, triangle, x, width, x + n * width);
+        for (std::int64_t i = 0; i < n; ++i) {
+          for (std::int64_t j = 0; j < width; ++j)
+            out[i * columns + j] = static_cast<T>(x[i * width + j]);
+        }
+      });
+}
+
+Kernel solve_kernel(const KernelRequest& r) {
+  return r.inputs[0].dtype == DType::f32 ? make_solve<float>(r) : make_solve<double>(r);
+}
+
+Cost solve_cost(const KernelRequest& r) {
+  const double columns = static_cast<double>(r.inputs[1].sizes.back());
+  Cost cost = factorisation_cost(r, [](double n, double) { return n * n; });
+  cost.flops *= columns;
+  return cost;
+}
+
+Attributes of_triangle(bool upper, bool transpose, bool unit) {
+  return {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit}};
+}
+
+// Elements that are not near 0 and of one sign: solutions do not grow much.
+std::vector<Tensor> system(const Sizes& t, const Sizes& b, std::uint64_t seed) {
+  return {sample_uniform(t, seed, 0.5, 1.5), sample_uniform(b, seed + 1)};
+}
+
+std::vector<OpSample> solve_samples() {
+  return {
+      {system({4, 4}, {4, 2}, 1), of_triangle(false, false, false)},
+      {system({2, 3, 3}, {2, 3, 5}, 3), of_triangle(true, false, false)},
+      {system({5, 5}, {5, 1}, 5), of_triangle(false, true, false)},
+      {system({3, 1, 4, 4}, {3, 1, 4, 2}, 7), of_triangle(true, true, false)},
+      {system({4, 4}, {4, 3}, 9), of_triangle(false, false, true)},
+      {system({2, 3, 3}, {2, 3, 2}, 11), of_triangle(true, true, true)},
+      {system({6, 6}, {6, 130}, 13), of_triangle(false, true, false)},
+      {{Tensor::zeros(DType::f32, {2, 2, 2}), sample_uniform({2, 2, 3}, 15)},  // singular
+       of_triangle(false, false, false)},
+      {system({2, 0, 0}, {2, 0, 3}, 17), of_triangle(false, false, false)},
+      {system({2, 3, 3}, {2, 3, 0}, 19), of_triangle(true, false, false)},
+  };
+}
+
+std::vector<OpErrorSample> solve_errors() {
+  const ValueType t{DType::f32, {2, 3, 3}}, b{DType::f32, {2, 3, 4}};
+  const Attributes lower = of_triangle(false, false, false);
+  return {
+      {{{DType::f32, {2, 3, 4}}, b}, lower, "the rows and columns of t: 3 and 4 differ"},
+      {{t, {DType::f32, {2, 4, 3}}}, lower, "the size of t and the rows of b: 3 and 4 differ"},
+      {{t, {DType::f32, {3, 3, 4}}},
+       lower,
+       "t and b must have the same axes in front of the last two, but [2] and [3] differ"},
+      {{{DType::f32, {3, 3}}, {DType::f32, {3}}},
+       lower,
+       "b must have at least 2 axes, but is f32[3] with 1"},
+      {{t, {DType::f64, {2, 3, 4}}}, lower, "operands have different dtypes, f32 and f64"},
+  };
+}
+
+}  // namespace
+
+void add_triangular_solve_ops(OpSet& ops) {
+  OpRecord r;
+  r.name = "triangular_solve";
+  r.doc =
+      "The X with T X = b for each matrix of b [..., n, m], or T^T X = b, and -1. T is the lower "
+      "or "
+      "upper triangle of t [..., n, n], with ones on its diagonal if unit_diagonal. Where T is "
+      "singular zeros, and the first element of its diagonal that is 0. f32 computes in double.";
+  r.inputs = {{"t"}, {"b"}};
+  r.attributes = {{"upper", false}, {"transpose", false}, {"unit_diagonal", false}};
+  r.outputs = {"out", "failed"};
+  r.infer = infer_solve;
+  r.kernel = solve_kernel;
+  r.cost = solve_cost;
+  r.samples = solve_samples;
+  r.error_samples = solve_errors;
+  ops.add(std::move(r));
+}
+
+}  // namespace weft
