@@ -6,6 +6,8 @@
 
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/axes.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -16,6 +18,42 @@ Value along_axis(std::string_view op, const Arg& x, int axis) {
   const std::int64_t at = resolve_axis(axis, v, op, x.location());
   return v.graph().apply(op, {v}, {{"axis", at}}, x.location()).output(0);
 }
+
+// What normalisations of channels share: x [N, C, ...] and operands [C].
+class Channels {
+ public:
+  Channels(std::string_view function, Value x, SourceLocation loc)
+      : function_(function), x_(x), loc_(loc) {}
+
+  /// Throws ShapeError unless x has so many axes.
+  void require_rank(int least, std::string_view form) const {
+    if (x_.rank() < least) fail(ShapeError(fmt::format("x must be {}", form)));
+  }
+  /// An operand [C] beside x.
+  Value beside(Value v, std::string_view name) const {
+    Shape shape{x_.shape()[1]};
+    if (v.rank() != 1 || !x_.graph().facts().equal(v.shape()[0], shape[0])) {
+      fail(ShapeError(fmt::format("{} must have shape {}, one element per channel, but has {}",
+                                  name, shape.str(), v.shape().str())));
+    }
+    while (shape.rank() < x_.rank() - 1) shape.push_back(1);
+    return reshape(v, shape);
+  }
+  /// y * gain + bias.
+  Value affine(Value y, const OptionalArg& gain, const OptionalArg& bias) const {
+    if (gain.present()) y = y * beside(gain.value(), "gain");
+    if (bias.present()) y = y + beside(bias.value(), "bias");
+    return y;
+  }
+  [[noreturn]] void fail(const Error& error) const {
+    x_.graph().fail(error, function_, {x_}, loc_);
+  }
+
+ private:
+  std::string_view function_;
+  Value x_;
+  SourceLocation loc_;
+};
 
 }  // namespace
 
@@ -46,25 +84,61 @@ Value rms_norm(Arg x, OptionalArg gain, double eps) {
 
 Value group_norm(Arg x, int groups, OptionalArg gain, OptionalArg bias, double eps) {
   const Value v = x.value("group_norm");
-  Graph& graph = v.graph();
-  const auto fail = [&](const Error& error) { graph.fail(error, "group_norm", {v}, x.location()); };
-  if (v.rank() < 2) fail(ShapeError("x must be [N, C, ...]"));
-  const Dim& channels = v.shape()[1];
-  if (groups < 1 || !channels.is_constant() || channels.constant() % groups != 0) {
-    fail(ShapeError(
+  const Channels channels("group_norm", v, x.location());
+  channels.require_rank(2, "[N, C, ...]");
+  const Dim& count = v.shape()[1];
+  if (groups < 1 || !count.is_constant() || count.constant() % groups != 0) {
+    channels.fail(ShapeError(
         fmt::format("the channels of x (axis 1), {}, must be a constant multiple of groups, {}",
-                    channels.str(), groups)));
+                    count.str(), groups)));
   }
-  const Graph::Frame frame(graph, "group_norm", x.location());
-  Dim features = channels.constant() / groups;
+  const Graph::Frame frame(v.graph(), "group_norm", x.location());
+  Dim features = count.constant() / groups;
   for (int axis = 2; axis < v.rank(); ++axis) features *= v.shape()[axis];
   const Value grouped = reshape(v, Shape{v.shape()[0], Dim(groups), features});
-  Value y = reshape(layer_norm(grouped, {}, {}, {.eps = eps}), v.shape());
-  std::vector<Dim> per_channel(static_cast<std::size_t>(v.rank() - 1), Dim(1));
-  per_channel[0] = channels;
-  if (gain.present()) y = y * reshape(gain.value(), Shape(per_channel));
-  if (bias.present()) y = y + reshape(bias.value(), Shape(per_channel));
-  return y;
+  return channels.affine(reshape(layer_norm(grouped, {}, {}, {.eps = eps}), v.shape()), gain, bias);
+}
+
+Value instance_norm(Arg x, OptionalArg gain, OptionalArg bias, double eps) {
+  const Value v = x.value("instance_norm");
+  const Channels channels("instance_norm", v, x.location());
+  channels.require_rank(3, "[N, C, ...] with a spatial axis");
+  const Graph::Frame frame(v.graph(), "instance_norm", x.location());
+  return channels.affine(layer_norm(v, {}, {}, {.axes = v.rank() - 2, .eps = eps}), gain, bias);
+}
+
+BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg gain,
+                     OptionalArg bias, const BatchNormOptions& options) {
+  const Value v = x.value("batch_norm");
+  const Value old_mean = running_mean.value("batch_norm");
+  const Value old_variance = running_variance.value("batch_norm");
+  const Channels channels("batch_norm", v, x.location());
+  channels.require_rank(2, "[N, C, ...]");
+  const Graph::Frame frame(v.graph(), "batch_norm", x.location());
+  const Value mean_beside = channels.beside(old_mean, "running_mean");
+  const Value variance_beside = channels.beside(old_variance, "running_variance");
+  const auto normalised = [&](Value centred, Value variance) {
+    return channels.affine(centred * rsqrt(variance + options.eps), gain, bias);
+  };
+  if (!options.training) {
+    return {normalised(v - mean_beside, variance_beside), old_mean, old_variance};
+  }
+  std::vector<int> others = {0};
+  Dim count = v.shape()[0];
+  for (int axis = 2; axis < v.rank(); ++axis) {
+    others.push_back(axis);
+    count *= v.shape()[axis];
+  }
+  const Value centre = mean(v, others, true), centred = v - centre;
+  const Value variance = mean(square(centred), others, true);
+  const Value correction = dim_value(v.graph(), count, v.dtype()) /
+                           maximum(dim_value(v.graph(), count - 1, v.dtype()), 1);
+  const auto mixed = [&](Value old, Value now) {
+    return (1 - options.momentum) * old +
+           options.momentum * reshape(stop_gradient(now), old.shape());
+  };
+  return {normalised(centred, variance), mixed(old_mean, centre),
+          mixed(old_variance, variance * correction)};
 }
 
 }  // namespace weft

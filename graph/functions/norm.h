@@ -30,5 +30,28 @@ Value rms_norm(Arg x, OptionalArg gain = {}, double eps = 1e-6);
 /// gain and bias are [C] (Wu and He 2018). C is constant and a multiple of groups.
 Value group_norm(Arg x, int groups, OptionalArg gain = {}, OptionalArg bias = {},
                  double eps = 1e-5);
+/// Norm of each sample and channel over the spatial axes of x [N, C, ...]; gain and bias are [C]
+/// (Ulyanov et al. 2016).
+Value instance_norm(Arg x, OptionalArg gain = {}, OptionalArg bias = {}, double eps = 1e-5);
+
+struct BatchNormOptions {
+  bool training = true;
+  double momentum = 0.1;  // the share of the batch in new running statistics
+  double eps = 1e-5;
+};
+struct BatchNorm {
+  Value out;
+  /// In training (1 - momentum) * running + momentum * the batch's, whose variance is the unbiased
+  /// one (of a single element 0); in evaluation what was given. No gradient flows through them.
+  Value running_mean, running_variance;
+};
+/// Norm of each channel of x [N, C, ...] over all other axes (Ioffe and Szegedy 2015): by the
+/// batch's mean and variance (without correction) in training, else by the running ones; then
+/// * gain + bias. All four operands beside x are [C]. Running statistics are Variables of kind
+/// buffer, and a training program updates them:
+///   const BatchNorm n = batch_norm(x, mean, variance, gain, bias);
+///   program.update(mean, n.running_mean).update(variance, n.running_variance);
+BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg gain = {},
+                     OptionalArg bias = {}, const BatchNormOptions& options = {});
 
 }  // namespace weft
