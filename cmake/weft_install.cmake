@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 # Headers that no user includes, nor any header of theirs: the engines, what files of one family share, the parts of the
-# planner and of a Session, and what reads JSON and protobuf (neither is part of the package).
+# planner and of a Session, the data of the zoo, and what reads JSON and protobuf (neither is part of the package).
 set(weft_internal_headers
   ops/kernels ops/gemm ops/fusion
   "ops/(attention_op|broadcast_plan|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
@@ -11,7 +11,7 @@ set(weft_internal_headers
   "graph/plan/(layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
   "graph/run/(executor|finite_check|output_pool|plan_cache|write_guard)[.]h"
   "serialization/(graph_proto|strict_json)[.]h"
-  models/program models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
+  models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
   "models/hf/(config_reader|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
 set(internal "")

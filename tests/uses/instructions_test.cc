@@ -1,7 +1,6 @@
 // Instruction tuning: conversations from files, what counts of them, packing, answers.
 #include <boost/test/unit_test.hpp>
 
-#include "instruction_set.h"
 #include "weft/core/error.h"
 #include "weft/models/chat/encode_chat.h"
 #include "weft/models/data/conversations.h"
@@ -10,6 +9,7 @@
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/models/zoo/data/instruction_set.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/program_shell.h"
 
@@ -18,8 +18,12 @@ BOOST_AUTO_TEST_SUITE(instruction_tuning)
 namespace {
 
 using testing::Folder;
-using testing::make_instructions;
 using testing::says;
+using zoo::conversations;
+using zoo::instruction_lines;
+using zoo::InstructionLines;
+using zoo::InstructionPart;
+using zoo::make_instructions;
 
 const ChatFormat& chatml() {
   static const ChatFormat format = ChatFormat::built_in("chatml");
@@ -145,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
     Session session(*model.graph, model.store, {.seed = 4, .threads = 2});
     session.initialise();
     std::vector<InstructionExample> examples;
-    for (const Conversation& turns : make_instructions(20, 5, false))
+    for (const Conversation& turns : conversations(make_instructions({.count = 20, .seed = 5})))
       examples.push_back(make_example(tokenizer, chatml(), turns));
     const InstructionRows packed(examples, config.context, 1);
     const InstructionRows alone(examples, config.context, 1, false);
@@ -170,14 +174,17 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_to_talk) {
-  constexpr std::size_t kKinds = 3;
+  const std::vector<std::string> kinds = {"even", "first letter", "last letter"};
   const Tokenizer tokenizer = letters();
   GptConfig config = tiny(tokenizer, 160);
   config.positions = GptPositions::rotary;
   LanguageModel model =
       trainable(build_instructed_model(config, tokenizer, chatml(), settings(250)));
-  const InstructionData data(model, make_instructions(900, 5, false, kKinds),
-                             make_instructions(60, 6, false, kKinds), InstructionLoss::answers);
+  const auto learned = make_instructions({.count = 900, .seed = 5, .kinds = kinds});
+  const auto asked = make_instructions(
+      {.count = 60, .seed = 6, .arguments = InstructionPart::validation, .kinds = kinds});
+  const InstructionData data(model, conversations(learned), conversations(asked),
+                             InstructionLoss::answers);
   Session session(*model.graph, model.store, {.seed = 4, .threads = 2});
   session.initialise();
   const double before = answer_instructions(session, model, data.held_out).exact_match();
@@ -204,19 +211,24 @@ BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_t
                                            o.max_new = 30;
                                          }});
   std::string heard;
-  const ChatAnswer answer = chat.say("Is a a vowel?", [&](std::string_view text) {
+  const ChatAnswer answer = chat.say("Is 12 even?", [&](std::string_view text) {
     heard += text;
     return true;
   });
   BOOST_TEST(answer.written.text == heard);
   BOOST_TEST(heard.find("<|") == std::string::npos);
-  BOOST_TEST(heard == instruction_answers(other, again, {{{"user", "Is a a vowel?"}}}).front());
+  BOOST_TEST(heard == instruction_answers(other, again, {{{"user", "Is 12 even?"}}}).front());
 }
 
 BOOST_AUTO_TEST_CASE(the_command_teaches_and_measures_full_and_beside_frozen_weights) {
   const Shell weft;
-  weft.write("train.jsonl", testing::instruction_lines(make_instructions(300, 5, false)));
-  weft.write("held.jsonl", testing::instruction_lines(make_instructions(20, 6, true), true));
+  weft.write("train.jsonl", instruction_lines(make_instructions({.count = 300, .seed = 5})));
+  weft.write("held.jsonl",
+             instruction_lines(make_instructions({.count = 20,
+                                                  .seed = 6,
+                                                  .phrasings = InstructionPart::test,
+                                                  .arguments = InstructionPart::test}),
+                               InstructionLines::fields));
   const std::string data =
       " --data " + weft.path("train.jsonl") + " --held-out " + weft.path("held.jsonl");
   const std::string small =
