@@ -7,9 +7,9 @@ set(weft_internal_headers
   ops/kernels ops/gemm ops/fusion
   "ops/(attention_op|broadcast_plan|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
-  "graph/passes/match[.]h"
-  "graph/plan/(layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
-  "graph/run/(executor|finite_check|output_pool|plan_cache|write_guard)[.]h"
+  "graph/control/(body|scan_node)[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
+  "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
+  "graph/run/(executor|finite_check|frame|output_pool|plan_cache|write_guard)[.]h"
   "serialization/(graph_proto|strict_json)[.]h"
   models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-void add_leaf_ops(OpSet& ops);    // input, variable, constant, iota, dim_value, barriers
+void add_leaf_ops(OpSet& ops);     // input, variable, constant, iota, dim_value, barriers
 void add_control_ops(OpSet& ops);  // call, scan, cond, while_loop
-void add_unary_ops(OpSet& ops);   // elementwise, one operand
-void add_binary_ops(OpSet& ops);  // elementwise, two operands; comparisons, logical; where
+void add_unary_ops(OpSet& ops);    // elementwise, one operand
+void add_binary_ops(OpSet& ops);   // elementwise, two operands; comparisons, logical; where
 void add_cast_ops(OpSet& ops);
 void add_fused_ops(OpSet& ops);   // several elementwise ops in one pass
 void add_reduce_ops(OpSet& ops);  // sum, mean, max, ..., argmax, cumsum
