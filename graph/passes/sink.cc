@@ -9,6 +9,7 @@
 #include "weft/graph/functions/linalg.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/ir/program.h"
 #include "weft/graph/passes/loop.h"
 
 namespace weft {
