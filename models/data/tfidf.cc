@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/data/ascii_case.h"
 
 namespace weft {
 namespace {
@@ -29,7 +30,7 @@ std::vector<std::string> words(std::string_view text, bool punctuation) {
   for (const char c : text) {
     if (in_word(c)) {
       if (!inside) result.emplace_back();
-      result.back() += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+      result.back() += ascii_lower(c);
       inside = true;
       continue;
     }

@@ -8,6 +8,7 @@
 #include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/families/encoder.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/text_classification/presets.h"
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(steps_follow_from_the_texts_unless_a_preset_fixes_them) {
   BOOST_TEST(steps(100'000, 32) == 12'800);    // 4 passes
   BOOST_TEST(steps(1'000'000, 32) == 93'750);  // 3 passes
   BOOST_TEST(find_preset(presets, "bert-mini").training_for(10, 32).steps == 220);
-  BOOST_TEST(usual_text_classifier_preset(false) == presets.front().name);
+  BOOST_TEST(usual_encoder_preset(false) == presets.front().name);
   BOOST_TEST((find_preset(presets, "bert-mini").head == ClassifierHead()));
   // Members are models of their own: none sees the features of another.
   BOOST_TEST(presets.front().head.members == presets.front().model.conv_groups);

@@ -24,6 +24,20 @@ EncoderConfig with_dropout(EncoderConfig config) {
   return config;
 }
 
+EncoderConfig convolution_mini() {
+  EncoderConfig config = bert_mini();
+  config.layers = 0;
+  config.inner = 128;
+  config.norm_first = true;
+  config.positions = EncoderPositions::none;
+  config.conv_activation = Activation::gelu_erf;
+  return config;
+}
+
+std::string usual_encoder_preset(bool from_weights) {
+  return from_weights ? kFromWeights : kFromTexts;
+}
+
 TrainSettings encoder_training(TrainSettings settings) {
   settings.min_lr = 0;
   settings.schedule = LearningRate::linear;

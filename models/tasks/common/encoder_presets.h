@@ -13,6 +13,15 @@ EncoderConfig bert_mini();
 /// BERT-base, with its dropout.
 EncoderConfig bert_base();
 EncoderConfig with_dropout(EncoderConfig config);
+/// No attention and no positions, but a convolution over a few tokens, and no norm behind the
+/// embeddings, so that a word that says nothing stays small: nearly linear at first, and hard to
+/// teach few texts by heart.
+EncoderConfig convolution_mini();
+
+/// Presets for models that learn from nothing, and from weights that are nobody's preset.
+inline constexpr const char *kFromTexts = "text-mini", *kFromWeights = "bert-mini";
+/// Of tasks that have both the preset that is meant where none is named.
+std::string usual_encoder_preset(bool from_weights);
 
 /// `settings` with what all encoders learn by: a rate that falls to nothing along a line, little
 /// weight decay.

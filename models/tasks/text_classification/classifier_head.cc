@@ -1,5 +1,6 @@
 #include "weft/models/tasks/text_classification/classifier_head.h"
 
+#include "weft/models/data/ascii_case.h"
 #include "weft/models/fields/check.h"
 
 namespace weft {
@@ -38,12 +39,7 @@ std::string ClassifierHead::to_json() const { return fields().to_json(*this); }
 ClassifierHead ClassifierHead::from_json(std::string_view json) { return fields().from_json(json); }
 
 std::string ClassifierHead::read(std::string_view text) const {
-  std::string result(text);
-  if (!lower_case) return result;
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return result;
+  return lower_case ? ascii_lower(text) : std::string(text);
 }
 
 }  // namespace weft

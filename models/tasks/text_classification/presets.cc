@@ -8,7 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kFromTexts = "text-mini";
 constexpr std::int64_t kMembers = 8;
 
 /// Few texts teach a large model their words by heart. What learns from them is nearly a linear
@@ -20,23 +19,14 @@ constexpr std::int64_t kMembers = 8;
 /// and in how many words they see at once (1, 3 or 5) learn beside each other, and their mean errs
 /// less than one does.
 EncoderConfig text_mini() {
-  EncoderConfig config;
-  config.vocab = 4000;
+  EncoderConfig config = convolution_mini();
   config.context = 128;
-  config.token_types = 0;
-  config.layers = 0;
-  config.heads = 4;
   config.width = 64 * kMembers;
-  config.inner = 128;
-  config.norm_first = true;
-  config.positions = EncoderPositions::none;
   config.conv_kernel = 5;
   config.conv_least_kernel = 1;
   config.conv_groups = kMembers;
-  config.conv_activation = Activation::gelu_erf;
   config.hidden_dropout = 0.5;
   config.attention_dropout = 0.1;
-  config.initializer_range = 0.05;
   return config;
 }
 
@@ -67,15 +57,11 @@ const std::vector<TextClassifierPreset>& text_classifier_presets() {
         .by_length = true,
         .members = kMembers},
        true},
-      {{"bert-mini", "3 layers of width 128: a minute or two on two cores", bert_mini(),
+      {{kFromWeights, "3 layers of width 128: a minute or two on two cores", bert_mini(),
         short_training(220, 32, 5e-4, 55)}},
       {bert_base_fine_tuning(3e-5)},
   };
   return presets;
-}
-
-std::string usual_text_classifier_preset(bool from_weights) {
-  return from_weights ? "bert-mini" : kFromTexts;
 }
 
 }  // namespace weft

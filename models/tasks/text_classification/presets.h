@@ -24,7 +24,5 @@ struct TextClassifierPreset : Preset<EncoderConfig> {
 /// The first is for a classifier that learns from its own texts alone; the others are called as
 /// those of pre-training, and their configs count where no trained weights do.
 const std::vector<TextClassifierPreset>& text_classifier_presets();
-/// The preset that is meant where none is named: another one for trained weights.
-std::string usual_text_classifier_preset(bool from_weights);
 
 }  // namespace weft

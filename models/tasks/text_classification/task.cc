@@ -9,6 +9,8 @@
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
+#include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_classification/presets.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
@@ -55,20 +57,19 @@ LabelledParts parts_of(const OptionValues& values) {
 }
 
 /// What a classifier that learns no order of words makes of the same texts: a line.
-std::string baseline_line(const LabelledParts& parts) {
+std::string text_baseline_line(const LabelledParts& parts) {
   constexpr const char* kWhat = "logistic regression on TF-IDF of words and pairs";
   if (parts.train.size() > kMaxBaselineTexts) {
-    return fmt::format("baseline  {}: left out beyond {} training texts\n", kWhat,
-                       grouped(kMaxBaselineTexts));
+    return no_baseline_line(
+        kWhat, fmt::format("left out beyond {} training texts", grouped(kMaxBaselineTexts)));
   }
   try {
     const TextBaseline found = tfidf_baseline(parts.train, parts.held_out);
-    return fmt::format(
-        "baseline  accuracy {:.2f}% of {} texts: {}, its settings chosen within the training "
-        "texts\n",
-        100 * found.test.accuracy(), found.test.total(), kWhat);
+    return baseline_line(fmt::format("accuracy {:.2f}% of {} texts", 100 * found.test.accuracy(),
+                                     found.test.total()),
+                         fmt::format("{}, its settings chosen within the training texts", kWhat));
   } catch (const ArgumentError& e) {  // a few texts, or texts without words
-    return fmt::format("baseline  {}: none, {}\n", kWhat, e.what());
+    return no_baseline_line(kWhat, fmt::format("none, {}", e.what()));
   }
 }
 
@@ -96,7 +97,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
     const ConfusionMatrix matrix = confusion(session, *model_, parts_.held_out);
     TaskReport result{
         fmt::format("held out  accuracy {:.2f}% of {} texts\n{}{}", 100 * matrix.accuracy(),
-                    matrix.total(), baseline_line(parts_), matrix.table()),
+                    matrix.total(), text_baseline_line(parts_), matrix.table()),
         {{kConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
     if (model_->config.layers > 0)  // else nothing attends
       result.plots.push_back({kAttention, attention_svg(*model_, parts_.held_out.texts.front())});
@@ -177,7 +178,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);
     const std::string name =
-        args.preset.empty() ? usual_text_classifier_preset(args.from.has_value()) : args.preset;
+        args.preset.empty() ? usual_encoder_preset(args.from.has_value()) : args.preset;
     const auto& preset = find_preset(text_classifier_presets(), name);
     const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
     const ClassifierHead head = ClassifierHead::fields().with(

@@ -6,7 +6,8 @@
 
 namespace weft {
 
-/// The config counts where no trained weights do.
+/// The first is for a tagger that learns from its own sentences alone; the configs of the others
+/// count where no trained weights do.
 const std::vector<Preset<EncoderConfig>>& token_classifier_presets();
 
 }  // namespace weft

@@ -8,7 +8,10 @@
 #include "weft/core/error.h"
 #include "weft/models/data/tagged_text.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/token_classification/memorised_words.h"
 #include "weft/models/tasks/token_classification/presets.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
 
@@ -85,7 +88,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     if (held_out().size() == 0) return {};
-    return {report_of(session, *model_)};
+    return {report_of(session, *model_) + baseline()};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
@@ -111,6 +114,19 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
         found.spans.table(), test_.size() > 0 ? "test" : "held out",
         finite_figure(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
         grouped(all.truth), grouped(held_out().size()));
+  }
+
+  /// What a tagger makes of the same sentences that knows words by heart and nothing else: a line.
+  std::string baseline() const {
+    const TaggingBaseline found =
+        memorised_words_baseline(train_.sentences, validation_.sentences, held_out().sentences);
+    const SpanCounts all = found.test.all();
+    return baseline_line(
+        fmt::format("span F1 {:.4f}, precision {:.4f}, recall {:.4f} of {} spans", all.f1(),
+                    all.precision(), all.recall(), grouped(all.truth)),
+        fmt::format("every word its most frequent tag in training, {} case: the better form on the "
+                    "validation part",
+                    found.fold_case ? "without" : "with"));
   }
 
   TaggedRows train_, validation_, test_;
@@ -156,7 +172,9 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
           "--validation-fraction is held out of the training sentences where there is no "
           "--validation: give one of them");
     }
-    const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), args);
+    TaskArguments chosen = args;
+    if (chosen.preset.empty()) chosen.preset = usual_encoder_preset(args.from.has_value());
+    const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), chosen);
     TaggedParts parts = read_parts(args.options, preset.training);
     const std::vector<std::string> tags = known_tags(parts, args.options);
     const auto [config, tokenizer, notes] =

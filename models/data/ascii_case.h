@@ -1,0 +1,17 @@
+// Letters of ASCII without regard to case; all other characters stay as they are.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// A to Z as a to z.
+inline char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+inline std::string ascii_lower(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += ascii_lower(c);
+  return result;
+}
+
+}  // namespace weft
