@@ -91,6 +91,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* head = find(kHeadPart)) result.head = *head;
+  if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
   if (const Attachment* classes = find(kClassesPart))
     result.classes = PartValue<std::vector<std::string>>::read(*classes);
   if (const Attachment* images = find("model.images")) {

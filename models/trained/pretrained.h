@@ -14,6 +14,9 @@
 
 namespace weft {
 
+/// Of files of models that compare texts.
+inline constexpr const char* kSimilarityPart = "model.similarity";
+
 struct Pretrained {
   std::string source;      // the path
   std::string about = {};  // what is there, for messages: "a GPT2LMHeadModel (model_type \"gpt2\")"
@@ -25,6 +28,7 @@ struct Pretrained {
   FolderTokenizer text = {};              // its tokenizer, or why there is none
   std::vector<std::string> classes = {};  // that a classifier's head knows; empty where none are
   std::optional<Attachment> head = {};    // how a classifier reads texts, where its file says so
+  std::optional<Attachment> similarity = {};  // how a model compares texts, where its file says so
   std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
 
   /// The config of a model of this family. Throws FormatError that says what is there instead.

@@ -250,9 +250,9 @@ BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_
 
   for (const std::int64_t token_types : {0, 1}) {
     SimilarityModel without = new_model(pairs, {.low = 0, .high = 4}, 4, token_types);
-    BOOST_TEST(
-        similarity_inputs(without, std::vector{similarity_row(without, pairs.lines[0])}).size() ==
-        2U);
+    BOOST_TEST(similarity_inputs(
+                   without, std::vector<SimilarityRows>{similarity_rows(without, pairs.lines[0])})
+                   .size() == 2U);
     BOOST_TEST(std::isfinite(run(without, pairs).evaluation.loss));
   }
   SimilarityModel single = new_model(texts, {.low = -10, .high = 30}, 60);
@@ -265,6 +265,53 @@ BOOST_AUTO_TEST_CASE(the_mean_of_tokens_single_texts_and_encoders_without_token_
   BOOST_TEST(task.unit == "texts");
 }
 
+BOOST_AUTO_TEST_CASE(models_that_compare_by_cosine_give_the_vectors_whose_cosine_they_score) {
+  const TextFiles files("cosine");
+  const ScoredPairs data = weather();
+  Texts first, second;
+  for (const ScoredPair& line : data.lines) {
+    first.push_back(line.first);
+    second.push_back(line.second);
+  }
+  for (const Pooling pooling : {Pooling::mean, Pooling::cls}) {
+    BOOST_TEST_CONTEXT(choice_name(pooling)) {
+      SimilarityModel model = new_model(
+          data, {.comparison = Comparison::cosine, .pooling = pooling, .low = 0, .high = 4}, 200);
+      const TrainOutcome whole = run(model, data);
+      BOOST_TEST(metric(whole.evaluation, "pearson") > 0.95);
+      BOOST_TEST(!model.graph->has_variable("score.weight"));
+      BOOST_TEST(!model.graph->has_variable("pooler.weight"));
+      save_model(files.path("m.weft"), model);
+      const auto loaded = load_model<SimilarityModel>(files.path("m.weft"));
+      BOOST_TEST((loaded.head == model.head));
+
+      // The same figure by way of the vectors, as texts are embedded without a word of pooling.
+      const std::unique_ptr<TextEncoder> encoder = similarity_text_encoder(loaded);
+      Session session(*loaded.graph, loaded.store), vectors(*encoder->graph, encoder->store);
+      const Tensor a = embed(vectors, *encoder, first), b = embed(vectors, *encoder, second);
+      const Numbers scores = score_pairs(session, loaded, data.lines);
+      Numbers cosines;
+      double worst = 0;
+      for (std::size_t i = 0; i < scores.size(); ++i) {
+        double cosine = 0;
+        for (std::int64_t j = 0; j < 32; ++j) {
+          const auto at = static_cast<std::int64_t>(i) * 32 + j;
+          cosine += a.at(at) * b.at(at);
+        }
+        cosines.push_back(cosine);
+        worst = std::max(worst, std::abs(4 * cosine - scores[i]));
+      }
+      BOOST_TEST(worst < 1e-5);
+      const std::vector<Metric> found = correlations(cosines, data.scores());
+      BOOST_TEST(std::abs(found[0].value - metric(whole.evaluation, "pearson")) < 1e-6);
+      BOOST_TEST(std::abs(found[1].value - metric(whole.evaluation, "spearman")) < 1e-3);
+      // Neither order nor company changes what is said of two texts.
+      const std::vector<ScoredPair> turned = {{second[7], first[7], 0}};
+      BOOST_TEST(std::abs(score_pairs(session, loaded, turned)[0] - scores[7]) < 1e-5);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
   SimilarityHead head{.low = 2, .high = 2};
   check_says<ArgumentError>([&] { head.check(); },
@@ -273,6 +320,13 @@ BOOST_AUTO_TEST_CASE(a_head_needs_scores_that_differ) {
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
   check_says<ArgumentError>([] { parse_choice<Pooling>("max"); }, "legal are cls, mean");
+  check_says<ArgumentError>([] { parse_choice<Comparison>("dot"); }, "legal are joint, cosine");
+  head.comparison = Comparison::cosine;
+  check_says<ArgumentError>([&] { head.check(); }, "comparison cosine is of two texts: texts that");
+  // Files of the first versions have models that see both texts at once.
+  BOOST_TEST(
+      (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
+           .comparison == Comparison::joint));
 }
 
 BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
@@ -292,17 +346,34 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
       "--width 16 --inner 32 --context 24 --steps 4 --batch 4 --threads 1 "
       "--out " +
       model;
-  const Outcome made = weft(start + data + validation + test + " --pooling mean");
+  const Outcome made = weft(start + data + validation + test);
   BOOST_TEST(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "100 pairs to train on, "));
-  BOOST_TEST(contains(made.out, "scores from 0 to 4\npooling   mean\n"));
+  BOOST_TEST(contains(made.out, "scores from 0 to 4\nhead      comparison cosine, pooling mean\n"));
   BOOST_TEST(contains(made.out, "\ntest      loss "));
-  BOOST_TEST(contains(made.out, "\nwithout a model: cosine of TF-IDF vectors, pearson "));
+  BOOST_TEST(contains(made.out, "\nbaseline  pearson "));
+  BOOST_TEST(contains(made.out, " pairs: the model as it was before training\n"));
+  BOOST_TEST(contains(made.out, " pairs: cosine of TF-IDF vectors\n"));
   // The test part alone says what a model is worth.
   const Outcome measured = weft("evaluate " + model + test);
   BOOST_TEST(measured.code == 0, measured.err);
   BOOST_TEST(contains(made.out, measured.out));
   BOOST_TEST(contains(weft("evaluate " + model + validation).out, "validation loss "));
+  // Weights to start from bring how they compare, and can be told to do it in another way.
+  const std::string tuned =
+      "train encoder --task similarity --steps 2 --batch 4 --warmup 1 --threads 1 --from " + model +
+      data + " --out " + weft.path("tuned.weft");
+  BOOST_TEST(contains(weft(tuned).out, "\nhead      comparison cosine, pooling mean\n"));
+  BOOST_TEST(contains(weft(tuned + " --comparison joint --pooling cls").out,
+                      "\nhead      comparison joint, pooling cls\n"));
+  // What a run that goes on began with is not known.
+  const std::string half = weft.path("half.weft"), rest = data + validation + test;
+  const std::string fresh = start.substr(0, start.rfind("--out"));
+  BOOST_TEST(weft(fresh + rest + " --stop-after 2 --out " + half).code == 0);
+  const Outcome more = weft("train encoder --task similarity --threads 1 --resume " + half + rest);
+  BOOST_TEST(more.code == 0, more.err);
+  BOOST_TEST(contains(more.out, "\nbaseline  pearson "));
+  BOOST_TEST(!contains(more.out, "before training"));
   // With --validation all of --data was learned from.
   check_error(weft("evaluate " + model + data), 1, "no line of the data was held out in training");
 
@@ -314,6 +385,9 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_measures_similarity_models) {
   check_error(weft("evaluate " + model + " --data " + single), 1, "--data has lines with one text");
   check_error(weft(start + " --data " + equal), 1, "lines to train on have the score 1");
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");
+  const std::string alone = weft.write("alone", "1\ta\n2\tb\n3\tc\n4\td\n");
+  check_error(weft(start + " --data " + alone + " --comparison cosine"), 2,
+              "comparison cosine is of two texts");
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
   check_error(weft("train encoder --task similarity --resume " + model + test), 2,

@@ -11,19 +11,29 @@ namespace weft {
 
 /// What of the encoder's output the score is computed from.
 enum class Pooling : std::uint8_t {
-  cls,   // BERT's pooler over the first token
+  cls,   // the first token; joint: through BERT's pooler
   mean,  // the mean over all tokens
 };
 /// "cls", "mean".
 ChoiceNames choice_names(Pooling);
 
+/// How two texts are compared.
+enum class Comparison : std::uint8_t {
+  joint,   // both in one row, so that tokens of one see those of the other; a layer on top
+  cosine,  // each in a row of its own: the cosine of their vectors (Reimers and Gurevych 2019)
+};
+/// "joint", "cosine".
+ChoiceNames choice_names(Comparison);
+
 struct SimilarityHead {
+  Comparison comparison = Comparison::joint;
   Pooling pooling = Pooling::cls;
   bool pairs = true;  // false: texts that stand alone
   /// The least and the greatest score of training: the model learns them as 0 and 1.
   double low = 0, high = 1;
 
-  /// Throws ArgumentError unless low is below high, in float32 too.
+  /// Throws ArgumentError unless low is below high, in float32 too, and for a cosine where there is
+  /// one text.
   void check() const;
   /// Every field, with its help.
   static const FieldList<SimilarityHead>& fields();

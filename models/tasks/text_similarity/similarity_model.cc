@@ -1,12 +1,16 @@
 #include "weft/models/tasks/text_similarity/similarity_model.h"
 
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "weft/graph/functions.h"
+#include "weft/models/data/sentence_pairs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/trained/folder_encoder.h"
+#include "weft/models/trained/pretrained.h"
 
 namespace weft {
 namespace {
@@ -14,7 +18,53 @@ namespace {
 /// Encoders without token types, or with one as RoBERTa, part two texts by [SEP] alone.
 bool reads_token_types(const SimilarityModel& model) {
   if (model.reading) return model.reading->token_types;
-  return model.head.pairs && model.config.token_types >= 2;
+  return model.head.pairs && model.head.comparison == Comparison::joint &&
+         model.config.token_types >= 2;
+}
+
+/// The score of two texts in one row, or of one text, between 0 and 1 as training's are.
+std::function<Value(bool training)> joint_score(SimilarityModel& model) {
+  Graph& graph = *model.graph;
+  const EncoderConfig& config = model.config;
+  EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
+                       .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  if (reads_token_types(model))
+    inputs.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
+  const Encoder encoder(Scope(graph), config);
+  std::optional<Pooler> pooler;
+  if (model.head.pooling == Pooling::cls)
+    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+  const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
+                                  {.initializer = Initializer::normal(config.initializer_range)});
+  return [=, &graph](bool training) {
+    const Value h = encoder(inputs, training).last_hidden_state;
+    Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
+    if (training && config.hidden_dropout > 0)
+      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
+    return select(last(pooled), 1, Dim(0));
+  };
+}
+
+/// The cosine of the vectors of two texts. A vector of zeros has the cosine 0.
+std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
+  constexpr double kLeast = 1e-24;
+  Graph& graph = *model.graph;
+  const Value ids = graph.input("tokens", DType::i32, {"batch", 2, "seq"}),
+              mask = graph.input("mask", DType::i32, {"batch", 2, "seq"});
+  const Dim pairs = ids.size(0), seq = ids.size(2);
+  const EncoderInputs inputs{.ids = reshape(ids, Shape{2 * pairs, seq}),
+                             .attention_mask = reshape(mask, Shape{2 * pairs, seq})};
+  const Encoder encoder(Scope(graph), model.config);
+  const Pooling pooling = model.head.pooling;
+  const std::int64_t width = model.config.width;
+  return [=](bool training) {
+    const Value h = encoder(inputs, training).last_hidden_state;
+    const Value vectors = reshape(
+        pooling == Pooling::cls ? select(h, 1, Dim(0)) : mean_of_tokens(h, inputs.attention_mask),
+        Shape{pairs, 2, width});
+    const Value a = select(vectors, 1, Dim(0)), b = select(vectors, 1, Dim(1));
+    return sum(a * b, {-1}) * rsqrt(sum(a * a, {-1}) * sum(b * b, {-1}) + kLeast);
+  };
 }
 
 /// "evaluate" and "score".
@@ -31,7 +81,7 @@ const ModelLayout& SimilarityModel::file_layout() {
       ModelLayout{.kind = "similarity model", .programs = {"evaluate", "score"}}
           .config(&SimilarityModel::config)
           .tokenizer(&SimilarityModel::tokenizer)
-          .part("model.similarity", "weft.similarity", &SimilarityModel::head)
+          .part(kSimilarityPart, "weft.similarity", &SimilarityModel::head)
           .part(kReadingPart, "weft.reading", &SimilarityModel::reading);
   return layout;
 }
@@ -51,25 +101,10 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
   model.head = head;
   model.check();
   Graph& graph = *model.graph;
-  EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                       .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
-  if (reads_token_types(model))
-    inputs.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
-  const Value targets = graph.input("targets", DType::f32, {"batch"});
-  const Encoder encoder(Scope(graph), config);
-  std::optional<Pooler> pooler;
-  if (head.pooling == Pooling::cls)
-    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
-  const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
-                                  {.initializer = Initializer::normal(config.initializer_range)});
   // 0 is the least score of training, 1 the greatest.
-  const auto scaled = [&](bool training) {
-    const Value h = encoder(inputs, training).last_hidden_state;
-    Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
-    if (training && config.hidden_dropout > 0)
-      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
-    return select(last(pooled), 1, Dim(0));
-  };
+  const auto scaled =
+      head.comparison == Comparison::cosine ? cosine_score(model) : joint_score(model);
+  const Value targets = graph.input("targets", DType::f32, {"batch"});
   const double range = head.high - head.low;
   const Value wanted = (targets - head.low) / range, found = scaled(false);
   const Value scores = found * range + head.low;
@@ -95,34 +130,52 @@ std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
   return model;
 }
 
-PairTokens similarity_row(const SimilarityModel& model, const ScoredPair& line) {
+SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line) {
   if (model.reading) {
     TokenizerInput texts{line.first};
     if (model.head.pairs) texts.second = line.second;
     Encoding row = TextReader(model.config, model.tokenizer, model.reading).encode(texts);
-    return {std::move(row.ids), std::move(row.type_ids)};
+    return {{std::move(row.ids), std::move(row.type_ids)}};
   }
   const Tokenizer& pieces = model.tokenizer;
   const std::int64_t context = model.config.longest_row();
-  if (model.head.pairs) {
-    return join_pair({pieces.encode(line.first), pieces.encode(line.second)}, pieces.cls_id(),
-                     pieces.sep_id(), context);
+  if (model.head.pairs && model.head.comparison == Comparison::joint) {
+    PairTokens row = join_pair({pieces.encode(line.first), pieces.encode(line.second)},
+                               pieces.cls_id(), pieces.sep_id(), context);
+    return {{std::move(row.ids), std::move(row.token_types)}};
   }
-  return {with_ends(pieces.encode(line.first), pieces.cls_id(), pieces.sep_id(), context), {}};
+  const TextReader reader(model.config, pieces, model.reading);
+  SimilarityRows rows = {reader.row(line.first)};
+  if (model.head.pairs) rows.push_back(reader.row(line.second));
+  return rows;
 }
 
-NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const PairTokens> lines) {
+NamedTensors similarity_inputs(const SimilarityModel& model,
+                               std::span<const SimilarityRows> lines) {
   std::vector<std::vector<std::int32_t>> ids, types;
-  for (const PairTokens& line : lines) {
-    ids.push_back(line.ids);
-    types.push_back(line.token_types);
+  for (const SimilarityRows& line : lines) {
+    for (const TextRow& row : line) {
+      ids.push_back(row.ids);
+      types.push_back(row.token_types);
+    }
   }
   const std::int64_t most = model.config.longest_row();
   const TokenRows rows = pad_rows(ids, padding_id(model.config, model.tokenizer), 16, most);
+  if (model.head.comparison == Comparison::cosine) {
+    const Sizes sizes = {std::ssize(lines), 2, rows.ids.size(1)};
+    return {{"tokens", rows.ids.reshape(sizes)}, {"mask", rows.mask.reshape(sizes)}};
+  }
   NamedTensors inputs = {{"tokens", rows.ids}, {"mask", rows.mask}};
   if (reads_token_types(model))
     inputs.emplace_back("token_types", pad_rows(types, 0, 16, most).ids);
   return inputs;
+}
+
+std::unique_ptr<TextEncoder> similarity_text_encoder(const SimilarityModel& model) {
+  auto encoder = text_encoder_in(model);
+  if (model.head.comparison == Comparison::cosine && model.head.pooling == Pooling::cls)
+    encoder->vectors.pooling = TextPooling::cls;
+  return encoder;
 }
 
 }  // namespace weft

@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 /// Row i of some lines.
-using RowOf = std::function<PairTokens(std::size_t i)>;
+using RowOf = std::function<SimilarityRows(std::size_t i)>;
 
 /// Calls visit(places, rows) for batches of all lines.
 template <class Visit>
@@ -25,7 +25,7 @@ void for_batches(std::span<const ScoredPair> lines, const RowOf& row, Visit&& vi
   std::vector<std::size_t> lengths;
   for (const ScoredPair& line : lines) lengths.push_back(line.first.size() + line.second.size());
   for_batches_by_length(lengths, [&](std::span<const std::size_t> places) {
-    std::vector<PairTokens> batch;
+    std::vector<SimilarityRows> batch;
     for (const std::size_t place : places) batch.push_back(row(place));
     visit(places, batch);
   });
@@ -51,7 +51,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
   std::vector<double> scores(data.lines.size());
   WeightedMean mean;
   for_batches(data.lines, row,
-              [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
+              [&](std::span<const std::size_t> places, std::span<const SimilarityRows> batch) {
                 NamedTensors inputs = similarity_inputs(model, batch);
                 inputs.emplace_back("targets", targets(data, places));
                 const Results results = session.run(model.program("evaluate"), inputs);
@@ -64,9 +64,9 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
   return {loss, correlations(scores, data.scores())};
 }
 
-KeptRows<PairTokens> rows_of(const SimilarityModel& model, const ScoredPairs& data) {
+KeptRows<SimilarityRows> rows_of(const SimilarityModel& model, const ScoredPairs& data) {
   return {data.size(), [&model, &data](std::int64_t i) {
-            return similarity_row(model, data.lines[static_cast<std::size_t>(i)]);
+            return similarity_rows(model, data.lines[static_cast<std::size_t>(i)]);
           }};
 }
 
@@ -76,8 +76,8 @@ std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines) {
   std::vector<double> scores(lines.size());
   for_batches(
-      lines, [&](std::size_t i) { return similarity_row(model, lines[i]); },
-      [&](std::span<const std::size_t> places, std::span<const PairTokens> batch) {
+      lines, [&](std::size_t i) { return similarity_rows(model, lines[i]); },
+      [&](std::span<const std::size_t> places, std::span<const SimilarityRows> batch) {
         put_scores(session.run(model.program("score"), similarity_inputs(model, batch)), places,
                    scores);
       });
@@ -96,7 +96,7 @@ std::vector<Metric> correlations(std::span<const double> scores, std::span<const
 
 Evaluation evaluate(Session& session, const SimilarityModel& model, const ScoredPairs& data) {
   return evaluate_rows(session, model, data,
-                       [&](std::size_t i) { return similarity_row(model, data.lines[i]); });
+                       [&](std::size_t i) { return similarity_rows(model, data.lines[i]); });
 }
 
 TrainTask similarity_task(Session& session, const SimilarityModel& model, const ScoredPairs& train,
@@ -106,7 +106,7 @@ TrainTask similarity_task(Session& session, const SimilarityModel& model, const 
                  [&model, &train, rows = rows_of(model, train),
                   epochs = Epochs(train.size(), model.settings.seed)](const BatchPart& part) {
                    const Epochs::Order places = epochs.examples(part, model.settings.batch);
-                   std::vector<PairTokens> batch;
+                   std::vector<SimilarityRows> batch;
                    for (const std::int64_t place : places) batch.push_back(rows[place]);
                    NamedTensors inputs = similarity_inputs(model, batch);
                    inputs.emplace_back("targets", targets<std::int64_t>(train, places));

@@ -1,11 +1,15 @@
 #include "weft/models/tasks/text_similarity/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_similarity/presets.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
@@ -49,8 +53,20 @@ void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.test, pairs, kTest);
 }
 
-/// `head` with what the training lines say.
-SimilarityHead head_for(SimilarityHead head, const ScoredPairs& train) {
+/// The head of the weights to start from, or else the preset's.
+SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& args,
+                          const ScoredPairs& train) {
+  SimilarityHead head = preset.head;
+  if (args.from && args.from->similarity)
+    head = PartValue<SimilarityHead>::read(*args.from->similarity);
+  // Texts that stand alone are compared with nothing.
+  if (!train.pairs) head.comparison = Comparison::joint;
+  return head;
+}
+
+/// `usual` with what was given, and what the training lines say.
+SimilarityHead head_for(const SimilarityHead& usual, const TaskArguments& args,
+                        const ScoredPairs& train) {
   const std::vector<double> scores = train.scores();
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (!(static_cast<float>(*low) < static_cast<float>(*high))) {
@@ -59,17 +75,20 @@ SimilarityHead head_for(SimilarityHead head, const ScoredPairs& train) {
                     "less to learn",
                     train.size(), *low));
   }
+  SimilarityHead head = usual;
   head.pairs = train.pairs;
+  head = SimilarityHead::fields().with(std::move(head), args.options.fields(kGroup));
   head.low = *low;
   head.high = *high;
   return head;
 }
 
+/// "pearson 0.5000, spearman 0.4000".
 std::string metrics_text(const std::vector<Metric>& metrics) {
-  std::string text;
+  std::vector<std::string> texts;
   for (const Metric& metric : metrics)
-    text += fmt::format(", {} {:.4f}", metric.name, metric.value);
-  return text;
+    texts.push_back(fmt::format("{} {:.4f}", metric.name, metric.value));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 class SimilarityRun final : public RunOf<SimilarityModel> {
@@ -85,24 +104,34 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
                "{:g}\n",
                grouped(parts_.train.size()), batch_unit(), grouped(parts_.validation.size()),
                grouped(parts_.test.size()), head.low, head.high) +
-           fmt::format("pooling   {}\n", choice_name(head.pooling));
+           fmt::format("head      comparison {}, pooling {}\n", choice_name(head.comparison),
+                       choice_name(head.pooling));
   }
   std::string batch_unit() const override { return model_->head.pairs ? "pairs" : "texts"; }
   std::int64_t row_size() const override { return model_->config.longest_row(); }
 
   TrainTask task(Session& session) override {
     if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to learn from");
+    const bool begins = model_->history.train.empty();
+    if (begins && !untrained_ && has_held_out())
+      untrained_ = evaluate(session, *model_, held_out()).metrics;
     return similarity_task(session, *model_, parts_.train,
                            parts_.validation.size() > 0 ? &parts_.validation : nullptr);
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
-    if (parts_.test.size() + parts_.validation.size() == 0) return {};
+    if (!has_held_out()) return {};
     std::string text = measure_report(session, *model_);
+    const auto add = [&](const std::vector<Metric>& metrics, const char* what) {
+      if (metrics.empty()) return;  // all scores are the same
+      text += baseline_line(fmt::format("{} of {} {}", metrics_text(metrics),
+                                        grouped(held_out().size()), batch_unit()),
+                            what);
+    };
+    if (untrained_) add(*untrained_, "the model as it was before training");
     if (model_->head.pairs) {
-      const std::vector<double> cosines = tfidf_cosines(parts_.train, held_out());
-      text += fmt::format("without a model: cosine of TF-IDF vectors{}\n",
-                          metrics_text(correlations(cosines, held_out().scores())));
+      add(correlations(tfidf_cosines(parts_.train, held_out()), held_out().scores()),
+          "cosine of TF-IDF vectors");
     }
     return {text};
   }
@@ -112,10 +141,10 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const Evaluation found = measure(session, model);
-    return fmt::format("{:9} loss {:.5f}{} of {} {}\n",
+    return fmt::format("{:9} loss {:.5f}{}{} of {} {}\n",
                        parts_.test.size() > 0 ? "test" : "validation",
-                       finite_figure(found.loss, "the loss"), metrics_text(found.metrics),
-                       grouped(held_out().size()), batch_unit());
+                       finite_figure(found.loss, "the loss"), found.metrics.empty() ? "" : ", ",
+                       metrics_text(found.metrics), grouped(held_out().size()), batch_unit());
   }
 
  private:
@@ -127,7 +156,10 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
     return found;
   }
 
+  bool has_held_out() const { return parts_.test.size() + parts_.validation.size() > 0; }
+
   SimilarityParts parts_;
+  std::optional<std::vector<Metric>> untrained_;  // of a run that began here
 };
 
 class TextSimilarityTask final : public TaskOf<SimilarityModel> {
@@ -172,17 +204,20 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
           "--validation-fraction is the share of --data that validates: with --validation none "
           "does");
     }
-    Preset<EncoderConfig> preset = chosen_preset(text_similarity_presets(), args);
+    SimilarityPreset preset = find_preset(
+        text_similarity_presets(),
+        args.preset.empty() ? usual_encoder_preset(args.from.has_value()) : args.preset);
+    preset.training = chosen_settings(preset.training, args.training);
     // The file keeps what was held out: later, no line that it learned from may measure it.
     if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
-    const SimilarityHead head =
-        head_for(SimilarityHead::fields().with({}, args.options.fields(kGroup)), parts.train);
+    const SimilarityHead head = head_for(usual_head(preset, args, parts.train), args, parts.train);
     check_forms(parts, head.pairs);
     EncoderConfig base = base_config(preset.model, args);
     // Presets for single texts have no token types. An encoder that was trained without them does
     // without.
-    if (head.pairs && !args.from) base.token_types = std::max<std::int64_t>(base.token_types, 2);
+    if (head.pairs && head.comparison == Comparison::joint && !args.from)
+      base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =
         new_encoder(base, args, [&] { return parts.train.texts(); });
     auto model = std::make_unique<SimilarityModel>(
@@ -198,7 +233,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   }
 
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return text_encoder_in(dynamic_cast<const SimilarityModel&>(model));
+    return similarity_text_encoder(dynamic_cast<const SimilarityModel&>(model));
   }
 
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
