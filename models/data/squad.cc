@@ -13,6 +13,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/data/text.h"
 #include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/serialization/atomic_file.h"
 #include "weft/serialization/strict_json.h"
 
 namespace weft {
@@ -185,6 +186,36 @@ std::vector<std::string> SquadData::texts() const {
 }
 
 SquadData read_squad(std::span<const std::string> paths) { return Reader().read(paths); }
+
+void write_squad(const std::string& path, const SquadData& data) {
+  std::vector<nlohmann::ordered_json> paragraphs;
+  std::vector<std::vector<std::size_t>> characters;
+  for (const std::string& context : data.contexts) {
+    paragraphs.push_back({{"context", context}, {"qas", nlohmann::ordered_json::array()}});
+    characters.push_back(character_places(context));
+  }
+  for (const SquadQuestion& asked : data.questions) {
+    const std::vector<std::size_t>& places = characters[asked.context];
+    nlohmann::ordered_json answers = nlohmann::ordered_json::array();
+    for (const SquadAnswer& answer : asked.answers) {
+      const auto at = std::lower_bound(places.begin(), places.end(), answer.begin);
+      answers.push_back({{"text", answer.text}, {"answer_start", at - places.begin()}});
+    }
+    paragraphs[asked.context]["qas"].push_back({{"id", asked.id},
+                                                {"question", asked.question},
+                                                {"answers", std::move(answers)},
+                                                {"is_impossible", asked.answers.empty()}});
+  }
+  nlohmann::ordered_json article = {{"title", ""}, {"paragraphs", std::move(paragraphs)}};
+  const std::string text =
+      nlohmann::ordered_json{{"version", "v2.0"},
+                             {"data", nlohmann::ordered_json::array({std::move(article)})}}
+          .dump(1) +
+      "\n";
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
 
 SquadSplit split_contexts(const SquadData& all, double fraction, std::uint64_t seed) {
   if (!(fraction >= 0 && fraction < 1))

@@ -50,6 +50,9 @@ struct SquadData {
 /// has another form, and with the question's id for an answer that does not stand where it says,
 /// and for an id that there is twice; with the file's name for one without any question.
 SquadData read_squad(std::span<const std::string> paths);
+/// Writes such a file, of SQuAD 2.0's form: the contexts with their questions, in their order. A
+/// file of this name is replaced as a whole. Throws IoError.
+void write_squad(const std::string& path, const SquadData& data);
 
 struct SquadSplit {
   SquadData train, held_out;

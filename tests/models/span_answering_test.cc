@@ -1,12 +1,16 @@
 // Answers that are parts of texts: reading questions, figures by hand, models that learn them.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "program_shell.h"
 #include "small_encoder.h"
 #include "text_files.h"
 #include "weft/core/error.h"
+#include "weft/models/data/fact_questions.h"
 #include "weft/models/data/squad.h"
 #include "weft/models/metrics/squad_f1.h"
 #include "weft/models/tasks/span_answering/span_training.h"
@@ -167,6 +171,54 @@ BOOST_AUTO_TEST_CASE(questions_are_read_and_places_count_code_points) {
   BOOST_TEST(data.questions[4].context == 1U);
   BOOST_TEST(data.questions[0].answer_texts() == (Texts{"New York", "York"}),
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(questions_that_are_written_are_read_as_they_were) {
+  const TextFiles files("squad_written");
+  SquadData data = facts(3);
+  data.contexts[1] = "\u00FCber \u4E2D: " + data.contexts[1];  // code points of several bytes
+  for (SquadQuestion& asked : data.questions) {
+    for (SquadAnswer& answer : asked.answers)
+      answer.begin = data.context_of(asked).find(answer.text);
+  }
+  write_squad(files.path("f.json"), data);
+  const SquadData read = read_squad(Texts{files.path("f.json")});
+  BOOST_TEST(read.contexts == data.contexts, boost::test_tools::per_element());
+  BOOST_TEST((read.questions == data.questions));
+  BOOST_TEST(read.unanswered() == 3);
+  check_says<IoError>([&] { write_squad("/nowhere/f", data); }, "/nowhere/f");
+}
+
+BOOST_AUTO_TEST_CASE(made_up_facts_have_one_answer_each_and_follow_from_the_seed) {
+  const SquadData data = fact_questions(50, 1);
+  BOOST_TEST(data.contexts.size() == 50U);
+  BOOST_TEST(data.size() == 200);
+  std::set<std::string> ids;
+  std::size_t people = 0;
+  for (const SquadQuestion& asked : data.questions) {
+    const std::string& context = data.context_of(asked);
+    BOOST_TEST(std::count(context.begin(), context.end(), '.') == 6);
+    BOOST_REQUIRE(asked.answers.size() == 1U);
+    const SquadAnswer& answer = asked.answers.front();
+    BOOST_TEST(context.substr(answer.begin, answer.text.size()) == answer.text);
+    BOOST_TEST(asked.question.ends_with("?"));
+    BOOST_TEST(asked.question.find(answer.text) == std::string::npos);
+    ids.insert(asked.id);
+    // A person has two facts; what is said of people is said once.
+    const bool person = std::isupper(answer.text.front()) && contains(answer.text, " ");
+    people += person ? 1 : 0;
+    if (!person) BOOST_TEST(context.find(answer.text) == context.rfind(answer.text));
+  }
+  BOOST_TEST(ids.size() == 200U);
+  BOOST_TEST(people > 60U);
+  BOOST_TEST(people < 140U);
+  BOOST_TEST((fact_questions(50, 1).contexts == data.contexts));
+  BOOST_TEST((fact_questions(2, 1).contexts[1] == data.contexts[1]));
+  const SquadData other = fact_questions(50, 2);
+  for (const std::string& context : other.contexts)
+    BOOST_TEST(std::count(data.contexts.begin(), data.contexts.end(), context) == 0);
+  BOOST_TEST(fact_questions(0, 1).contexts.empty());
+  check_says<ArgumentError>([] { fact_questions(-1, 1); }, "-1 texts cannot be made");
 }
 
 BOOST_AUTO_TEST_CASE(files_of_another_form_are_refused_with_their_place) {
