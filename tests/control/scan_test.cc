@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_SUITE(scans)
 BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradients) {
   const testing::MoreThreads more;
   const std::int64_t lengths[] = {0, 1, 2, 17};
-  int cases = 0;
+  int cases = 0, within_budget = 0;
   for (std::uint64_t seed = 0; seed < 125; ++seed) {
     for (const std::int64_t length : lengths) {
       const std::string what = fmt::format("seed {}, length {}", seed, length);
@@ -123,11 +123,24 @@ BOOST_AUTO_TEST_CASE(equal_the_loop_written_out_in_values_first_and_second_gradi
           Session checked(g, {.threads = 1, .check_finite = true, .verify = true});
           check_close(checked.run(loop, feeds, run), results, what + ", check_finite");
         }
+        if (seed % 5 == 4 && length > 1) {
+          NamedSizes sizes;
+          for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
+          const std::size_t arena = one.plan(loop, sizes, run)->arena_bytes;
+          try {
+            Session tight(g, {.threads = 2, .memory_budget = arena - arena / 8, .verify = true});
+            check_same(tight.run(loop, feeds, run), results, what + ", within a budget");
+            ++within_budget;
+          } catch (const ArgumentError&) {
+            // No plan needs so little.
+          }
+        }
         ++cases;
       }
     }
   }
   BOOST_TEST(cases == 500);
+  BOOST_TEST(within_budget > 10);
 }
 
 BOOST_AUTO_TEST_CASE(text_keeps_loops) {
