@@ -13,7 +13,7 @@ set(weft_internal_headers
   "serialization/(graph_proto|strict_json)[.]h"
   models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
-  "models/hf/(config_reader|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
+  "models/hf/(config_reader|config_writer|encoder_keys|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
 set(internal "")
 foreach(path ${weft_internal_headers})
   list(APPEND internal REGEX "/${path}$" EXCLUDE)

@@ -27,6 +27,8 @@ struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;
   bool tied = true;  // the decoder is the table of tokens
+
+  friend bool operator==(const MaskedLmOptions&, const MaskedLmOptions&) = default;
 };
 
 /// Predicts tokens: norm(act(dense(h))) decoder^T + bias. "<scope>.dense.{weight,bias}" [embedding

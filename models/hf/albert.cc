@@ -3,9 +3,24 @@
 
 #include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoder_keys.h"
 
 namespace weft::hf {
+namespace {
+
+template <class Config>
+void albert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  encoder_keys(config, c);
+  position_key(config, c);
+  config.field("embedding_size", c.embedding_width)
+      .field("num_hidden_groups", c.layer_groups)
+      .field("inner_group_num", c.group_layers)
+      .field("tie_word_embeddings", style.masked_lm.tied)
+      .ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type",
+               "num_memory_blocks"});
+}
+
+}  // namespace
 
 Model build_albert(Request& request) {
   EncoderConfig c;
@@ -17,15 +32,8 @@ Model build_albert(Request& request) {
   c.inner = 16384;
   c.layer_groups = 1;
   c.activation = Activation::gelu_tanh;
-  EncoderStyle style{.class_prefix = "Albert", .base = "albert"};
-  read_encoder(request.config, c);
-  read_positions(request.config, c);
-  request.config.field("embedding_size", c.embedding_width)
-      .field("num_hidden_groups", c.layer_groups)
-      .field("inner_group_num", c.group_layers)
-      .field("tie_word_embeddings", style.masked_lm.tied)
-      .ignore({"classifier_dropout_prob", "down_scale_factor", "gap_size", "net_structure_type",
-               "num_memory_blocks"});
+  EncoderStyle style{.base = "albert"};
+  albert_keys(request.config, c, style);
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},
                    {"embeddings.token_types", "embeddings.token_type_embeddings"},
@@ -59,6 +67,11 @@ Model build_albert(Request& request) {
   style.pair_labels = "sentence_order_label";
   style.pair_classes = request.config.labels();
   return build_encoder(request, c, style);
+}
+
+void write_albert(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+                  const HeadFacts& heads) {
+  write_encoder(config, family, heads, [](auto&... parts) { albert_keys(parts...); });
 }
 
 }  // namespace weft::hf

@@ -8,7 +8,8 @@ namespace weft::hf {
 namespace {
 
 /// The keys that these families share.
-void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
+template <class Config>
+void bart_keys(Config& config, EncoderDecoderConfig& c) {
   config.field("vocab_size", c.vocab)
       .field("d_model", c.width)
       .field("encoder_layers", c.encoder_layers)
@@ -29,11 +30,28 @@ void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
       .field("tie_word_embeddings", c.tied_head)
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
-      .fixed("is_encoder_decoder", true, "a decoder without its encoder is not supported")
+      .stated("is_encoder_decoder", true, "a decoder without its encoder is not supported")
       // num_hidden_layers repeats encoder_layers; classifiers have no dropout outside training;
       // biases of logits are there whatever add_bias_logits says; the last belongs to generation.
       .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
                "force_bos_token_to_be_generated", "save_step"});
+}
+
+/// Marian's languages may have tables of their own.
+void vocabulary_keys(ConfigReader& config, EncoderDecoderConfig& c) {
+  bool shared = true;
+  std::int64_t decoder_vocab = c.vocab;
+  config.field("share_encoder_decoder_embeddings", shared)
+      .field("decoder_vocab_size", decoder_vocab);
+  if (!shared) c.decoder_vocab = decoder_vocab;
+}
+void vocabulary_keys(ConfigWriter& config, const EncoderDecoderConfig& c) {
+  config.field("share_encoder_decoder_embeddings", c.shared_tokens())
+      .field("decoder_vocab_size", c.target_vocab());
+}
+
+void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
+  bart_keys(config, c);
   // Tables have a padding_idx where there is an id.
   c.frozen_padding = c.padding_id >= 0;
 }
@@ -62,14 +80,13 @@ ModuleNames bart_names(const EncoderDecoderConfig& c) {
   return names;
 }
 
-Model build(Request& request, const EncoderDecoderConfig& c, const std::string& prefix,
-            const std::string& lm_class, bool decodes_inputs) {
-  EncoderDecoderStyle style{.class_prefix = prefix,
-                            .lm_class = lm_class,
+Model build(Request& request, const EncoderDecoderConfig& c, const std::string& lm_class,
+            bool decodes_inputs) {
+  EncoderDecoderStyle style{.lm_class = lm_class,
                             .base = "model.",
                             .modules = bart_names(c),
                             .has_classifiers = decodes_inputs,
-                            .default_labels = prefix == "Bart" ? 3 : 2,
+                            .default_labels = request.config.model_type() == "bart" ? 3 : 2,
                             .decodes_inputs = decodes_inputs};
   if (c.positions == Seq2SeqPositions::sinusoidal) {
     // Computed, not stored.
@@ -90,7 +107,7 @@ Model build_bart(Request& request) {
       .fixed("normalize_embedding", true, "BART normalises its embeddings")
       .fixed("static_position_embeddings", false, "BART learns its positions")
       .fixed("extra_pos_embeddings", 2, "BART's positions have 2 rows in front");
-  return build(request, c, "Bart", "ForConditionalGeneration", true);
+  return build(request, c, "ForConditionalGeneration", true);
 }
 
 Model build_mbart(Request& request) {
@@ -103,7 +120,7 @@ Model build_mbart(Request& request) {
       .fixed("normalize_embedding", true, "mBART normalises its embeddings")
       .fixed("static_position_embeddings", false, "mBART learns its positions")
       .fixed("extra_pos_embeddings", 2, "mBART's positions have 2 rows in front");
-  return build(request, c, "MBart", "ForConditionalGeneration", true);
+  return build(request, c, "ForConditionalGeneration", true);
 }
 
 Model build_pegasus(Request& request) {
@@ -118,7 +135,7 @@ Model build_pegasus(Request& request) {
       .fixed("normalize_embedding", false, "PEGASUS does not normalise its embeddings")
       .fixed("static_position_embeddings", true, "PEGASUS computes its positions")
       .fixed("extra_pos_embeddings", 1, "PEGASUS computes its positions");
-  return build(request, c, "Pegasus", "ForConditionalGeneration", false);
+  return build(request, c, "ForConditionalGeneration", false);
 }
 
 Model build_marian(Request& request) {
@@ -128,16 +145,19 @@ Model build_marian(Request& request) {
   c.embedding_norm = false;
   c.start_id = c.padding_id = 58100;
   read_bart(request.config, c);
-  bool shared = true;
-  std::int64_t decoder_vocab = c.vocab;
-  request.config.field("share_encoder_decoder_embeddings", shared)
-      .field("decoder_vocab_size", decoder_vocab)
-      .fixed("normalize_before", false, "Marian normalises after its blocks")
+  vocabulary_keys(request.config, c);
+  request.config.fixed("normalize_before", false, "Marian normalises after its blocks")
       .fixed("add_final_layer_norm", false, "Marian has no norm at the end of its stacks")
       .fixed("normalize_embedding", false, "Marian does not normalise its embeddings")
       .fixed("static_position_embeddings", true, "Marian computes its positions");
-  if (!shared) c.decoder_vocab = decoder_vocab;
-  return build(request, c, "Marian", "MTModel", false);
+  return build(request, c, "MTModel", false);
+}
+
+void write_bart(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
+                const HeadFacts&) {
+  EncoderDecoderConfig c = std::get<EncoderDecoderConfig>(family);
+  bart_keys(config, c);
+  if (type == "marian") vocabulary_keys(config, c);
 }
 
 }  // namespace weft::hf

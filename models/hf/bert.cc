@@ -1,14 +1,21 @@
 // BERT and the families that keep its encoder: RoBERTa (also XLM-RoBERTa and CamemBERT), ELECTRA.
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoder_keys.h"
 
 namespace weft::hf {
 namespace {
 
 /// The keys that these families share.
-void read_bert(ConfigReader& config, EncoderConfig& c) {
-  read_encoder(config, c);
-  read_positions(config, c);
-  config.ignore({"classifier_dropout"});
+template <class Config>
+void bert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  encoder_keys(config, c);
+  position_key(config, c);
+  config.field("tie_word_embeddings", style.masked_lm.tied).ignore({"classifier_dropout"});
+}
+
+template <class Config>
+void electra_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  bert_keys(config, c, style);
+  config.field("embedding_size", c.embedding_width);
 }
 
 ModuleNames bert_names(const EncoderConfig& c) {
@@ -39,8 +46,8 @@ EncoderConfig bert_defaults() {
 
 Model build_bert(Request& request) {
   EncoderConfig c = bert_defaults();
-  read_bert(request.config, c);
-  EncoderStyle style{.class_prefix = "Bert", .base = "bert"};
+  EncoderStyle style{.base = "bert"};
+  bert_keys(request.config, c, style);
   style.encoder = bert_names(c);
   style.heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
                  {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
@@ -49,10 +56,10 @@ Model build_bert(Request& request) {
                  {"sentence_pair", "cls.seq_relationship"},
                  {"span", "qa_outputs"}};
   style.pooler = {"pooler.dense", Activation::tanh};
-  style.masked_lm = {.activation = c.activation, .layer_norm_eps = c.layer_norm_eps};
-  request.config.field("tie_word_embeddings", style.masked_lm.tied)
-      .ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-               "pooler_size_per_head", "pooler_type"});
+  style.masked_lm.activation = c.activation;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
+  request.config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+                         "pooler_size_per_head", "pooler_type"});
   style.pair_logits = "seq_relationship_logits";
   style.pair_labels = "next_sentence_label";
   return build_encoder(request, c, style);
@@ -63,12 +70,8 @@ Model build_roberta(Request& request) {
   c.vocab = 50265;
   c.padding_id = 1;
   c.positions_skip_padding = true;
-  read_bert(request.config, c);
-  const std::string type = request.config.model_type();
-  EncoderStyle style{.class_prefix = type == "xlm-roberta" ? "XLMRoberta"
-                                     : type == "camembert" ? "Camembert"
-                                                           : "Roberta",
-                     .base = "roberta"};
+  EncoderStyle style{.base = "roberta"};
+  bert_keys(request.config, c, style);
   style.encoder = bert_names(c);
   style.heads = {{"masked_lm.dense", "lm_head.dense"},
                  {"masked_lm.norm", "lm_head.layer_norm"},
@@ -79,8 +82,8 @@ Model build_roberta(Request& request) {
     style.heads.emplace_back("classifier", "classifier.out_proj");
   style.pooler = {"pooler.dense", Activation::tanh};
   style.classifier_dense = {"classifier.dense", Activation::tanh};
-  style.masked_lm = {.activation = Activation::gelu_erf, .layer_norm_eps = c.layer_norm_eps};
-  request.config.field("tie_word_embeddings", style.masked_lm.tied);
+  style.masked_lm.activation = Activation::gelu_erf;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
   return build_encoder(request, c, style);
 }
 
@@ -90,10 +93,9 @@ Model build_electra(Request& request) {
   c.heads = 4;
   c.inner = 1024;
   c.embedding_width = 128;
-  read_bert(request.config, c);
-  request.config.field("embedding_size", c.embedding_width);
+  EncoderStyle style{.base = "electra"};
+  electra_keys(request.config, c, style);
   if (c.embedding_width != c.width) c.embedding_projection = EmbeddingProjection::after_norm;
-  EncoderStyle style{.class_prefix = "Electra", .base = "electra"};
   style.encoder = bert_names(c);
   style.encoder.emplace_back("embeddings.projection", "embeddings_project");
   style.heads = {{"masked_lm.dense", "generator_predictions.dense"},
@@ -106,13 +108,24 @@ Model build_electra(Request& request) {
   if (request.architecture.ends_with("ForSequenceClassification"))
     style.heads.emplace_back("classifier", "classifier.out_proj");
   style.classifier_dense = {"classifier.dense", Activation::gelu_erf};
-  style.masked_lm = {.activation = Activation::gelu_erf, .layer_norm_eps = c.layer_norm_eps};
+  style.masked_lm.activation = Activation::gelu_erf;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
   style.replaced_tokens = true;
   // The summary belongs to multiple choice, which is not built.
-  request.config.field("tie_word_embeddings", style.masked_lm.tied)
-      .ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout",
-               "summary_first_dropout", "summary_proj_to_labels"});
+  request.config.ignore({"summary_type", "summary_use_proj", "summary_activation",
+                         "summary_last_dropout", "summary_first_dropout",
+                         "summary_proj_to_labels"});
   return build_encoder(request, c, style);
+}
+
+void write_bert(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+                const HeadFacts& heads) {
+  write_encoder(config, family, heads, [](auto&... parts) { bert_keys(parts...); });
+}
+
+void write_electra(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+                   const HeadFacts& heads) {
+  write_encoder(config, family, heads, [](auto&... parts) { electra_keys(parts...); });
 }
 
 }  // namespace weft::hf

@@ -31,6 +31,25 @@ class ConfigReader {
     if (const json* found = find(key)) read_json(*found, key, value);
     return *this;
   }
+  /// What field() does. A ConfigWriter, which goes over the same descriptions of keys, only changes
+  /// a repeated one where a file has it, and never writes an old one.
+  template <class T>
+  ConfigReader& repeated(const char* key, T& value) {
+    return field(key, value);
+  }
+  template <class T>
+  ConfigReader& old(const char* key, T& value) {
+    return field(key, value);
+  }
+  /// The same for a size, where 0 means that another one says it.
+  ConfigReader& optional_size(const char* key, std::int64_t& value) { return field(key, value); }
+  /// A key that says fields in words of its own: `read` takes its value where there is one, `write`
+  /// gives it.
+  template <class Read, class Write>
+  ConfigReader& converted(const char* key, const Read& read, const Write&) {
+    if (const json* found = find(key)) read(*found);
+    return *this;
+  }
   /// The same for an id, where null means -1: none.
   ConfigReader& optional_id(const char* key, std::int64_t& value);
   /// A size in pixels: one number, or [height, width]. FormatError for anything else.
@@ -39,6 +58,10 @@ class ConfigReader {
   std::vector<std::string> list(const char* key);
   /// The key must be absent, null or `allowed`; else an ArgumentError with `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
+  /// The same for a key that files say all the same.
+  ConfigReader& stated(const char* key, const json& allowed, std::string_view why) {
+    return fixed(key, allowed, why);
+  }
   /// The keys do not change what is computed.
   ConfigReader& ignore(std::initializer_list<const char*> keys);
   /// The value of a key, or null where it is absent or null; counts as read.

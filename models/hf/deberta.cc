@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoder_keys.h"
 
 namespace weft::hf {
 namespace {
 
 /// What both versions share.
-void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
+EncoderConfig deberta_defaults() {
+  EncoderConfig c;
   c.positions = EncoderPositions::disentangled;
   c.token_types = 0;
   c.layer_norm_eps = 1e-7;
@@ -18,17 +19,11 @@ void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
   c.relative_attention = false;
   c.absolute_positions = true;
   c.max_relative = -1;
-  read_encoder(config, c);
-  config.field("relative_attention", c.relative_attention)
-      .field("max_relative_positions", c.max_relative)
-      .field("position_biased_input", c.absolute_positions)
-      .field("embedding_size", c.embedding_width)
-      .field("tie_word_embeddings", style.masked_lm.tied)
-      .fixed("talking_head", false, "talking heads are not supported")
-      .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
-  if (c.max_relative < 1) c.max_relative = c.context;
-  if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
   c.content_to_position = c.position_to_content = false;
+  return c;
+}
+
+void term_key(ConfigReader& config, EncoderConfig& c) {
   for (const std::string& term : config.list("pos_att_type")) {
     if (term == "c2p") {
       c.content_to_position = true;
@@ -39,14 +34,80 @@ void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
           fmt::format("config.json: pos_att_type has \"{}\": c2p and p2c are supported", term));
     }
   }
-  std::int64_t pooler_width = c.width;
-  Activation pooler_activation = Activation::gelu_erf;
-  config.field("pooler_hidden_size", pooler_width).field("pooler_hidden_act", pooler_activation);
-  if (pooler_width != c.width) {
+}
+void term_key(ConfigWriter& config, const EncoderConfig& c) {
+  json terms = json::array();
+  if (c.content_to_position) terms.push_back("c2p");
+  if (c.position_to_content) terms.push_back("p2c");
+  config.field("pos_att_type", terms);
+}
+
+void pooler_width_key(ConfigReader& config, const EncoderConfig& c) {
+  std::int64_t width = c.width;
+  config.field("pooler_hidden_size", width);
+  if (width != c.width) {
     throw ArgumentError(fmt::format(
-        "config.json: pooler_hidden_size {} differs from hidden_size {}", pooler_width, c.width));
+        "config.json: pooler_hidden_size {} differs from hidden_size {}", width, c.width));
   }
-  style.classifier_dense = {"pooler.dense", pooler_activation};
+}
+void pooler_width_key(ConfigWriter& config, const EncoderConfig& c) {
+  config.field("pooler_hidden_size", c.width);
+}
+
+template <class Config>
+void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  encoder_keys(config, c);
+  config.field("relative_attention", c.relative_attention)
+      .field("max_relative_positions", c.max_relative)
+      .field("position_biased_input", c.absolute_positions)
+      .field("embedding_size", c.embedding_width)
+      .field("tie_word_embeddings", style.masked_lm.tied)
+      .fixed("talking_head", false, "talking heads are not supported")
+      .field("pooler_hidden_act", style.classifier_dense.activation)
+      .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
+  term_key(config, c);
+  pooler_width_key(config, c);
+}
+
+void relative_norm_key(ConfigReader& config, EncoderConfig& c) {
+  for (const std::string& norm : config.list("norm_rel_ebd")) {
+    if (norm == "layer_norm") {
+      c.relative_norm = true;
+    } else if (norm != "none") {
+      throw ArgumentError(fmt::format(
+          "config.json: norm_rel_ebd has \"{}\": layer_norm and none are supported", norm));
+    }
+  }
+}
+void relative_norm_key(ConfigWriter& config, const EncoderConfig& c) {
+  config.field("norm_rel_ebd", std::string(c.relative_norm ? "layer_norm" : "none"));
+}
+
+/// Of the second version.
+template <class Config>
+void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  deberta_keys(config, c, style);
+  config
+      .converted(
+          "position_buckets",
+          [&](const json& value) {
+            read_json(value, "position_buckets", c.position_buckets);
+            c.position_buckets = std::max<std::int64_t>(0, c.position_buckets);
+          },
+          [&]() -> json { return c.position_buckets == 0 ? -1 : c.position_buckets; })
+      .field("share_att_key", c.shared_projections)
+      .optional_size("attention_head_size", c.head_size)
+      .field("conv_kernel_size", c.conv_kernel)
+      .field("conv_groups", c.conv_groups)
+      .field("conv_act", c.conv_activation);
+  relative_norm_key(config, c);
+}
+
+/// What follows from the keys.
+void derive(EncoderConfig& c, EncoderStyle& style) {
+  if (c.max_relative < 1) c.max_relative = c.context;
+  if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
+  style.classifier_dense.name = "pooler.dense";
   style.masked_lm.activation = c.activation;
   style.masked_lm.layer_norm_eps = c.layer_norm_eps;
   style.soft_sequence_labels = true;
@@ -55,6 +116,12 @@ void read_deberta(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
                  {"masked_lm.bias", "cls.predictions.bias"},
                  {"masked_lm.decoder", "cls.predictions.decoder"},
                  {"span", "qa_outputs"}};
+}
+
+EncoderStyle deberta_style() {
+  EncoderStyle style{.base = "deberta"};
+  style.classifier_dense.activation = Activation::gelu_erf;
+  return style;
 }
 
 /// `attention` names the parts of the attention that differ.
@@ -81,10 +148,11 @@ void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& a
 }  // namespace
 
 Model build_deberta(Request& request) {
-  EncoderConfig c;
-  EncoderStyle style{.class_prefix = "Deberta", .base = "deberta"};
+  EncoderConfig c = deberta_defaults();
+  EncoderStyle style = deberta_style();
   c.vocab = 50265;
-  read_deberta(request.config, c, style);
+  deberta_keys(request.config, c, style);
+  derive(c, style);
   c.fused_attention = true;
   add_names(style, c,
             {{"attention.in", "in_proj"},
@@ -96,29 +164,14 @@ Model build_deberta(Request& request) {
 }
 
 Model build_deberta_v2(Request& request) {
-  EncoderConfig c;
-  EncoderStyle style{.class_prefix = "DebertaV2", .base = "deberta"};
+  EncoderConfig c = deberta_defaults();
+  EncoderStyle style = deberta_style();
   c.vocab = 128100;
   c.width = 1536;
   c.layers = c.heads = 24;
   c.inner = 6144;
-  read_deberta(request.config, c, style);
-  std::int64_t buckets = -1;
-  request.config.field("position_buckets", buckets)
-      .field("share_att_key", c.shared_projections)
-      .field("attention_head_size", c.head_size);
-  c.position_buckets = std::max<std::int64_t>(0, buckets);
-  for (const std::string& norm : request.config.list("norm_rel_ebd")) {
-    if (norm == "layer_norm") {
-      c.relative_norm = true;
-    } else if (norm != "none") {
-      throw ArgumentError(fmt::format(
-          "config.json: norm_rel_ebd has \"{}\": layer_norm and none are supported", norm));
-    }
-  }
-  request.config.field("conv_kernel_size", c.conv_kernel)
-      .field("conv_groups", c.conv_groups)
-      .field("conv_act", c.conv_activation);
+  deberta_v2_keys(request.config, c, style);
+  derive(c, style);
   add_names(style, c,
             {{"attention.query", "query_proj"},
              {"attention.key", "key_proj"},
@@ -126,6 +179,13 @@ Model build_deberta_v2(Request& request) {
              {"attention.position_key", "pos_key_proj"},
              {"attention.position_query", "pos_query_proj"}});
   return build_encoder(request, c, style);
+}
+
+void write_deberta(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
+                   const HeadFacts& heads) {
+  write_encoder(config, family, heads, [&](auto&... parts) {
+    type == "deberta" ? deberta_keys(parts...) : deberta_v2_keys(parts...);
+  });
 }
 
 }  // namespace weft::hf

@@ -1,20 +1,24 @@
 // DistilBERT: BERT without token types and pooler, under other names.
 #include <fmt/format.h>
 
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoder_keys.h"
 
 namespace weft::hf {
+namespace {
 
-Model build_distilbert(Request& request) {
-  EncoderConfig c;
-  c.token_types = 0;
-  c.layers = 6;
-  c.hidden_dropout = c.attention_dropout = 0.1;
-  bool sinusoidal = false;
-  EncoderStyle style{.class_prefix = "DistilBert", .base = "distilbert"};
-  request.config.field("vocab_size", c.vocab)
+template <class Config>
+void distilbert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
+  config.field("vocab_size", c.vocab)
       .field("max_position_embeddings", c.context)
-      .field("sinusoidal_pos_embds", sinusoidal)
+      // The table is in the file either way; a sinusoidal one is not trained.
+      .converted(
+          "sinusoidal_pos_embds",
+          [&](const json& value) {
+            bool sinusoidal = false;
+            read_json(value, "sinusoidal_pos_embds", sinusoidal);
+            c.trainable_positions = !sinusoidal;
+          },
+          [&]() -> json { return !c.trainable_positions; })
       .field("n_layers", c.layers)
       .field("n_heads", c.heads)
       .field("dim", c.width)
@@ -26,8 +30,17 @@ Model build_distilbert(Request& request) {
       .field("tie_word_embeddings", style.masked_lm.tied)
       .optional_id("pad_token_id", c.padding_id)
       .ignore({"qa_dropout", "seq_classif_dropout", "tie_weights_"});
-  // The table is in the file either way; a sinusoidal one is not trained.
-  c.trainable_positions = !sinusoidal;
+}
+
+}  // namespace
+
+Model build_distilbert(Request& request) {
+  EncoderConfig c;
+  c.token_types = 0;
+  c.layers = 6;
+  c.hidden_dropout = c.attention_dropout = 0.1;
+  EncoderStyle style{.base = "distilbert"};
+  distilbert_keys(request.config, c, style);
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},
                    {"embeddings.norm", "embeddings.LayerNorm"}};
@@ -49,6 +62,11 @@ Model build_distilbert(Request& request) {
   style.masked_lm.activation = c.activation;
   style.takes_position_ids = style.takes_token_types = false;
   return build_encoder(request, c, style);
+}
+
+void write_distilbert(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+                      const HeadFacts& heads) {
+  write_encoder(config, family, heads, [](auto&... parts) { distilbert_keys(parts...); });
 }
 
 }  // namespace weft::hf

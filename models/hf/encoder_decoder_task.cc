@@ -99,7 +99,7 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
                              request.config.find("num_labels") != nullptr ||
                              request.config.find("_num_labels") != nullptr;
   const std::int64_t stated_labels = request.config.labels();
-  const std::string task = request.task(style.class_prefix);
+  const std::string task = request.task();
   const bool with_head = task == style.lm_class;
   const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;

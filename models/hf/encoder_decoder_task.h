@@ -10,8 +10,7 @@ namespace weft::hf {
 
 /// How a family calls its parts.
 struct EncoderDecoderStyle {
-  std::string class_prefix;  // "T5"
-  std::string lm_class;      // what follows it in the class with a head
+  std::string lm_class;  // what follows the prefix in the class with a head
   /// In front of all names but the head's, in classes with a head ("model." of BART).
   std::string base = {};
   ModuleNames modules = {};

@@ -6,6 +6,7 @@
 #include "weft/graph/functions.h"
 #include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
+#include "weft/models/hf/encoder_keys.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -18,7 +19,7 @@ class Task {
       : request_(request),
         style_(style),
         root_(request.graph),
-        task_(request.task(style.class_prefix)),
+        task_(request.task()),
         config_(config),
         encoder_(root_, config) {
     const std::string base = task_ == "Model" ? "" : style.base + ".";
@@ -29,6 +30,7 @@ class Task {
     if (task_ == "ForSequenceClassification" && !uses_pooler())
       model_.names.add("pooler", style.classifier_dense.name);
     model_.unused_buffers = {"embeddings.position_ids"};
+    model_.heads = {.masked_lm = style.masked_lm, .pooler = classifier_pooler().activation};
   }
 
   Model build() {
@@ -46,7 +48,7 @@ class Task {
       replaced_tokens();
     } else if (task_ == "ForPreTraining" && !style_.pair_logits.empty()) {
       pretraining();
-    } else if (task_ == "ForNextSentencePrediction" && style_.class_prefix == "Bert") {
+    } else if (task_ == "ForNextSentencePrediction" && style_.base == "bert") {
       next_sentence();
     } else if (task_ == "ForSequenceClassification") {
       sequence_classification();
@@ -62,6 +64,9 @@ class Task {
 
  private:
   /// Classifiers of BERT and ALBERT stand on the pooler of the base model.
+  const PoolerStyle& classifier_pooler() const {
+    return style_.classifier_dense.name.empty() ? style_.pooler : style_.classifier_dense;
+  }
   bool uses_pooler() const {
     return task_ != "ForSequenceClassification" || style_.classifier_dense.name.empty();
   }
@@ -129,8 +134,7 @@ class Task {
 
   void sequence_classification() {
     const std::int64_t classes = request_.config.labels();
-    const Value logits = head(
-        "classifier", classes)(pooled(uses_pooler() ? style_.pooler : style_.classifier_dense));
+    const Value logits = head("classifier", classes)(pooled(classifier_pooler()));
     model_.outputs["logits"] = logits;
     const int rank = request_.rank("labels");
     if (rank < 0) return;
@@ -185,35 +189,24 @@ class Task {
 
 }  // namespace
 
-void read_encoder(ConfigReader& config, EncoderConfig& c) {
-  config.field("vocab_size", c.vocab)
-      .field("hidden_size", c.width)
-      .field("num_hidden_layers", c.layers)
-      .field("num_attention_heads", c.heads)
-      .field("intermediate_size", c.inner)
-      .field("hidden_act", c.activation)
-      .field("hidden_dropout_prob", c.hidden_dropout)
-      .field("attention_probs_dropout_prob", c.attention_dropout)
-      .field("max_position_embeddings", c.context)
-      .field("type_vocab_size", c.token_types)
-      .field("initializer_range", c.initializer_range)
-      .field("layer_norm_eps", c.layer_norm_eps)
-      .optional_id("pad_token_id", c.padding_id);
+void read_positions(const std::string& name, EncoderConfig& c) {
+  for (const EncoderPositions known : {EncoderPositions::absolute, EncoderPositions::relative_key,
+                                       EncoderPositions::relative_key_query}) {
+    if (name != choice_name(known)) continue;
+    c.positions = known;
+    return;
+  }
+  throw ArgumentError(
+      fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
+                  "relative_key and relative_key_query are",
+                  name));
 }
 
-void read_positions(ConfigReader& config, EncoderConfig& c) {
-  std::string positions = "absolute";
-  config.field("position_embedding_type", positions);
-  if (positions == "relative_key") {
-    c.positions = EncoderPositions::relative_key;
-  } else if (positions == "relative_key_query") {
-    c.positions = EncoderPositions::relative_key_query;
-  } else if (positions != "absolute") {
-    throw ArgumentError(
-        fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
-                    "relative_key and relative_key_query are",
-                    positions));
-  }
+EncoderStyle style_with(const HeadFacts& heads) {
+  EncoderStyle style;
+  style.masked_lm = heads.masked_lm;
+  style.classifier_dense.activation = heads.pooler;
+  return style;
 }
 
 void add_layers(ModuleNames& names, std::int64_t layers,

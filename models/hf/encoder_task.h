@@ -23,7 +23,6 @@ struct PoolerStyle {
 
 /// How a family calls its parts, and what its heads are made of.
 struct EncoderStyle {
-  std::string class_prefix;  // "Bert"
   std::string base;          // "bert": in front of the encoder's names, but in the base class
   ModuleNames encoder = {};  // without the base
   ModuleNames heads = {};    // as they are
@@ -43,10 +42,8 @@ struct EncoderStyle {
   bool soft_sequence_labels = false;
 };
 
-/// Reads the keys that most encoders share.
-void read_encoder(ConfigReader& config, EncoderConfig& c);
-/// Reads position_embedding_type. Throws ArgumentError where it is none that there is.
-void read_positions(ConfigReader& config, EncoderConfig& c);
+/// The style of a family's classes with these heads.
+EncoderStyle style_with(const HeadFacts& heads);
 
 /// Adds the names of all layers' modules: "layers.<index>.<ours>" and "<prefix(index)>.<theirs>".
 /// Throws ArgumentError for more layers than any model has: names are made before the rest of a

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/config_writer.h"
 
 namespace weft::hf {
 namespace {
@@ -88,14 +89,19 @@ void read_early_stopping(ConfigReader& config, GenerationOptions& o) {
   }
 }
 
-void read_sampling(ConfigReader& config, GenerationOptions& o) {
-  bool sample = false;
-  config.field("do_sample", sample);
-  SamplingOptions sampling{.top_k = 50};  // the library's default
+template <class Config>
+void sampling_keys(Config& config, SamplingOptions& sampling) {
   config.field("temperature", sampling.temperature)
       .field("top_k", sampling.top_k)
       .field("top_p", sampling.top_p)
       .field("min_p", sampling.min_p);
+}
+
+void read_sampling(ConfigReader& config, GenerationOptions& o) {
+  bool sample = false;
+  config.field("do_sample", sample);
+  SamplingOptions sampling{.top_k = 50};  // the library's default
+  sampling_keys(config, sampling);
   if (!sample) {
     config.ignore({"typical_p", "epsilon_cutoff", "eta_cutoff", "top_h"});
     const std::string why = "contrastive search is not supported";
@@ -109,6 +115,19 @@ void read_sampling(ConfigReader& config, GenerationOptions& o) {
       .fixed("top_h", nullptr, why)
       .ignore({"penalty_alpha"});
   o.sampling = sampling;
+}
+
+/// What stands there as it is here.
+template <class Config>
+void plain_keys(Config& config, GenerationOptions& o) {
+  config.optional_id("forced_bos_token_id", o.forced_bos_id)
+      .field("num_beams", o.beams)
+      .field("num_return_sequences", o.results)
+      .field("min_length", o.min_length)
+      .field("min_new_tokens", o.min_new)
+      .field("length_penalty", o.length_penalty)
+      .field("repetition_penalty", o.repetition_penalty)
+      .field("no_repeat_ngram_size", o.no_repeat_ngram);
 }
 
 void refuse_others(ConfigReader& config) {
@@ -142,16 +161,8 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   read_ends(config, o);
   result.states_length =
       config.find("max_length") != nullptr || config.find("max_new_tokens") != nullptr;
-  config.field("forced_bos_token_id", o.forced_bos_id)
-      .field("num_beams", o.beams)
-      .field("num_return_sequences", o.results)
-      .field("max_length", o.max_length)
-      .field("max_new_tokens", o.max_new)
-      .field("min_length", o.min_length)
-      .field("min_new_tokens", o.min_new)
-      .field("length_penalty", o.length_penalty)
-      .field("repetition_penalty", o.repetition_penalty)
-      .field("no_repeat_ngram_size", o.no_repeat_ngram);
+  plain_keys(config, o);
+  config.field("max_length", o.max_length).field("max_new_tokens", o.max_new);
   read_early_stopping(config, o);
   read_sampling(config, o);
   read_forbidden(config, o);
@@ -173,6 +184,42 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   // Marian's beams do not score padding; its greedy search does, as the library's.
   if (ConfigReader(config_json).model_type() == "marian") o.never.push_back(o.pad_id);
   return result;
+}
+
+std::string generation_config_json(GenerationConfig config, std::int64_t bos_id) {
+  GenerationOptions& o = config.options;
+  ConfigWriter out;
+  out.optional_size("bos_token_id", std::max<std::int64_t>(bos_id, 0));
+  if (bos_id == 0) out.field("bos_token_id", bos_id);
+  if (config.start_id >= 0) out.field("decoder_start_token_id", config.start_id);
+  if (o.eos_id >= 0) {
+    TokenIds ends = {o.eos_id};
+    ends.insert(ends.end(), o.stop_ids.begin(), o.stop_ids.end());
+    out.field("eos_token_id", ends.size() == 1 ? json(ends.front()) : json(ends));
+  }
+  out.field("pad_token_id", o.pad_id).optional_id("forced_eos_token_id", o.forced_eos_id);
+  plain_keys(out, o);
+  // Each of them has a meaning of its own where it is stated.
+  if (config.states_length && o.max_new >= 0) out.field("max_new_tokens", o.max_new);
+  if (config.states_length && (o.max_new < 0 || o.max_length != GenerationOptions().max_length))
+    out.field("max_length", o.max_length);
+  if (o.early_stopping != EarlyStopping::heuristic) {
+    out.field("early_stopping",
+              o.early_stopping == EarlyStopping::first ? json(true) : json("never"));
+  }
+  out.field("do_sample", o.sampling.has_value());
+  if (o.sampling) sampling_keys(out, *o.sampling);
+  if (!o.forbidden.empty()) out.field("suppress_tokens", o.forbidden);
+  if (!o.forbidden_first.empty()) out.field("begin_suppress_tokens", o.forbidden_first);
+  if (!o.forbidden_sequences.empty()) out.field("bad_words_ids", o.forbidden_sequences);
+  json forced = json::array();
+  for (const auto& [place, id] : o.forced) forced.push_back({place, id});
+  if (!forced.empty()) out.field("forced_decoder_ids", forced);
+  json object = out.object();
+  for (const auto& [key, value] : out.object().items()) {
+    if (value.is_null()) object.erase(key);
+  }
+  return object.dump(2) + "\n";
 }
 
 GenerationConfig read_generation_config(const Folder& folder) {

@@ -22,4 +22,9 @@ GenerationConfig read_generation_config(const Folder& folder);
 /// The same from texts; `generation` may be empty: there is no such file.
 GenerationConfig generation_config(const std::string& config, const std::string& generation);
 
+/// The inverse: the text of a generation_config.json. `bos_id`, which only that file knows: what
+/// stands in front of texts, or -1. Settings that it has no key for (ids that are not even scored,
+/// but for Marian's) are not in it.
+std::string generation_config_json(GenerationConfig config, std::int64_t bos_id = -1);
+
 }  // namespace weft::hf

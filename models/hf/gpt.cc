@@ -10,6 +10,8 @@
 #include "weft/core/error.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/config_writer.h"
+#include "weft/models/hf/request.h"
 
 namespace weft::hf {
 namespace {
@@ -19,7 +21,7 @@ using Names = std::vector<std::pair<std::string, std::string>>;
 
 /// What a file says of rotary positions: rope_scaling, or rope_parameters in newer files, which
 /// also hold the base. Reads the context first.
-void read_rotary(ConfigReader& config, GptConfig& c, bool partial) {
+void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
   const char* key = "rope_parameters";
   const json* found = config.find(key);
   if (const json* scaling = config.find("rope_scaling")) {
@@ -56,16 +58,34 @@ void read_rotary(ConfigReader& config, GptConfig& c, bool partial) {
   rotary.finish("rotary positions");
 }
 
-GptConfig read_gpt2(ConfigReader& config) {
+void rotary_keys(ConfigWriter& config, const GptConfig& c, bool) {
+  if (c.rotary_scaling == RotaryScalingKind::none) return;
+  json scaling = {{"type", choice_name(c.rotary_scaling)},
+                  {"rope_type", choice_name(c.rotary_scaling)},
+                  {"factor", c.rotary_factor}};
+  if (c.rotary_scaling == RotaryScalingKind::llama3) {
+    scaling["low_freq_factor"] = c.rotary_low_factor;
+    scaling["high_freq_factor"] = c.rotary_high_factor;
+    scaling["original_max_position_embeddings"] = c.rotary_context;
+  }
+  config.field("rope_scaling", scaling);
+}
+
+GptConfig gpt2_defaults() {
   GptConfig c;
   c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0.1;
+  return c;
+}
+
+template <class Config>
+void gpt2_keys(Config& config, GptConfig& c) {
   // The older name of the number of positions, where the newer one is absent.
-  config.field("n_ctx", c.context).field("n_positions", c.context);
+  config.old("n_ctx", c.context).field("n_positions", c.context);
   config.field("vocab_size", c.vocab)
       .field("n_embd", c.width)
       .field("n_layer", c.layers)
       .field("n_head", c.heads)
-      .field("n_inner", c.inner)
+      .optional_size("n_inner", c.inner)
       .field("activation_function", c.activation)
       .field("layer_norm_epsilon", c.layer_norm_eps)
       .field("initializer_range", c.initializer_range)
@@ -77,27 +97,36 @@ GptConfig read_gpt2(ConfigReader& config) {
       .field("tie_word_embeddings", c.tied_head)
       // The upcast changes nothing in float32 but the place of a multiplication.
       .ignore({"reorder_and_upcast_attn", "pad_token_id"});
-  return c;
 }
 
-GptConfig read_gpt1(ConfigReader& config) {
-  GptConfig c;
+GptConfig gpt1_defaults() {
+  GptConfig c = gpt2_defaults();
   c.vocab = 40478;
   c.context = 512;
   c.residual = GptResidual::post_norm;
-  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0.1;
-  // Its "gelu" is the tanh form, whatever other models of the library call so.
-  std::string activation = "gelu";
-  config.field("afn", activation);
-  if (activation == "gelu") {
-    c.activation = Activation::gelu_tanh;
-  } else if (activation == "relu" || activation == "silu" || activation == "swish") {
-    c.activation = parse_choice<Activation>(activation);
-  } else {
-    throw ArgumentError(fmt::format(
-        "config.json: afn is \"{}\": this model has gelu, relu, silu and swish", activation));
-  }
-  config.field("vocab_size", c.vocab)
+  return c;
+}
+
+/// Its "gelu" is the tanh form, whatever other models of the library call so.
+Activation gpt1_activation(const json& value) {
+  std::string name;
+  read_json(value, "afn", name);
+  if (name == "gelu") return Activation::gelu_tanh;
+  if (name == "relu" || name == "silu" || name == "swish") return parse_choice<Activation>(name);
+  throw ArgumentError(
+      fmt::format("config.json: afn is \"{}\": this model has gelu, relu, silu and swish", name));
+}
+
+template <class Config>
+void gpt1_keys(Config& config, GptConfig& c) {
+  config
+      .converted(
+          "afn", [&](const json& value) { c.activation = gpt1_activation(value); },
+          [&]() -> json {
+            const bool gelu = c.activation == Activation::gelu_tanh;
+            return std::string(gelu ? "gelu" : choice_name(c.activation));
+          })
+      .field("vocab_size", c.vocab)
       .field("n_positions", c.context)
       .field("n_embd", c.width)
       .field("n_layer", c.layers)
@@ -109,10 +138,9 @@ GptConfig read_gpt1(ConfigReader& config) {
       .field("resid_pdrop", c.residual_dropout)
       .field("tie_word_embeddings", c.tied_head)
       .ignore({"n_ctx", "n_special", "predict_special_tokens", "pad_token_id"});
-  return c;
 }
 
-GptConfig read_gpt_neox(ConfigReader& config) {
+GptConfig gpt_neox_defaults() {
   GptConfig c;
   c.vocab = 50432;
   c.width = 6144;
@@ -124,9 +152,14 @@ GptConfig read_gpt_neox(ConfigReader& config) {
   c.tied_head = false;
   c.positions = GptPositions::rotary;
   c.rotary_share = 0.25;
+  c.residual = GptResidual::parallel;
   c.projection = QkvProjection::fused_by_head;
   c.transposed = false;
-  bool parallel = true;
+  return c;
+}
+
+template <class Config>
+void gpt_neox_keys(Config& config, GptConfig& c) {
   config.field("vocab_size", c.vocab)
       .field("hidden_size", c.width)
       .field("num_hidden_layers", c.layers)
@@ -139,29 +172,46 @@ GptConfig read_gpt_neox(ConfigReader& config) {
       .field("initializer_range", c.initializer_range)
       .field("layer_norm_eps", c.layer_norm_eps)
       .field("tie_word_embeddings", c.tied_head)
-      .field("use_parallel_residual", parallel)
+      .converted(
+          "use_parallel_residual",
+          [&](const json& value) {
+            bool parallel = true;
+            read_json(value, "use_parallel_residual", parallel);
+            c.residual = parallel ? GptResidual::parallel : GptResidual::pre_norm;
+          },
+          [&]() -> json { return c.residual == GptResidual::parallel; })
       .field("attention_dropout", c.attention_dropout)
       .field("hidden_dropout", c.residual_dropout)
       .fixed("attention_bias", true, "attention without biases is not supported")
       // What newer files call rotary_emb_base and rotary_pct, and repeat.
-      .field("rope_theta", c.rotary_base)
-      .field("partial_rotary_factor", c.rotary_share)
+      .repeated("rope_theta", c.rotary_base)
+      .repeated("partial_rotary_factor", c.rotary_share)
       .ignore({"pad_token_id", "classifier_dropout"});
-  read_rotary(config, c, true);
-  c.embedding_dropout = c.residual_dropout;
-  c.residual = parallel ? GptResidual::parallel : GptResidual::pre_norm;
-  return c;
+  rotary_keys(config, c, true);
 }
 
-GptConfig read_llama(ConfigReader& config) {
-  const bool mistral = config.model_type() == "mistral";
+GptConfig llama_defaults() {
   GptConfig c = GptConfig::llama();
   c.width = 4096;
   c.layers = c.heads = 32;
-  c.inner = mistral ? 14336 : 11008;
-  c.context = mistral ? 4096 * 32 : 2048;
+  c.inner = 11008;
+  c.context = 2048;
   c.layer_norm_eps = 1e-6;
-  if (mistral) c.kv_heads = 8;
+  return c;
+}
+
+GptConfig mistral_defaults() {
+  GptConfig c = llama_defaults();
+  c.inner = 14336;
+  c.context = 4096 * 32;
+  c.kv_heads = 8;
+  c.window = 4097;
+  return c;
+}
+
+/// What LLaMA and Mistral share.
+template <class Config>
+void llama_family_keys(Config& config, GptConfig& c) {
   config.field("vocab_size", c.vocab)
       .field("hidden_size", c.width)
       .field("intermediate_size", c.inner)
@@ -174,30 +224,54 @@ GptConfig read_llama(ConfigReader& config) {
       .field("rms_norm_eps", c.layer_norm_eps)
       .field("rope_theta", c.rotary_base)
       .field("tie_word_embeddings", c.tied_head)
-      .field("head_dim", c.head_dim)
+      .optional_size("head_dim", c.head_dim)
       .field("attention_dropout", c.attention_dropout)
       .optional_id("pad_token_id", c.padding_id)
       .fixed("partial_rotary_factor", 1, "all features of a head turn")
       // Slices of products, which are summed in another order.
       .ignore({"pretraining_tp"});
-  // Stated to be null, it is the number of heads.
-  if (config.find("num_key_value_heads") == nullptr &&
-      config.object().contains("num_key_value_heads")) {
-    c.kv_heads = 0;
-  }
-  read_rotary(config, c, false);
-  if (mistral) {
-    config.fixed("attention_bias", false, "Mistral has no biases")
-        .fixed("mlp_bias", false, "Mistral has no biases");
-    std::int64_t window = 4096;
-    config.optional_id("sliding_window", window);
-    // The library lets a query see the window and itself.
-    constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
-    c.window = window < 0 ? 0 : std::min(window, kMax) + 1;
-  } else {
-    config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
-  }
-  return c;
+  rotary_keys(config, c, false);
+}
+
+template <class Config>
+void llama_keys(Config& config, GptConfig& c) {
+  llama_family_keys(config, c);
+  config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
+}
+
+/// The library lets a query see the window and itself.
+void window_key(ConfigReader& config, GptConfig& c) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
+  std::int64_t window = c.window - 1;
+  config.optional_id("sliding_window", window);
+  c.window = window < 0 ? 0 : std::min(window, kMax) + 1;
+}
+void window_key(ConfigWriter& config, const GptConfig& c) {
+  config.optional_id("sliding_window", c.window - 1);
+}
+
+template <class Config>
+void mistral_keys(Config& config, GptConfig& c) {
+  llama_family_keys(config, c);
+  config.fixed("attention_bias", false, "Mistral has no biases")
+      .fixed("mlp_bias", false, "Mistral has no biases");
+  window_key(config, c);
+}
+
+/// The keys of a decoder of this type, read or written.
+template <class Config>
+void gpt_keys(Config& config, const std::string& type, GptConfig& c) {
+  if (type == "gpt2") return gpt2_keys(config, c);
+  if (type == "openai-gpt") return gpt1_keys(config, c);
+  if (type == "gpt_neox") return gpt_neox_keys(config, c);
+  return type == "mistral" ? mistral_keys(config, c) : llama_keys(config, c);
+}
+
+GptConfig gpt_defaults(const std::string& type) {
+  if (type == "gpt2") return gpt2_defaults();
+  if (type == "openai-gpt") return gpt1_defaults();
+  if (type == "gpt_neox") return gpt_neox_defaults();
+  return type == "mistral" ? mistral_defaults() : llama_defaults();
 }
 
 void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::string& blocks,
@@ -210,17 +284,13 @@ void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::st
   }
 }
 
-/// What the library's classes of a family begin with, and what it calls the base model in them.
-struct Library {
-  std::string prefix, base;
-};
-const Library& library_of(const std::string& model_type) {
-  static const std::map<std::string, Library> table = {
-      {"gpt2", {"GPT2", "transformer."}},
-      {"openai-gpt", {"OpenAIGPT", "transformer."}},
-      {"gpt_neox", {"GPTNeoX", "gpt_neox."}},
-      {"llama", {"Llama", "model."}},
-      {"mistral", {"Mistral", "model."}}};
+/// What the library's classes of a family call the base model.
+const std::string& base_of(const std::string& model_type) {
+  static const std::map<std::string, std::string> table = {{"gpt2", "transformer."},
+                                                           {"openai-gpt", "transformer."},
+                                                           {"gpt_neox", "gpt_neox."},
+                                                           {"llama", "model."},
+                                                           {"mistral", "model."}};
   return table.at(model_type);
 }
 
@@ -236,23 +306,31 @@ void ignore_summary(ConfigReader& config) {
 GptConfig gpt_config(const std::string& config_json) {
   ConfigReader config(config_json);
   const std::string type = config.model_type();
-  GptConfig c;
-  if (type == "gpt2") {
-    c = read_gpt2(config);
-  } else if (type == "openai-gpt") {
-    c = read_gpt1(config);
-  } else if (type == "gpt_neox") {
-    c = read_gpt_neox(config);
-  } else if (type == "llama" || type == "mistral") {
-    c = read_llama(config);
-  } else {
+  if (!is_gpt(config_json)) {
     throw ArgumentError(
         fmt::format("config.json: model_type \"{}\" is no decoder of the GPT family", type));
   }
+  GptConfig c = gpt_defaults(type);
+  gpt_keys(config, type, c);
+  // Stated to be null, it is the number of heads.
+  const json& object = config.object();
+  if (const auto kv_heads = object.find("num_key_value_heads");
+      kv_heads != object.end() && kv_heads->is_null())
+    c.kv_heads = 0;
+  if (type == "gpt_neox") c.embedding_dropout = c.residual_dropout;
   ignore_summary(config);
   config.finish();
   c.check();
   return c;
+}
+
+void write_gpt(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
+               const HeadFacts&) {
+  GptConfig c = std::get<GptConfig>(family);
+  // Where the library has no other way to say it.
+  if (type == "gpt_neox" || type == "llama" || type == "mistral") c.inner = c.inner_width();
+  c.kv_heads = c.key_heads();
+  gpt_keys(config, type, c);
 }
 
 bool is_gpt(const std::string& config_json) {
@@ -262,7 +340,7 @@ bool is_gpt(const std::string& config_json) {
 }
 
 std::string gpt_class(const std::string& model_type, GptClass which) {
-  const std::string& prefix = library_of(model_type).prefix;
+  const std::string& prefix = find_model_type(model_type)->prefix;
   switch (which) {
     case GptClass::base: return prefix + "Model";
     case GptClass::sequence_classification: return prefix + "ForSequenceClassification";
@@ -283,7 +361,7 @@ GptModel build_gpt_model(Graph& graph, const std::string& config_json,
   model.config = config_json;
   model.family = c;
   const std::string base =
-      model.architecture == gpt_class(type, GptClass::base) ? "" : library_of(type).base;
+      model.architecture == gpt_class(type, GptClass::base) ? "" : base_of(type);
   model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "position_ids",
                           "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
   Gpt gpt(Scope(graph), c,

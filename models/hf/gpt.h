@@ -21,10 +21,6 @@ std::string gpt_class(const std::string& model_type, GptClass which);
 /// refused by name (ArgumentError).
 GptConfig gpt_config(const std::string& config_json);
 
-/// The config.json of a decoder built here: of GPT-1, GPT-2, GPT-NeoX, LLaMA or Mistral, whichever
-/// it is. Throws ArgumentError that names the field which none of them has.
-std::string gpt_config_json(const GptConfig& config);
-
 /// The parameters of a decoder, declared at the root of a graph, and what they are called in its
 /// folder: of the language model or of another of the library's classes (`architecture`), which has
 /// no head here. The model has no outputs yet.

@@ -9,19 +9,30 @@
 namespace weft::hf {
 namespace {
 
-const std::map<std::string, Builder>& builders() {
-  static const std::map<std::string, Builder> table = {
-      {"albert", build_albert},   {"bart", build_bart},
-      {"bert", build_bert},       {"camembert", build_roberta},
-      {"deberta", build_deberta}, {"deberta-v2", build_deberta_v2},
-      {"deit", build_deit},       {"distilbert", build_distilbert},
-      {"electra", build_electra}, {"gpt2", build_gpt},
-      {"gpt_neox", build_gpt},    {"llama", build_gpt},
-      {"marian", build_marian},   {"mbart", build_mbart},
-      {"mistral", build_gpt},     {"mt5", build_t5},
-      {"openai-gpt", build_gpt},  {"pegasus", build_pegasus},
-      {"roberta", build_roberta}, {"t5", build_t5},
-      {"vit", build_vit},         {"xlm-roberta", build_roberta}};
+const std::map<std::string, ModelType>& model_types() {
+  static const std::map<std::string, ModelType> table = {
+      {"albert", {"Albert", build_albert, write_albert}},
+      {"bart", {"Bart", build_bart, write_bart}},
+      {"bert", {"Bert", build_bert, write_bert}},
+      {"camembert", {"Camembert", build_roberta, write_bert}},
+      {"deberta", {"Deberta", build_deberta, write_deberta}},
+      {"deberta-v2", {"DebertaV2", build_deberta_v2, write_deberta}},
+      {"deit", {"DeiT", build_deit, write_vit}},
+      {"distilbert", {"DistilBert", build_distilbert, write_distilbert}},
+      {"electra", {"Electra", build_electra, write_electra}},
+      {"gpt2", {"GPT2", build_gpt, write_gpt}},
+      {"gpt_neox", {"GPTNeoX", build_gpt, write_gpt}},
+      {"llama", {"Llama", build_gpt, write_gpt}},
+      {"marian", {"Marian", build_marian, write_bart}},
+      {"mbart", {"MBart", build_mbart, write_bart}},
+      {"mistral", {"Mistral", build_gpt, write_gpt}},
+      {"mt5", {"MT5", build_t5, write_t5}},
+      {"openai-gpt", {"OpenAIGPT", build_gpt, write_gpt}},
+      {"pegasus", {"Pegasus", build_pegasus, write_bart}},
+      {"roberta", {"Roberta", build_roberta, write_bert}},
+      {"t5", {"T5", build_t5, write_t5}},
+      {"vit", {"ViT", build_vit, write_vit}},
+      {"xlm-roberta", {"XLMRoberta", build_roberta, write_bert}}};
   return table;
 }
 
@@ -39,13 +50,13 @@ std::string modern_name(const std::string& name) {
 /// What the request asks for.
 Model build(Request& request, SourceLocation loc) {
   const std::string type = request.config.model_type();
-  const auto builder = builders().find(type);
-  if (builder == builders().end()) {
+  const ModelType* known = find_model_type(type);
+  if (known == nullptr) {
     throw ArgumentError(fmt::format("config.json: model_type is \"{}\"; supported are {}", type,
                                     fmt::join(supported_model_types(), ", ")));
   }
   Graph::Frame frame(request.graph, "build_model", loc);
-  Model model = builder->second(request);
+  Model model = known->build(request);
   request.config.finish();
   request.finish();
   model.model_type = type;
@@ -79,6 +90,11 @@ TensorMap modern_names(const Model& model, const TensorMap& tensors) {
 
 }  // namespace
 
+const ModelType* find_model_type(const std::string& name) {
+  const auto found = model_types().find(name);
+  return found == model_types().end() ? nullptr : &found->second;
+}
+
 InputTypes input_types(const TensorMap& tensors) {
   InputTypes types;
   for (const auto& [name, tensor] : tensors) types[name] = {tensor.dtype(), tensor.sizes()};
@@ -109,7 +125,7 @@ InputTypes least_inputs(const std::string& config) {
 
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> names;
-  for (const auto& [name, builder] : builders()) names.push_back(name);
+  for (const auto& [name, type] : model_types()) names.push_back(name);
   return names;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "weft/graph/ir/graph.h"
+#include "weft/models/families/encoder_heads.h"
 #include "weft/models/families/family_config.h"
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
@@ -28,6 +29,16 @@ InputTypes input_types(const TensorMap& tensors);
 /// Values that a model reads, by the library's names of inputs.
 using InputValues = std::map<std::string, Value, std::less<>>;
 
+/// What a class has in its heads that is in no family's config.
+struct HeadFacts {
+  MaskedLmOptions masked_lm = {};
+  /// Of the hidden layer that stands in front of a classifier of texts.
+  Activation pooler = Activation::tanh;
+  std::int64_t stride = 0;  // of a vision transformer's head that makes pixels
+
+  friend bool operator==(const HeadFacts&, const HeadFacts&) = default;
+};
+
 /// A model over inputs of a graph.
 struct Model {
   std::string model_type;    // "bert"
@@ -43,6 +54,7 @@ struct Model {
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
   /// What it is made of; empty for a part of one, as T5's encoder alone.
   std::optional<FamilyConfig> family = {};
+  HeadFacts heads = {};
   /// Ends of names of buffers that files may hold and that the model has no use for.
   std::set<std::string> unused_buffers;
 };

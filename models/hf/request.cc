@@ -73,7 +73,8 @@ void Request::finish() const {
   }
 }
 
-std::string Request::task(std::string_view prefix) const {
+std::string Request::task() const {
+  const std::string& prefix = find_model_type(config.model_type())->prefix;
   if (!architecture.starts_with(prefix)) unsupported_architecture();
   return architecture.substr(prefix.size());
 }

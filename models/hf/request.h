@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/config_writer.h"
 #include "weft/models/hf/model.h"
 
 namespace weft::hf {
@@ -29,9 +30,9 @@ class Request {
   /// Throws ArgumentError naming an input that nobody asked for.
   void finish() const;
 
-  /// What follows `prefix` in the architecture ("BertForMaskedLM" -> "ForMaskedLM"); ArgumentError
-  /// if it starts otherwise.
-  std::string task(std::string_view prefix) const;
+  /// What follows the prefix of the model type's classes in the architecture ("BertForMaskedLM" ->
+  /// "ForMaskedLM"); ArgumentError if it starts otherwise.
+  std::string task() const;
   /// The error of a class without a builder.
   [[noreturn]] void unsupported_architecture() const;
 
@@ -44,7 +45,17 @@ class Request {
 /// Names hidden.<i> in the outputs.
 void put_hidden(Model& model, const std::string& prefix, const std::vector<Value>& hidden);
 
-using Builder = Model (*)(Request&);
+/// What there is of a model type, by the name that config.json gives it.
+struct ModelType {
+  std::string prefix;  // of its classes: "Bert"
+  /// Builds what is asked for.
+  Model (*build)(Request&);
+  /// Writes the keys of a config of this type: those that `build` reads.
+  void (*write)(ConfigWriter&, const std::string& type, const FamilyConfig&, const HeadFacts&);
+};
+/// Null where there is none of this name.
+const ModelType* find_model_type(const std::string& name);
+
 Model build_bart(Request&);
 Model build_bert(Request&);
 Model build_roberta(Request&);
@@ -60,5 +71,15 @@ Model build_mbart(Request&);
 Model build_pegasus(Request&);
 Model build_t5(Request&);
 Model build_vit(Request&);
+
+void write_bart(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_bert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_distilbert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_albert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_electra(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_deberta(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_gpt(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_t5(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+void write_vit(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
 
 }  // namespace weft::hf

@@ -7,10 +7,8 @@
 namespace weft::hf {
 namespace {
 
-/// "relu", "gated-gelu", ...; dense_act_fn and is_gated_act are what the library derived from it,
-/// and come before it.
-void read_feed_forward(ConfigReader& config, EncoderDecoderConfig& c, std::string projection) {
-  config.field("feed_forward_proj", projection);
+/// "relu", "gated-gelu", ...: the published models mean GELU's approximation by the latter.
+void read_feed_forward(const std::string& projection, EncoderDecoderConfig& c) {
   const std::size_t dash = projection.find('-');
   c.gated = dash != std::string::npos && projection.substr(0, dash) == "gated";
   if (dash != std::string::npos && !c.gated) {
@@ -20,10 +18,53 @@ void read_feed_forward(ConfigReader& config, EncoderDecoderConfig& c, std::strin
         projection));
   }
   const std::string activation = c.gated ? projection.substr(dash + 1) : projection;
-  // The published models mean GELU's approximation by this name.
   c.activation =
       projection == "gated-gelu" ? Activation::gelu_tanh : parse_choice<Activation>(activation);
-  config.field("dense_act_fn", c.activation).field("is_gated_act", c.gated);
+}
+
+std::string feed_forward(const EncoderDecoderConfig& c) {
+  if (c.gated && c.activation == Activation::gelu_tanh) return "gated-gelu";
+  return std::string(c.gated ? "gated-" : "") + std::string(library_name(c.activation));
+}
+
+template <class Config>
+void t5_keys(Config& config, EncoderDecoderConfig& c) {
+  config.field("vocab_size", c.vocab)
+      .field("d_model", c.width)
+      .field("d_kv", c.head_size)
+      .field("d_ff", c.encoder_inner)
+      .field("num_layers", c.encoder_layers)
+      .field("num_heads", c.encoder_heads)
+      .field("relative_attention_num_buckets", c.relative_buckets)
+      .field("relative_attention_max_distance", c.relative_max_distance)
+      .field("dropout_rate", c.dropout)
+      .field("layer_norm_epsilon", c.layer_norm_eps)
+      .field("initializer_factor", c.initializer_factor)
+      .field("tie_word_embeddings", c.tied_head)
+      .optional_id("decoder_start_token_id", c.start_id)
+      .optional_id("pad_token_id", c.padding_id)
+      .converted(
+          "feed_forward_proj",
+          [&](const json& value) {
+            std::string projection;
+            read_json(value, "feed_forward_proj", projection);
+            read_feed_forward(projection, c);
+          },
+          [&]() -> json { return feed_forward(c); })
+      // What the library derives from it, and what comes before it.
+      .repeated("dense_act_fn", c.activation)
+      .repeated("is_gated_act", c.gated)
+      .ignore({"n_positions", "classifier_dropout"});
+}
+
+/// As many as the encoder has where nothing is said.
+void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
+  c.decoder_layers = c.encoder_layers;
+  config.field("num_decoder_layers", c.decoder_layers);
+}
+void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
+  config.field("num_decoder_layers", c.decoder_layers)
+      .stated("is_encoder_decoder", true, "the class has both stacks");
 }
 
 ModuleNames t5_names(const EncoderDecoderConfig& c) {
@@ -62,52 +103,43 @@ ModuleNames t5_names(const EncoderDecoderConfig& c) {
 
 Model build_t5(Request& request) {
   ConfigReader& config = request.config;
-  const bool multilingual = config.model_type() == "mt5";
   EncoderDecoderConfig c = EncoderDecoderConfig::t5();
   c.start_id = -1;
-  if (multilingual) {
+  if (config.model_type() == "mt5") {
     c.vocab = 250112;
     c.encoder_layers = 8;
     c.encoder_heads = 6;
     c.encoder_inner = 1024;
     c.tied_head = false;
     c.start_id = 0;
+    c.gated = true;
+    c.activation = Activation::gelu_tanh;
   }
-  config.field("vocab_size", c.vocab)
-      .field("d_model", c.width)
-      .field("d_kv", c.head_size)
-      .field("d_ff", c.encoder_inner)
-      .field("num_layers", c.encoder_layers)
-      .field("num_heads", c.encoder_heads)
-      .field("relative_attention_num_buckets", c.relative_buckets)
-      .field("relative_attention_max_distance", c.relative_max_distance)
-      .field("dropout_rate", c.dropout)
-      .field("layer_norm_epsilon", c.layer_norm_eps)
-      .field("initializer_factor", c.initializer_factor)
-      .field("tie_word_embeddings", c.tied_head)
-      .optional_id("decoder_start_token_id", c.start_id)
-      .optional_id("pad_token_id", c.padding_id)
-      .ignore({"n_positions", "classifier_dropout"});
+  t5_keys(config, c);
   if (request.architecture.ends_with("EncoderModel")) {
     config.ignore({"is_encoder_decoder"});
   } else {
     config.fixed("is_encoder_decoder", true, "a decoder without its encoder is not supported");
   }
-  c.decoder_layers = c.encoder_layers;
-  config.field("num_decoder_layers", c.decoder_layers);
+  decoder_layers_key(config, c);
   c.decoder_heads = c.encoder_heads;
   c.decoder_inner = c.encoder_inner;
   c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
   c.scale_tied_head = c.tied_head;
-  read_feed_forward(config, c, multilingual ? "gated-gelu" : "relu");
 
-  EncoderDecoderStyle style{.class_prefix = multilingual ? "MT5" : "T5",
-                            .lm_class = "ForConditionalGeneration",
-                            .modules = t5_names(c),
-                            .has_encoder_class = true};
+  EncoderDecoderStyle style{
+      .lm_class = "ForConditionalGeneration", .modules = t5_names(c), .has_encoder_class = true};
   // Files of the first models hold a bias of cross-attention that is never read.
   style.unused_buffers = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   return build_encoder_decoder(request, c, style);
+}
+
+void write_t5(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+              const HeadFacts&) {
+  EncoderDecoderConfig c = std::get<EncoderDecoderConfig>(family);
+  c.head_size = c.head_width(c.encoder_heads);
+  t5_keys(config, c);
+  decoder_layers_key(config, c);
 }
 
 }  // namespace weft::hf

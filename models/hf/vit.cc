@@ -12,12 +12,11 @@ namespace {
 /// One class being built.
 class Task {
  public:
-  Task(Request& request, const VitConfig& config, const std::string& prefix,
-       const std::string& base)
+  Task(Request& request, const VitConfig& config, const std::string& base)
       : request_(request),
         config_(config),
         root_(request.graph),
-        task_(request.task(prefix)),
+        task_(request.task()),
         net_(root_, config, task_ == "ForMaskedImageModeling") {
     const std::string in_base = task_ == "Model" ? "" : base + ".";
     for (const auto& [ours, theirs] :
@@ -45,6 +44,7 @@ class Task {
 
   Model build(std::int64_t stride) {
     model_.family = config_;
+    model_.heads.stride = stride;
     const std::int64_t classes = request_.config.labels();
     images_ = request_.required("pixel_values", {"batch", "", "", ""});
     const bool masked = task_ == "ForMaskedImageModeling";
@@ -128,12 +128,8 @@ class Task {
   Value images_, mask_, h_;
 };
 
-Model build(Request& request, bool distillation, const std::string& prefix,
-            const std::string& base) {
-  VitConfig c;
-  c.distillation = distillation;
-  ConfigReader& config = request.config;
-  std::int64_t stride = 16;
+template <class Config>
+void vit_keys(Config& config, VitConfig& c, std::int64_t& stride) {
   config.field("hidden_size", c.width)
       .field("num_hidden_layers", c.layers)
       .field("num_attention_heads", c.heads)
@@ -145,15 +141,29 @@ Model build(Request& request, bool distillation, const std::string& prefix,
       .field("layer_norm_eps", c.layer_norm_eps)
       .field("num_channels", c.channels)
       .field("qkv_bias", c.qkv_bias)
-      .field("encoder_stride", stride);
-  config.size("image_size", c.image_height, c.image_width)
+      .field("encoder_stride", stride)
+      .size("image_size", c.image_height, c.image_width)
       .size("patch_size", c.patch_height, c.patch_width);
-  return Task(request, c, prefix, base).build(stride);
+}
+
+Model build(Request& request, bool distillation, const std::string& base) {
+  VitConfig c;
+  c.distillation = distillation;
+  std::int64_t stride = 16;
+  vit_keys(request.config, c, stride);
+  return Task(request, c, base).build(stride);
 }
 
 }  // namespace
 
-Model build_vit(Request& request) { return build(request, false, "ViT", "vit"); }
-Model build_deit(Request& request) { return build(request, true, "DeiT", "deit"); }
+Model build_vit(Request& request) { return build(request, false, "vit"); }
+Model build_deit(Request& request) { return build(request, true, "deit"); }
+
+void write_vit(ConfigWriter& config, const std::string&, const FamilyConfig& family,
+               const HeadFacts& heads) {
+  VitConfig c = std::get<VitConfig>(family);
+  std::int64_t stride = heads.stride;
+  vit_keys(config, c, stride);
+}
 
 }  // namespace weft::hf

@@ -1,4 +1,4 @@
-// weft convert: a folder of Hugging Face's library as one .weft file.
+// weft convert: a folder of Hugging Face's library as one .weft file, and the other way round.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -15,37 +15,64 @@
 namespace weft::program {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ConvertArguments {
-  std::string folder, out;
+  std::string model, out;
   bool force = false;
 };
 
-int run(const ConvertArguments& args, CommandPaths paths) {
+void say_model(const ConvertArguments& args, const TrainedModel& model, const std::string& what,
+               std::uintmax_t bytes) {
+  const auto parameters = static_cast<double>(hf::count_parameters(*model.graph));
+  say("{}: {} of {} parameters, {}\n", args.out, what, short_number(parameters),
+      short_bytes(static_cast<double>(bytes)));
+}
+
+int write_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
-  if (!std::filesystem::is_directory(args.folder))
-    throw UsageError(fmt::format("{} is no folder of Hugging Face's library", args.folder));
-  const auto [task, model] = load_any_model(args.folder);
+  const auto [task, model] = load_any_model(args.model);
   model->check();  // a folder without a tokenizer is for ids alone
   save_model(out.path(), *model);
-  const auto parameters = static_cast<double>(hf::count_parameters(*model->graph));
-  say("{}: a {} of {} parameters, {}\n", args.out, model->layout().kind, short_number(parameters),
-      short_bytes(static_cast<double>(std::filesystem::file_size(args.out))));
+  say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
   return 0;
+}
+
+int write_folder(const ConvertArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes_folder("--out", args.out);
+  const auto [task, model] = load_any_model(args.model);
+  const FolderReport report = save_folder(out.path(), *model, {.force = args.force});
+  say_model(args, *model, fmt::format("a {}", report.architecture),
+            fs::file_size(fs::path(args.out) / "model.safetensors"));
+  for (const std::string& note : report.notes) say("note      {}\n", note);
+  return 0;
+}
+
+int run(const ConvertArguments& args, const CommandPaths& paths) {
+  // A folder may also become another folder; then the name says so.
+  const bool to_folder = !fs::is_directory(args.model) || args.out.ends_with('/');
+  return to_folder ? write_folder(args, paths) : write_file(args, paths);
 }
 
 }  // namespace
 
 void add_convert_command(CLI::App& app, Action& action) {
-  OptionList options(app, "convert", "Make one .weft file of a Hugging Face folder");
+  OptionList options(app, "convert",
+                     "Make one .weft file of a Hugging Face folder, or a folder of a .weft file");
   const auto args = std::make_shared<ConvertArguments>();
-  options.input("folder", args->folder, "config.json, model.safetensors and a tokenizer")
+  options
+      .input("model", args->model,
+             "a folder with config.json, model.safetensors and a tokenizer, or a .weft file")
       .required();
   options
       .output("--out", args->out,
-              "file to write (.weft): the commands that take the folder take it as well; it is not "
-              "trainable (--from FOLDER trains)")
+              "of a folder: file to write (.weft): the commands that take the folder take it as "
+              "well; it is not trainable (--from FOLDER trains). Of a .weft file: folder to write, "
+              "which Hugging Face's library reads; a model's that is there is replaced as a whole")
       .required();
-  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.flag("--force", args->force,
+               "replace a file of another kind of this name, or a model's folder that holds other "
+               "files, too");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -12,10 +12,12 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/tokens/token_file.h"
+#include "weft/models/hf/folder_place.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
 #include "weft/models/trained/lora_file.h"
 #include "weft/serialization/atomic_file.h"
+#include "weft/serialization/atomic_folder.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/npy.h"
 
@@ -34,8 +36,9 @@ fs::path resolved(const std::string& path) {
     if (error) break;
     at = to.is_absolute() ? to : at.parent_path() / to;
   }
-  const fs::path found = fs::weakly_canonical(at, error);
-  return error ? at : found;
+  fs::path found = fs::weakly_canonical(at, error);
+  if (error) found = at;
+  return found.has_filename() ? found : found.parent_path();  // without a slash at its end
 }
 
 bool is_inside(const fs::path& file, const fs::path& folder) {
@@ -91,6 +94,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::log: return bytes.starts_with("{\"event\":");
     case FileKind::tokenizer: return is_tokenizer(bytes);
     case FileKind::tokens: return is_token_file(path);
+    case FileKind::folder: return false;
   }
   return false;
 }
@@ -105,6 +109,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::log: return "a log of a training";
     case FileKind::tokenizer: return "a tokenizer.json";
     case FileKind::tokens: return "a token file";
+    case FileKind::folder: return "a folder";
   }
   return "";
 }
@@ -140,6 +145,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
                                : kind == FileKind::tokens    ? ".tok"
                                : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::tokenizer ? ".json"
+                               : kind == FileKind::folder    ? "/"
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
     throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,
@@ -176,17 +182,21 @@ void CommandPaths::refuse_input(const std::string& what, const std::string& path
   }
 }
 
-OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
-                              std::string_view replaced) {
-  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
-  check_name(what, path, kind);
-  refuse_input(what, path, kind, replaced);
+void CommandPaths::refuse_output(const std::string& what, const std::string& path) const {
   for (const Entry& output : outputs_) {
     if (same_file(path, output.path)) {
       throw UsageError(fmt::format("{} {} and {} {} are one file: each needs a name of its own",
                                    what, path, output.what, output.path));
     }
   }
+}
+
+OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
+                              std::string_view replaced) {
+  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
+  check_name(what, path, kind);
+  refuse_input(what, path, kind, replaced);
+  refuse_output(what, path);
   check_place(what, path);
   try {
     // Makes a file beside it and removes it again: what writes it later cannot be refused that.
@@ -211,6 +221,34 @@ OutputFile CommandPaths::writes(const std::string& what, const std::string& path
 OutputFile CommandPaths::continues(const std::string& what, const std::string& path,
                                    std::string_view replaced) {
   return plan(what, path, FileKind::model, replaced);
+}
+
+OutputFile CommandPaths::writes_folder(const std::string& what, const std::string& path) {
+  if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the folder to write", what));
+  check_name(what, path, FileKind::folder);
+  refuse_input(what, path, FileKind::folder, "");
+  for (const Entry& input : inputs_) {
+    if (is_inside(resolved(input.path), resolved(path))) {
+      throw UsageError(
+          fmt::format("{} {} would replace the folder of {} {}, which is read: name "
+                      "another folder",
+                      what, path, input.what, input.path));
+    }
+  }
+  refuse_output(what, path);
+  const fs::path above = resolved(path).parent_path();
+  std::error_code ignored;
+  if (!fs::is_directory(above, ignored))
+    throw IoError(
+        fmt::format("{}: cannot write {}: there is no folder {}", what, path, above.string()));
+  try {
+    hf::check_folder_place(path, force_);
+    const AtomicFolder probe(path);
+  } catch (const IoError& e) {
+    throw IoError(fmt::format("{}: {}", what, e.what()));
+  }
+  outputs_.push_back({what, path});
+  return OutputFile(path);
 }
 
 OutputFile CommandPaths::planned(const std::string& path) const {

@@ -23,9 +23,10 @@ enum class FileKind {
   log,        // .jsonl, as LogFile writes it
   tokenizer,  // tokenizer.json
   tokens,     // .tok, as weft data writes them
+  folder,     // of a model, as Hugging Face's library has it: for writes_folder() alone
 };
 
-/// A file that may be written: only CommandPaths makes one.
+/// A file, or a folder, that may be written: only CommandPaths makes one.
 class OutputFile {
  public:
   const std::string& path() const { return path_; }
@@ -56,6 +57,10 @@ class CommandPaths {
   /// replaced by its next state.
   OutputFile continues(const std::string& what, const std::string& path, std::string_view replaced);
 
+  /// Plans a folder for a model. Throws as writes(), and as hf::check_folder_place(); UsageError
+  /// where the command reads something in it.
+  OutputFile writes_folder(const std::string& what, const std::string& path);
+
   /// The file that was planned under this path; StateError where none was.
   OutputFile planned(const std::string& path) const;
 
@@ -65,6 +70,7 @@ class CommandPaths {
   };
   OutputFile plan(const std::string& what, const std::string& path, FileKind kind,
                   std::string_view replaced);
+  void refuse_output(const std::string& what, const std::string& path) const;
   void refuse_input(const std::string& what, const std::string& path, FileKind kind,
                     std::string_view besides) const;
 

@@ -86,7 +86,10 @@ LoadedModel load_folder(const std::string& path) {
   std::vector<std::string> known;
   for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
     for (const Task* task : *tasks) {
-      if (auto model = task->from_folder(folder, text)) return {*task, std::move(model)};
+      if (auto model = task->from_folder(folder, text)) {
+        model->origin = hf::read_origin(folder);
+        return {*task, std::move(model)};
+      }
       if (const std::string& classes = task->info().folders; !classes.empty())
         known.push_back(classes);
     }
@@ -114,6 +117,16 @@ LoadedModel load_any_model(const std::string& path) {
   LoadedModel loaded{*task, task->empty_model()};
   read_model(file, path, *loaded.model);
   return loaded;
+}
+
+FolderReport save_folder(const std::string& path, const TrainedModel& model,
+                         const FolderOptions& options) {
+  const Task* task = find_task(model.task);
+  if (task == nullptr) {
+    throw ArgumentError(
+        fmt::format("the model is of the task '{}', which this program does not know", model.task));
+  }
+  return write_folder(path, model, task->to_folder(model), options);
 }
 
 }  // namespace weft

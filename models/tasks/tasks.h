@@ -36,4 +36,14 @@ struct LoadedModel {
 /// or one of a task or class that this program does not know.
 LoadedModel load_any_model(const std::string& path);
 
+/// Writes a model of any task as a folder that Hugging Face's library reads, and load_any_model():
+/// config.json, model.safetensors, its tokenizer, and what it says of generation, conversations and
+/// images. What the folder said that the model came from stays where the model does not say
+/// otherwise. Quantised weights become f32 again. The folder is written as a whole or not at all, a
+/// model's that is there is replaced. Throws ArgumentError that names the field, the head or the
+/// part that the library has no class for, also where there are adapters, which must be merged
+/// first; as hf::check_folder_place(); IoError.
+FolderReport save_folder(const std::string& path, const TrainedModel& model,
+                         const FolderOptions& options = {});
+
 }  // namespace weft

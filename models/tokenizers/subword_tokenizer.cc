@@ -17,6 +17,8 @@ SubwordTokenizer SubwordTokenizer::from_bytes(std::string_view json) {
 
 std::string SubwordTokenizer::to_bytes() const { return write_tokenizer_json(*pipeline_); }
 
+std::string SubwordTokenizer::to_library() const { return write_tokenizer_json(*pipeline_, false); }
+
 std::int64_t SubwordTokenizer::vocab_size() const { return pipeline_->vocab_size(); }
 
 const SpecialIds& SubwordTokenizer::special() const { return pipeline_->special(); }

@@ -29,8 +29,10 @@ class SubwordTokenizer {
 
   /// Reads a tokenizer.json. Throws FormatError that says what is wrong or not known, and where.
   static SubwordTokenizer from_bytes(std::string_view json);
-  /// A tokenizer.json: other programs read it.
+  /// A tokenizer.json that says also which ids are special: what checkpoints store.
   std::string to_bytes() const;
+  /// A tokenizer.json for other programs, which find that in other files.
+  std::string to_library() const;
 
   /// One more than the highest id.
   std::int64_t vocab_size() const;

@@ -31,6 +31,7 @@ const std::vector<FilePart>& common_parts() {
          [](TrainedModel& model, const Attachment& part) {
            model.lora = lora_fields().from_json(part.bytes);
          }});
+    all.push_back(detail::make_part(kOriginPart, "weft.origin", &TrainedModel::origin));
     return all;
   }();
   return parts;

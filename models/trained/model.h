@@ -14,6 +14,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/families/family_config.h"
+#include "weft/models/hf/origin.h"
 #include "weft/models/train/settings.h"
 #include "weft/models/trained/file_part.h"
 
@@ -25,6 +26,7 @@ inline constexpr const char* kTokenizerPart = "model.tokenizer";
 inline constexpr const char* kClassesPart = "model.classes";
 inline constexpr const char* kHeadPart = "model.head";
 inline constexpr const char* kLoraPart = "train.lora";
+inline constexpr const char* kOriginPart = "model.origin";
 
 /// What the files of a kind of model hold.
 struct ModelLayout {
@@ -84,6 +86,8 @@ struct TrainedModel {
   TrainHistory history;
   /// Where adapters are trained beside the model's own weights.
   std::optional<LoraOptions> lora;
+  /// What is kept of the folder that the weights came from first, where they came from one.
+  std::optional<hf::FolderOrigin> origin;
 
   TrainedModel() = default;
   TrainedModel(const TrainedModel&) = default;

@@ -36,6 +36,8 @@ Pretrained read_folder(const std::string& path) {
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
   result.text = read_tokenizer_folder(path);
   result.classes = hf::class_names(folder.config);
+  result.pooler = model.heads.pooler;
+  result.origin = hf::read_origin(folder);
   if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
     const std::string about = path + "/preprocessor_config.json";
     if (fs::exists(about)) result.normalisation = read_normalisation(about, vit->channels);
@@ -92,6 +94,13 @@ Pretrained read_file(const std::string& path, bool quantized) {
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* head = find(kHeadPart)) result.head = *head;
   if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
+  if (const Attachment* origin = find(kOriginPart))
+    result.origin = hf::FolderOrigin::from_json(origin->bytes);
+  if (result.origin && std::holds_alternative<EncoderConfig>(result.config)) {
+    const std::string& text = result.origin->text("config.json");
+    Graph graph;
+    result.pooler = hf::build_model(graph, text, hf::least_inputs(text)).heads.pooler;
+  }
   if (const Attachment* classes = find(kClassesPart))
     result.classes = PartValue<std::vector<std::string>>::read(*classes);
   if (const Attachment* images = find("model.images")) {

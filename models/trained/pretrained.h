@@ -8,6 +8,7 @@
 
 #include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/families/family_config.h"
+#include "weft/models/hf/origin.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/trained/image_normalisation.h"
 #include "weft/serialization/checkpoint.h"
@@ -30,6 +31,9 @@ struct Pretrained {
   std::optional<Attachment> head = {};    // how a classifier reads texts, where its file says so
   std::optional<Attachment> similarity = {};  // how a model compares texts, where its file says so
   std::optional<ImageNormalisation> normalisation = {};  // of the images that it was trained to see
+  /// Of the layer in front of a classifier of texts, in the library's classes of that type.
+  Activation pooler = Activation::tanh;
+  std::optional<hf::FolderOrigin> origin = {};  // of a folder, or of a file that came from one
 
   /// The config of a model of this family. Throws FormatError that says what is there instead.
   template <class Config>

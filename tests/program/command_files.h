@@ -124,7 +124,6 @@ class CommandFiles {
         {"--test", "labelled.tsv"},
         {"--input", "text.txt"},
         {"--similar", "text.txt"},
-        {"folder", "gpt.weft"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

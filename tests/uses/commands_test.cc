@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(classify_takes_a_folder_or_its_file_and_texts_from_anywhere
   check_error(weft("classify " + file), 2, "there is nothing to read: give ");
   check_error(weft("classify " + file + " bad --input " + texts), 2, "not both");
   check_error(weft("convert " + file + " --out " + weft.path("other.weft")), 2,
-              "is no folder of Hugging Face's library");
+              "its name should not end in .weft");
 }
 
 BOOST_AUTO_TEST_CASE(tag_prints_words_spans_or_json) {

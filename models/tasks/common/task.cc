@@ -24,6 +24,12 @@ std::unique_ptr<TrainedModel> Task::from_folder(const hf::Folder&, const FolderT
   return nullptr;
 }
 
+FolderModel Task::to_folder(const TrainedModel& model) const {
+  throw ArgumentError(
+      fmt::format("a {} cannot be written as a folder: Hugging Face's library has no class for it",
+                  model.layout().kind));
+}
+
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel& model,
                                                     const std::vector<std::string>&,
                                                     std::int64_t) const {
@@ -95,6 +101,7 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const TensorMap& weights,
                                         const std::vector<std::string>& also_new) {
+  model.origin = args.from->origin;
   std::vector<std::string> reinit = args.reinit;
   reinit.insert(reinit.end(), also_new.begin(), also_new.end());
   try {

@@ -3,6 +3,7 @@
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
 //   weft convert FOLDER                   from_folder()
+//   weft convert FILE                     to_folder()
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
 //   weft classify FILE, weft tag FILE     Task::classify(), Task::tag()
 //   weft generate, chat, score            Task::text_generator()
@@ -23,6 +24,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/tagged_text.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/options.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
@@ -157,6 +159,10 @@ class Task {
   /// not fit, FormatError where a tokenizer is wanted and there is none, and as hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
+
+  /// The inverse, of any model of the task: what a folder of the library says of it. Its weights
+  /// are still to be added. Throws ArgumentError that names what the library has no class for.
+  virtual FolderModel to_folder(const TrainedModel& model) const;
 
   /// The `most` likely classes of every input (a text, or the path of an image), the likeliest
   /// first: what weft classify prints. Throws FormatError where models of the task know none.

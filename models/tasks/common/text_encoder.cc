@@ -41,7 +41,10 @@ TextVectors TextVectors::from_json(std::string_view json) { return fields().from
 
 const ModelLayout& TextEncoder::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "text encoder", .programs = {"mean", "cls"}, .plan_cache = 128}
+      ModelLayout{.kind = "text encoder",
+                  .programs = {"mean", "cls", "pooler"},
+                  .added_programs = {"pooler"},
+                  .plan_cache = 128}
           .config(&TextEncoder::config)
           .tokenizer(&TextEncoder::tokenizer)
           .part("model.vectors", "weft.vectors", &TextEncoder::vectors)
@@ -55,6 +58,17 @@ void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask) {
   const Precision precision = encoder.settings.precision;
   encoder.add_program("mean").precision(precision).output("vectors", mean_of_tokens(h, mask));
   encoder.add_program("cls").precision(precision).output("vectors", select(h, 1, Dim(0)));
+}
+
+FolderModel folder_model_of(const TextEncoder& encoder) {
+  FolderModel folder =
+      encoder_folder(encoder, {"Model", "ForPreTraining", "ForNextSentencePrediction"});
+  const hf::FolderOrigin origin = encoder.origin.value_or(hf::FolderOrigin());
+  for (const char* name : {"modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
+                           "config_sentence_transformers.json"}) {
+    if (const std::string& text = origin.text(name); !text.empty()) folder.more[name] = text;
+  }
+  return folder;
 }
 
 std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const EncoderConfig& config,

@@ -16,6 +16,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
@@ -45,6 +46,8 @@ struct TextVectors {
 /// seq] (1 = token), each with the output "vectors" f32 [batch, width]:
 ///   mean  the mean of what the last layer gives for a text's tokens
 ///   cls   what it gives for the first token
+/// Of a folder whose class has a pooler over the first token there is one more, "pooler": what that
+/// gives.
 struct TextEncoder : ModelKind<TextEncoder> {
   EncoderConfig config;
   Tokenizer tokenizer;
@@ -57,6 +60,9 @@ struct TextEncoder : ModelKind<TextEncoder> {
 
 /// The programs of an encoder whose last layer gives `h` [batch, seq, width].
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask);
+
+/// The encoder as a folder of the library has it.
+FolderModel folder_model_of(const TextEncoder& encoder);
 
 /// The encoder of a trained model, without its head: over weights in as few bits as there, which
 /// both share. `config`, `tokenizer` and `reading` are the model's. Throws ArgumentError where it

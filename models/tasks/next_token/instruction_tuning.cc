@@ -209,6 +209,9 @@ class InstructionTask final : public TaskOf<LanguageModel> {
     return std::make_unique<InstructionRun>(std::move(known), split, counted(options));
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const LanguageModel&>(model));
+  }
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<LanguageWriter>(session, dynamic_cast<const LanguageModel&>(model));

@@ -109,6 +109,17 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   return model;
 }
 
+FolderModel folder_model_of(const LanguageModel& model) {
+  FolderModel folder;
+  folder.library.family = model.config;
+  folder.library.endings = {"LMHeadModel", "ForCausalLM", "Model"};
+  folder.longest = model.config.context;
+  if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
+  folder.writing = FolderModel::Writing{.settings = model.generation};
+  folder.chat = model.chat;
+  return folder;
+}
+
 TokenIds ids_without_text(const LanguageModel& model) {
   const Tokenizer& tokenizer = model.tokenizer;
   TokenIds ids;

@@ -9,6 +9,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
@@ -60,6 +61,9 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
 /// hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const LanguageModel& model);
 
 /// The ids of a model that stand for no text, whatever their probability: what it must not
 /// generate. Beginnings and ends of texts are none of these, nor special ids of a folder's model.

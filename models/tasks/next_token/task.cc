@@ -201,6 +201,9 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
                                             const FolderTokenizer& text) const override {
     return language_model_of(folder, text);
   }
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const LanguageModel&>(model));
+  }
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<LanguageWriter>(session, dynamic_cast<const LanguageModel&>(model));

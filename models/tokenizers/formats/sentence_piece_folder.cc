@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "weft/models/tokenizers/formats/forms.h"
 #include "weft/models/tokenizers/formats/sentence_piece_layouts.h"
@@ -56,11 +57,14 @@ Layout deberta(const SentencePieceModel& model, const FolderSettings& settings) 
   return layout;
 }
 
-/// A class of tokenizers: what it makes of a model's ids, and how its special ids are called.
+/// A class of tokenizers: what it makes of a model's ids, how its special ids are called, its file
+/// and the model types that have it.
 struct Class {
   const char* name;
   Layout (*layout)(const SentencePieceModel&, const FolderSettings&);
   SpecialNames names;
+  const char* file;
+  std::vector<std::string_view> model_types = {};
 };
 
 const std::array<Class, 9>& classes() {
@@ -72,39 +76,58 @@ const std::array<Class, 9>& classes() {
             [](const Model& model, const FolderSettings& settings) {
               return t5_layout(model, settings.value<std::int64_t>("extra_ids").value_or(100));
             },
-            {"<pad>", "<unk>", "", "</s>", "", "", ""}},
+            {"<pad>", "<unk>", "", "</s>", "", "", ""},
+            "spiece.model",
+            {"t5", "mt5"}},
       Class{"XLMRobertaTokenizer",
             [](const Model& model, const FolderSettings&) { return fairseq_layout(model); },
-            fairseq},
+            fairseq,
+            "sentencepiece.bpe.model",
+            {"xlm-roberta", "camembert"}},
       Class{"MBartTokenizer",
             [](const Model& model, const FolderSettings&) {
               return fairseq_layout(model, mbart_languages(false));
             },
-            fairseq},
+            fairseq,
+            "sentencepiece.bpe.model",
+            {"mbart"}},
       Class{"MBart50Tokenizer",
             [](const Model& model, const FolderSettings&) {
               return fairseq_layout(model, mbart_languages(true));
             },
-            fairseq},
+            fairseq, "sentencepiece.bpe.model"},
       Class{"PegasusTokenizer",
             [](const Model& model, const FolderSettings& settings) {
               return pegasus_layout(model, settings.value<std::int64_t>("offset").value_or(103));
             },
-            {"<pad>", "<unk>", "", "</s>", "", "", "<mask_2>"}},
-      Class{"LlamaTokenizer", plain, {"", "<unk>", "<s>", "</s>", "", "", ""}},
+            {"<pad>", "<unk>", "", "</s>", "", "", "<mask_2>"},
+            "spiece.model",
+            {"pegasus"}},
+      Class{"LlamaTokenizer",
+            plain,
+            {"", "<unk>", "<s>", "</s>", "", "", ""},
+            "tokenizer.model",
+            {"llama", "mistral"}},
       Class{"AlbertTokenizer",
             albert,
-            {"<pad>", "<unk>", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
+            {"<pad>", "<unk>", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"},
+            "spiece.model",
+            {"albert"}},
       Class{"DebertaV2Tokenizer",
             deberta,
-            {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"}},
-      Class{"MarianTokenizer", marian, {"<pad>", "<unk>", "", "</s>", "", "", ""}}};
+            {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"},
+            "spm.model",
+            {"deberta-v2"}},
+      Class{"MarianTokenizer",
+            marian,
+            {"<pad>", "<unk>", "", "</s>", "", "", ""},
+            "source.spm",
+            {"marian"}}};
   return all;
 }
 
-/// The class that a folder names.
-const Class* class_of(const FolderSettings& settings) {
-  const std::string name = settings.tokenizer_class();
+/// Null where the name is none that is known.
+const Class* class_of(std::string_view name) {
   const auto found = std::find_if(classes().begin(), classes().end(),
                                   [&](const Class& c) { return name == c.name; });
   return found == classes().end() ? nullptr : &*found;
@@ -127,7 +150,7 @@ Layout layout_of(const SentencePieceModel& model, const Class& known,
 SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings,
                                                   const char* file) {
   const auto tokenizer = read_model(settings, file);
-  const Class* known = class_of(settings);
+  const Class* known = class_of(settings.tokenizer_class());
   const SentencePieceModel& model = tokenizer.model();
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;
   Layout layout = layout_of(model, *known, settings);
@@ -139,6 +162,17 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
     layout.target = std::make_shared<const SentencePieceModel>(std::move(target));
   }
   return tokenizer.with_layout(std::move(layout));
+}
+
+std::string sentence_piece_file(std::string_view tokenizer_class, std::string_view model_type) {
+  if (constexpr std::string_view kFast = "Fast"; tokenizer_class.ends_with(kFast))
+    tokenizer_class.remove_suffix(kFast.size());
+  if (const Class* known = class_of(tokenizer_class)) return known->file;
+  for (const Class& known : classes()) {
+    const auto& types = known.model_types;
+    if (std::find(types.begin(), types.end(), model_type) != types.end()) return known.file;
+  }
+  return "spiece.model";
 }
 
 }  // namespace weft

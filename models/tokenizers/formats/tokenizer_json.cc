@@ -66,7 +66,7 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   return parts;
 }
 
-std::string write_tokenizer_json(const SubwordPipeline& pipeline) {
+std::string write_tokenizer_json(const SubwordPipeline& pipeline, bool own_keys) {
   OrderedJson json;
   json["version"] = kVersion;
   SubwordParts parts = pipeline.parts();
@@ -74,6 +74,7 @@ std::string write_tokenizer_json(const SubwordPipeline& pipeline) {
   SpecialFields special{pipeline.special()};
   FieldWriter fields(json);
   describe(fields, parts, special);
+  if (!own_keys) json.erase(kSpecialKey);
   json["model"] = write_model(*parts.model);
   return json.dump();
 }

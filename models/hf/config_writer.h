@@ -1,0 +1,80 @@
+// Writing Hugging Face's config.json: what a ConfigReader reads by a description of keys, a
+// ConfigWriter writes by the same description.
+//
+//   template <class Config>
+//   void describe(Config& config, EncoderConfig& c) {
+//     config.field("vocab_size", c.vocab).optional_id("pad_token_id", c.padding_id);
+//   }
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "weft/models/fields/choice.h"
+#include "weft/models/layers/activation.h"
+
+namespace weft::hf {
+
+using nlohmann::json;
+
+/// What the library calls it: "gelu_new".
+std::string_view library_name(Activation activation);
+
+class ConfigWriter {
+ public:
+  /// All that was written.
+  const json& object() const { return object_; }
+  /// Whether a key only says again what another one says: files that lack it need not have it.
+  bool is_repeated(const std::string& key) const { return repeated_.contains(key); }
+
+  // As in ConfigReader.
+  template <class T>
+  ConfigWriter& field(const char* key, const T& value) {
+    object_[key] = form(value);
+    return *this;
+  }
+  template <class T>
+  ConfigWriter& repeated(const char* key, const T& value) {
+    repeated_.insert(key);
+    return field(key, value);
+  }
+  template <class T>
+  ConfigWriter& old(const char*, const T&) {
+    return *this;
+  }
+  ConfigWriter& optional_id(const char* key, std::int64_t value);
+  ConfigWriter& optional_size(const char* key, std::int64_t value);
+  ConfigWriter& size(const char* key, std::int64_t height, std::int64_t width);
+  template <class Read, class Write>
+  ConfigWriter& converted(const char* key, const Read&, const Write& write) {
+    object_[key] = write();
+    return *this;
+  }
+  ConfigWriter& stated(const char* key, const json& value, std::string_view) {
+    object_[key] = value;
+    return *this;
+  }
+  /// Files need not say what is always so.
+  ConfigWriter& fixed(const char*, const json&, std::string_view) { return *this; }
+  ConfigWriter& ignore(std::initializer_list<const char*>) { return *this; }
+
+ private:
+  template <class T>
+  static json form(const T& value) {
+    if constexpr (std::is_same_v<T, Activation>) {
+      return std::string(library_name(value));
+    } else if constexpr (Choice<T>) {
+      return std::string(choice_name(value));
+    } else {
+      return value;
+    }
+  }
+
+  json object_ = json::object();
+  std::set<std::string, std::less<>> repeated_;
+};
+
+}  // namespace weft::hf

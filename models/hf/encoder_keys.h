@@ -1,0 +1,58 @@
+// Keys of config.json that families of encoders share; a ConfigReader or a ConfigWriter goes over
+// them. Internal to hf.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/config_writer.h"
+#include "weft/models/hf/encoder_task.h"
+
+namespace weft::hf {
+
+/// The keys that most encoders share.
+template <class Config>
+void encoder_keys(Config& config, EncoderConfig& c) {
+  config.field("vocab_size", c.vocab)
+      .field("hidden_size", c.width)
+      .field("num_hidden_layers", c.layers)
+      .field("num_attention_heads", c.heads)
+      .field("intermediate_size", c.inner)
+      .field("hidden_act", c.activation)
+      .field("hidden_dropout_prob", c.hidden_dropout)
+      .field("attention_probs_dropout_prob", c.attention_dropout)
+      .field("max_position_embeddings", c.context)
+      .field("type_vocab_size", c.token_types)
+      .field("initializer_range", c.initializer_range)
+      .field("layer_norm_eps", c.layer_norm_eps)
+      .optional_id("pad_token_id", c.padding_id);
+}
+
+/// position_embedding_type, which has names of its own for the positions that there are. Throws
+/// ArgumentError where it is none of them.
+void read_positions(const std::string& name, EncoderConfig& c);
+template <class Config>
+void position_key(Config& config, EncoderConfig& c) {
+  config.converted(
+      "position_embedding_type",
+      [&](const json& value) {
+        std::string name;
+        read_json(value, "position_embedding_type", name);
+        read_positions(name, c);
+      },
+      [&]() -> json { return std::string(choice_name(c.positions)); });
+}
+
+/// Writes what `keys` describe of an encoder.
+template <class Keys>
+void write_encoder(ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads,
+                   const Keys& keys) {
+  EncoderConfig c = std::get<EncoderConfig>(family);
+  c.embedding_width = c.embeddings();
+  EncoderStyle style = style_with(heads);
+  keys(config, c, style);
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,303 @@
+#include "weft/models/hf/export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/ir/program.h"
+#include "weft/models/hf/request.h"
+#include "weft/serialization/match.h"
+
+namespace weft::hf {
+namespace {
+
+/// Model types by family, in the order in which they are tried for a model that came from no
+/// folder.
+std::vector<std::string> types_of(const FamilyConfig& family) {
+  static const std::array<std::vector<std::string>, 4> types = {
+      {{"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"},
+       {"bert", "roberta", "electra", "albert", "distilbert", "deberta", "deberta-v2"},
+       {"t5", "mt5", "bart", "mbart", "pegasus", "marian"},
+       {"vit", "deit"}}};
+  return types.at(family.index());
+}
+
+/// Fields that change what is learned, not what a model computes: there are libraries' configs
+/// without them.
+bool is_of_training(std::string_view field) {
+  static const std::set<std::string_view> names = {"embedding_dropout",
+                                                   "attention_dropout",
+                                                   "residual_dropout",
+                                                   "hidden_dropout",
+                                                   "dropout",
+                                                   "activation_dropout",
+                                                   "final_dropout",
+                                                   "encoder_layer_dropout",
+                                                   "decoder_layer_dropout",
+                                                   "label_smoothing",
+                                                   "initializer_range",
+                                                   "initializer_factor",
+                                                   "trainable_positions",
+                                                   "frozen_padding"};
+  return names.contains(field);
+}
+
+// What other fields say in another way, and what means nothing beside them.
+void make_explicit(GptConfig& c) {
+  c.inner = c.inner_width();
+  c.kv_heads = c.key_heads();
+  c.head_dim = c.head_size();
+  // It concerns gradients alone.
+  c.padding_id = -1;
+  const GptConfig usual;
+  if (c.positions != GptPositions::rotary) {
+    c.rotary_base = usual.rotary_base;
+    c.rotary_share = usual.rotary_share;
+    c.rotary_scaling = usual.rotary_scaling;
+  }
+  if (c.rotary_scaling != RotaryScalingKind::none) return;
+  c.rotary_factor = usual.rotary_factor;
+  c.rotary_low_factor = usual.rotary_low_factor;
+  c.rotary_high_factor = usual.rotary_high_factor;
+  c.rotary_context = usual.rotary_context;
+}
+void make_explicit(EncoderConfig& c) {
+  c.embedding_width = c.embeddings();
+  c.head_size = c.head_width();
+}
+void make_explicit(EncoderDecoderConfig& c) {
+  c.head_size = c.head_width(c.encoder_heads);
+  if (c.positions != Seq2SeqPositions::learned) c.context = c.position_offset = 0;
+  if (c.positions != Seq2SeqPositions::relative_bias)
+    c.relative_buckets = c.relative_max_distance = 0;
+}
+void make_explicit(VitConfig&) {}
+
+json fields_of(FamilyConfig family) {
+  return std::visit(
+      [](auto& config) {
+        make_explicit(config);
+        return json::parse(config.to_json());
+      },
+      family);
+}
+
+/// What a class computes otherwise than the model: one entry for each difference.
+struct Differences {
+  std::vector<std::string> problems;
+  std::vector<std::string> left_out;
+};
+
+void compare_configs(const FamilyConfig& wanted, const Model& built, Differences& found) {
+  const json want = fields_of(wanted), got = fields_of(built.family.value());
+  for (const auto& [field, value] : want.items()) {
+    if (got.at(field) == value) continue;
+    if (is_of_training(field)) {
+      found.left_out.push_back(fmt::format("{} = {}", field, value.dump()));
+      continue;
+    }
+    found.problems.push_back(fmt::format(
+        "no model of Hugging Face's has {} = {} with the rest of this config: the nearest, \"{}\", "
+        "has {}",
+        field, value.dump(), built.model_type, got.at(field).dump()));
+  }
+}
+
+void compare_heads(const LibraryModel& model, const Model& built, Differences& found) {
+  const auto differs = [&](const char* what, const auto& wanted, const auto& got) {
+    if (wanted == got) return;
+    found.problems.push_back(fmt::format("{} has {} in its head, the model {}", built.architecture,
+                                         fmt::format("{} {}", what, got),
+                                         fmt::format("{} {}", what, wanted)));
+  };
+  if (model.pooler)
+    differs("the activation", library_name(*model.pooler), library_name(built.heads.pooler));
+  if (!model.masked_lm) return;
+  differs("the activation", library_name(model.masked_lm->activation),
+          library_name(built.heads.masked_lm.activation));
+  differs("layer_norm_eps", model.masked_lm->layer_norm_eps, built.heads.masked_lm.layer_norm_eps);
+}
+
+/// What the keys say of the model, those that only repeat others apart.
+ConfigWriter keys_of(const std::string& type, const FamilyConfig& family, const HeadFacts& heads) {
+  ConfigWriter writer;
+  find_model_type(type)->write(writer, type, family, heads);
+  return writer;
+}
+
+/// Changes `config` where two writings differ.
+void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) {
+  for (const auto& [key, value] : after.object().items()) {
+    const auto old = before.object().find(key);
+    const bool same = old != before.object().end() && *old == value;
+    if (!same && (!after.is_repeated(key) || config.contains(key))) config[key] = value;
+  }
+  for (const auto& [key, value] : before.object().items()) {
+    if (!after.object().contains(key)) config.erase(key);
+  }
+}
+
+void put_labels(json& config, const std::string& architecture, const LibraryModel& model) {
+  const auto forget = [&] {
+    for (const char* key : {"id2label", "label2id", "num_labels", "_num_labels"}) config.erase(key);
+  };
+  if (model.labels.empty()) {
+    // Of these there are two, whatever the folder was of.
+    const bool two =
+        architecture.ends_with("ForQuestionAnswering") || architecture.ends_with("ForPreTraining");
+    if (two && ConfigReader(config.dump()).labels() != 2) forget();
+    return;
+  }
+  if (model.problem_type) {
+    config["problem_type"] = *model.problem_type;
+    if (model.problem_type->empty()) config.erase("problem_type");
+  }
+  const json ids = config.value("id2label", json::object());
+  bool same = ids.size() == model.labels.size();
+  for (std::size_t i = 0; same && i < model.labels.size(); ++i) {
+    const auto found = ids.find(std::to_string(i));
+    same = found != ids.end() && *found == model.labels[i];
+  }
+  // What the library calls them where nothing is said.
+  bool usual = ids.empty() && ConfigReader(config.dump()).labels() == std::ssize(model.labels);
+  for (std::size_t i = 0; usual && i < model.labels.size(); ++i)
+    usual = model.labels[i] == fmt::format("LABEL_{}", i);
+  if (same || usual) return;
+  forget();
+  for (std::size_t i = 0; i < model.labels.size(); ++i) {
+    config["id2label"][std::to_string(i)] = model.labels[i];
+    config["label2id"][model.labels[i]] = i;
+  }
+}
+
+/// Weights are written as they are here: f32.
+void put_dtype(json& config, bool is_new) {
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    if (config.contains(key) && config[key] != "float32") config[key] = "float32";
+  }
+  if (is_new) config["torch_dtype"] = "float32";
+}
+
+std::string write_config(const LibraryModel& model, const std::string& type,
+                         const std::string& architecture, const std::string& base) {
+  HeadFacts heads;
+  json config = json::object();
+  const bool pixels = architecture.ends_with("ForMaskedImageModeling");
+  if (!base.empty()) {
+    Graph graph;
+    const std::string named = architecture_of(base);
+    const Model before =
+        build_model(graph, base, least_inputs(base), named.empty() ? architecture : named);
+    config = json::parse(base);
+    heads = before.heads;
+    const ConfigWriter old = keys_of(type, before.family.value(), heads);
+    if (model.pooler) heads.pooler = *model.pooler;
+    if (pixels) heads.stride = std::get<VitConfig>(model.family).patch_height;
+    patch(config, old, keys_of(type, model.family, heads));
+  } else {
+    if (model.pooler) heads.pooler = *model.pooler;
+    if (const auto* vit = std::get_if<VitConfig>(&model.family)) heads.stride = vit->patch_height;
+    const ConfigWriter written = keys_of(type, model.family, heads);
+    for (const auto& [key, value] : written.object().items()) {
+      if (!written.is_repeated(key)) config[key] = value;
+    }
+  }
+  config["model_type"] = type;
+  config["architectures"] = json::array({architecture});
+  put_labels(config, architecture, model);
+  put_dtype(config, base.empty());
+  return !base.empty() && config == json::parse(base) ? base : config.dump(2) + "\n";
+}
+
+/// The weights, and zeros for those that a class has and never reads (BERT's table of positions
+/// beside relative ones), which programs without it do not keep.
+TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph& graph) {
+  Program outputs("outputs");
+  for (const auto& [name, value] : built.outputs) outputs.output(name, value);
+  std::set<std::string> read;
+  for (const Variable& variable : outputs.variables()) read.insert(variable.name());
+  TensorMap weights = model.weights;
+  for (const Variable& variable : weight_variables(graph)) {
+    if (read.contains(variable.name()) || weights.contains(variable.name())) continue;
+    weights[variable.name()] =
+        Tensor::zeros(variable.dtype(), variable.info().type.shape.evaluate({}));
+  }
+  return weights;
+}
+
+/// A class that the model may be, and what is in its way.
+struct Candidate {
+  ExportedModel exported;
+  Differences differences;
+};
+
+Candidate try_class(const LibraryModel& model, const std::string& type, const std::string& ending,
+                    const std::string& base) {
+  Candidate candidate;
+  ExportedModel& exported = candidate.exported;
+  exported.type = type;
+  exported.architecture = find_model_type(type)->prefix + ending;
+  exported.config = write_config(model, type, exported.architecture, base);
+  Graph graph;
+  const Model built = build_model(graph, exported.config, least_inputs(exported.config));
+  Differences& found = candidate.differences;
+  compare_configs(model.family, built, found);
+  compare_heads(model, built, found);
+  exported.left_out = found.left_out;
+  if (model.weights.empty()) return candidate;
+  const Match match = find_matches(weight_variables(graph), with_unread(model, built, graph));
+  for (const std::string& problem : match.problems)
+    found.problems.push_back(
+        fmt::format("the weights do not fit {}: {}", exported.architecture, problem));
+  for (const auto& [variable, tensor] : match.pairs)
+    exported.weights[built.names.theirs(variable.name())] = tensor;
+  return candidate;
+}
+
+/// The class that the folder was of, where it is one of those, comes first.
+std::vector<std::string> in_order(std::vector<std::string> endings, const std::string& prefix,
+                                  const std::string& base) {
+  const std::string named = base.empty() ? std::string() : architecture_of(base);
+  std::stable_partition(endings.begin(), endings.end(),
+                        [&](const std::string& ending) { return named == prefix + ending; });
+  return endings;
+}
+
+}  // namespace
+
+ExportedModel export_model(const LibraryModel& model, const std::string& base) {
+  const std::vector<std::string> types =
+      base.empty() ? types_of(model.family)
+                   : std::vector<std::string>{ConfigReader(base).model_type()};
+  std::vector<std::string> nearest;
+  std::string refused;
+  for (const std::string& type : types) {
+    for (const std::string& ending : in_order(model.endings, find_model_type(type)->prefix, base)) {
+      Candidate candidate;
+      try {
+        candidate = try_class(model, type, ending, base);
+      } catch (const ArgumentError& e) {
+        // It has no such class, or none with these sizes.
+        if (refused.empty()) refused = e.what();
+        continue;
+      }
+      std::vector<std::string>& problems = candidate.differences.problems;
+      if (problems.empty()) return std::move(candidate.exported);
+      if (nearest.empty() || problems.size() < nearest.size()) nearest = std::move(problems);
+    }
+  }
+  throw ArgumentError(nearest.empty() ? refused : nearest.front());
+}
+
+std::string config_json(const FamilyConfig& family, const std::vector<std::string>& endings) {
+  return export_model({.family = family, .weights = {}, .endings = endings}).config;
+}
+
+}  // namespace weft::hf

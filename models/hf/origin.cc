@@ -1,0 +1,68 @@
+#include "weft/models/hf/origin.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/serialization/read_file.h"
+#include "weft/serialization/strict_json.h"
+
+namespace weft::hf {
+namespace {
+
+constexpr std::string_view kWhat = "the folder that the model came from";
+
+/// Files beside config.json that are kept.
+constexpr std::array kSmallFiles = {
+    "added_tokens.json",         "chat_template.jinja",
+    "chat_template.json",        "config_sentence_transformers.json",
+    "generation_config.json",    "modules.json",
+    "1_Pooling/config.json",     "preprocessor_config.json",
+    "sentence_bert_config.json", "special_tokens_map.json",
+    "tokenizer_config.json"};
+
+}  // namespace
+
+const std::string& FolderOrigin::text(const std::string& name) const {
+  static const std::string none;
+  const auto found = files.find(name);
+  return found == files.end() ? none : found->second;
+}
+
+std::string FolderOrigin::to_json() const { return nlohmann::json(files).dump(); }
+
+FolderOrigin FolderOrigin::from_json(std::string_view text) {
+  FolderOrigin origin;
+  const nlohmann::json json = parse_json_object(text, kWhat);
+  for (const auto& [name, file] : json.items()) {
+    if (!file.is_string()) throw FormatError(fmt::format("{}: '{}' is no text", kWhat, name));
+    origin.files.emplace(name, file.get<std::string>());
+  }
+  return origin;
+}
+
+FolderOrigin read_origin(const Folder& folder) {
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{16} << 20;
+  FolderOrigin origin;
+  origin.files["config.json"] = folder.config;
+  for (const char* name : kSmallFiles) {
+    const std::filesystem::path file = std::filesystem::path(folder.path) / name;
+    // What is no such file is left to who reads it for what it says.
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file, error) ||
+        std::filesystem::file_size(file, error) > kMostBytes || error)
+      continue;
+    std::string text = read_whole_file(file.string());
+    if (first_broken(text) == text.size()) origin.files[name] = std::move(text);
+  }
+  return origin;
+}
+
+}  // namespace weft::hf

@@ -1,0 +1,213 @@
+#include "weft/models/tasks/common/folder_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/models/hf/folder_place.h"
+#include "weft/models/hf/generation_config.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/models/tokenizers/folder_files.h"
+#include "weft/models/trained/preprocessor.h"
+#include "weft/models/trained/weights.h"
+#include "weft/serialization/atomic_folder.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kGenerationFile = "generation_config.json";
+constexpr const char* kPreprocessorFile = "preprocessor_config.json";
+constexpr const char* kTokenizerFile = "tokenizer_config.json";
+
+/// A folder that is being written, and what it was before.
+class FolderWriter {
+ public:
+  FolderWriter(const std::string& path, const TrainedModel& model, FolderModel& folder,
+               const hf::ExportedModel& exported)
+      : target_(path), folder_(folder), exported_(exported) {
+    if (model.origin) origin_ = *model.origin;
+  }
+
+  void write(FolderReport& report) {
+    target_.write("config.json", exported_.config);
+    if (folder_.tokenizer) write_tokenizer(report);
+    if (folder_.chat) write_chat();
+    if (folder_.writing) write_generation();
+    if (folder_.normalisation) write_normalisation();
+    for (const auto& [name, text] : folder_.more) {
+      const std::string& kept = origin_.text(name);
+      target_.write(name, kept.empty() ? text : kept);
+    }
+    write_safetensors((fs::path(target_.place()) / "model.safetensors").string(), exported_.weights,
+                      {{"format", "pt"}});
+    target_.commit();
+  }
+
+ private:
+  /// With the settings of the folder that it came from, as far as they give the same tokenizer.
+  void write_tokenizer(FolderReport& report) {
+    std::string missing;
+    for (const KeptSettings kept :
+         {KeptSettings::as_they_are, KeptSettings::with_names, KeptSettings::none}) {
+      const TokenizerFiles made =
+          tokenizer_files(*folder_.tokenizer, origin_.files, kept, exported_.type, folder_.longest);
+      for (const auto& [name, text] : made.files) target_.write(name, text);
+      const FolderTokenizer read = read_tokenizer_folder(target_.place());
+      if (read.tokenizer && is_same(*read.tokenizer)) {
+        if (!made.note.empty()) report.notes.push_back(made.note);
+        return;
+      }
+      missing = read.missing;
+      for (const auto& [name, text] : made.files) fs::remove(fs::path(target_.place()) / name);
+    }
+    throw ArgumentError(fmt::format(
+        "the tokenizer cannot be written so that a folder gives it back{}{}",
+        missing.empty() ? ": its special ids have names that stand for others" : ": ", missing));
+  }
+
+  bool is_same(const Tokenizer& read) const {
+    const Tokenizer& wanted = *folder_.tokenizer;
+    if (!wanted.reads_characters())
+      return read.type() == wanted.type() && read.bytes() == wanted.bytes();
+    // It is one of words there.
+    bool same = read.vocab_size() == wanted.vocab_size();
+    for (std::int32_t id = 0; same && id < wanted.vocab_size(); ++id)
+      same = read.piece(id) == wanted.piece(id);
+    return same;
+  }
+
+  void write_chat() {
+    for (const char* name : {"chat_template.jinja", "chat_template.json"}) {
+      if (!origin_.text(name).empty()) target_.write(name, origin_.text(name));
+    }
+    const std::string& source = folder_.chat->source();
+    const auto found = read_chat_format(target_.place()).format;
+    if (found && found->source() == source) return;
+    for (const char* name : {"chat_template.jinja", "chat_template.json"})
+      fs::remove(fs::path(target_.place()) / name);
+    const hf::Folder read{target_.place(), exported_.config, {}};
+    json config = json::parse(hf::read_origin(read).text(kTokenizerFile));
+    config["chat_template"] = source;
+    target_.write(kTokenizerFile, config.dump(2) + "\n");
+  }
+
+  void write_generation() {
+    const FolderModel::Writing& writing = *folder_.writing;
+    hf::GenerationConfig wanted;
+    wanted.start_id = writing.start_id;
+    if (const auto& settings = writing.settings) {
+      wanted.options = settings->options;
+      wanted.states_length = settings->states_length;
+      wanted.start_id = settings->start.empty() ? -1 : settings->start.front();
+      const std::string& kept = origin_.text(kGenerationFile);
+      if (is_same(hf::generation_config(exported_.config, kept), wanted)) {
+        if (!kept.empty()) target_.write(kGenerationFile, kept);
+        return;
+      }
+    } else if (folder_.tokenizer) {
+      // What ends a text that Weft trained on, and what fills up shorter ones.
+      wanted.options.eos_id = folder_.tokenizer->eos_id();
+      wanted.options.pad_id = std::max(folder_.tokenizer->pad_id(), 0);
+      // Weft never lets a decoder write what it starts from, and what fills up.
+      if (writing.start_id >= 0) wanted.options.forbidden = {wanted.options.pad_id};
+    }
+    const std::int64_t bos = folder_.tokenizer ? folder_.tokenizer->bos_id() : -1;
+    const std::string text = hf::generation_config_json(wanted, bos);
+    if (writing.settings && !is_same(hf::generation_config(exported_.config, text), wanted)) {
+      throw ArgumentError(
+          "the settings of generation cannot be written: generation_config.json has no keys for "
+          "all of them");
+    }
+    target_.write(kGenerationFile, text);
+  }
+
+  static bool is_same(const hf::GenerationConfig& a, const hf::GenerationConfig& b) {
+    const auto text = [](const hf::GenerationConfig& config) {
+      return GenerationSettings{.options = config.options,
+                                .states_length = config.states_length,
+                                .start = {config.start_id}}
+          .to_json();
+    };
+    return text(a) == text(b);
+  }
+
+  void write_normalisation() {
+    const ImageNormalisation& wanted = *folder_.normalisation;
+    const std::string& kept = origin_.text(kPreprocessorFile);
+    if (!kept.empty()) {
+      target_.write(kPreprocessorFile, kept);
+      const ImageNormalisation read =
+          read_normalisation((fs::path(target_.place()) / kPreprocessorFile).string(),
+                             static_cast<std::int64_t>(wanted.mean.size()));
+      if (read.mean == wanted.mean && read.deviation == wanted.deviation) return;
+    }
+    const auto& config = std::get<VitConfig>(folder_.library.family);
+    const json text = {{"image_processor_type", "ViTImageProcessor"},
+                       {"do_resize", true},
+                       {"size", {{"height", config.image_height}, {"width", config.image_width}}},
+                       {"do_rescale", true},
+                       {"rescale_factor", 1.0 / 255},
+                       {"do_normalize", true},
+                       {"image_mean", wanted.mean},
+                       {"image_std", wanted.deviation}};
+    target_.write(kPreprocessorFile, text.dump(2) + "\n");
+  }
+
+  AtomicFolder target_;
+  FolderModel& folder_;
+  const hf::ExportedModel& exported_;
+  hf::FolderOrigin origin_;
+};
+
+}  // namespace
+
+void require_origin(const TrainedModel& model) {
+  if (model.origin) return;
+  throw ArgumentError(
+      "the file does not say which folder the model came from, as files do that weft convert makes "
+      "now: convert that folder again");
+}
+
+FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
+                          const FolderOptions& options) {
+  hf::check_folder_place(path, options.force);
+  if (model.lora)
+    throw ArgumentError(
+        "the model has adapters beside its weights: merge them into these first (weft merge)");
+  FolderReport report;
+  report.notes = folder.notes;
+  const bool quantized = is_quantized(*model.graph);
+  const QuantizedModel floats =
+      quantized ? dequantize(model.all_programs(), *model.store) : QuantizedModel();
+  TensorMap weights =
+      quantized ? weights_of(*floats.graph, *floats.store) : weights_of(*model.graph, *model.store);
+  if (quantized) {
+    report.notes.push_back(fmt::format("{} quantised matrices are f32 again, as they were rounded",
+                                       floats.weights.size()));
+  }
+  folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
+  const hf::ExportedModel exported = hf::export_model(
+      folder.library, model.origin ? model.origin->text("config.json") : std::string());
+  if (!exported.left_out.empty()) {
+    report.notes.push_back(
+        fmt::format("what only training knows is left out, where the library's \"{}\" has no key "
+                    "for it: {}",
+                    exported.type, fmt::join(exported.left_out, ", ")));
+  }
+  report.architecture = exported.architecture;
+  FolderWriter(path, model, folder, exported).write(report);
+  return report;
+}
+
+}  // namespace weft

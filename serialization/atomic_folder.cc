@@ -1,0 +1,155 @@
+#include "weft/serialization/atomic_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/serialization/atomic_file.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throw_folder_error(std::string_view what, const std::string& path, int error) {
+  throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
+}
+
+/// Without a slash at its end, links followed.
+std::string real_name(const std::string& path) {
+  std::string name = path;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  std::error_code error;
+  if (!fs::is_symlink(name, error)) return name;
+  const fs::path target = fs::weakly_canonical(name, error);
+  if (error) throw_folder_error("follow the link", name, error.value());
+  return target.string();
+}
+
+bool is_temporary(const std::string& name, const std::string& prefix) {
+  if (!name.starts_with(prefix)) return false;
+  const std::string_view rest = std::string_view(name).substr(prefix.size());
+  return !rest.empty() && std::all_of(rest.begin(), rest.end(),
+                                      [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+}
+
+/// Opens and locks a folder; -1 where another process has it.
+int lock_folder(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return -1;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
+  ::close(fd);
+  return -1;
+}
+
+/// Errors are nobody's concern: what cannot be removed stays.
+void remove_left_folders(const fs::path& path) {
+  const std::string prefix = path.filename().string() + ".tmp-";
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!is_temporary(it->path().filename().string(), prefix)) continue;
+    const int fd = lock_folder(it->path().string());
+    if (fd < 0) continue;
+    std::error_code ignored;
+    fs::remove_all(it->path(), ignored);
+    ::close(fd);
+  }
+}
+
+void sync_folder(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno == EACCES) return;  // one that may not be read cannot be synced
+    throw_folder_error("open the folder", path, errno);
+  }
+  const int result = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  // Some file systems cannot sync folders.
+  if (result != 0 && error != EINVAL) throw_folder_error("sync the folder", path, error);
+}
+
+/// Gives both the name of the other. Two renames where the file system has none that exchanges: a
+/// reader in between finds no folder.
+void swap_names(const std::string& fresh, const std::string& old) {
+  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) throw_folder_error("replace the folder", old, errno);
+  const std::string aside = fresh + "-0";
+  if (::rename(old.c_str(), aside.c_str()) != 0)
+    throw_folder_error("replace the folder", old, errno);
+  if (::rename(fresh.c_str(), old.c_str()) != 0) {
+    const int error = errno;
+    static_cast<void>(::rename(aside.c_str(), old.c_str()) == 0);
+    throw_folder_error("rename to", old, error);
+  }
+  static_cast<void>(::rename(aside.c_str(), fresh.c_str()) == 0);
+}
+
+}  // namespace
+
+AtomicFolder::AtomicFolder(const std::string& path) : path_(real_name(path)) {
+  if (path_.empty()) throw_folder_error("write the folder", path, ENOENT);
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISDIR(there.st_mode))
+    throw_folder_error("write the folder", path_, ENOTDIR);
+  remove_left_folders(path_);
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    temporary_ = fmt::format("{}.tmp-{}-{}", path_, ::getpid(), attempt);
+    if (::mkdir(temporary_.c_str(), 0777) != 0) {
+      if (errno == EEXIST) continue;
+      throw_folder_error("make the folder", temporary_, errno);
+    }
+    fd_ = lock_folder(temporary_);
+    if (fd_ >= 0) return;
+  }
+  throw_folder_error("make the folder", temporary_, EEXIST);
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (fd_ < 0) return;
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+  ::close(fd_);
+}
+
+void AtomicFolder::write(const std::string& name, const std::string& bytes) const {
+  const fs::path file = fs::path(temporary_) / name;
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  if (error) throw_folder_error("make the folder", file.parent_path().string(), error.value());
+  AtomicFile out(file.string());
+  out.write(bytes.data(), bytes.size());
+  out.commit();
+}
+
+void AtomicFolder::commit() {
+  sync_folder(temporary_);
+  struct stat there {};
+  const bool replaces = ::stat(path_.c_str(), &there) == 0;
+  if (replaces) {
+    // Who may read the old one may read the new one.
+    static_cast<void>(::chmod(temporary_.c_str(), there.st_mode & 07777) == 0);
+    swap_names(temporary_, path_);
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    throw_folder_error("rename to", path_, errno);
+  }
+  ::close(std::exchange(fd_, -1));
+  const fs::path folder = fs::path(path_).parent_path();
+  sync_folder(folder.empty() ? "." : folder.string());
+}
+
+}  // namespace weft

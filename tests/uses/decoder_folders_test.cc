@@ -1,0 +1,325 @@
+// Decoders written as folders of Hugging Face's library.
+#include <boost/test/unit_test.hpp>
+
+#include "folder_round_trip.h"
+#include "weft/core/error.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/tests/models/program_shell.h"
+#include "weft/tests/models/text_files.h"
+#include "writer_folders.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(decoder_folders)
+namespace {
+
+using nlohmann::json;
+using testing::check_round_trip;
+using testing::Folder;
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
+
+json decoder(const std::string& type) {
+  if (type == "gpt2" || type == "openai-gpt") {
+    return {{"model_type", type},
+            {"architectures", {type == "gpt2" ? "GPT2LMHeadModel" : "OpenAIGPTLMHeadModel"}},
+            {"vocab_size", testing::kFolderVocab},
+            {"n_embd", 16},
+            {"n_layer", 2},
+            {"n_head", 2},
+            {"n_positions", 48},
+            {"initializer_range", 0.4}};
+  }
+  json config = {{"model_type", type},
+                 {"architectures",
+                  {type == "gpt_neox" ? "GPTNeoXForCausalLM"
+                   : type == "llama"  ? "LlamaForCausalLM"
+                                      : "MistralForCausalLM"}},
+                 {"vocab_size", testing::kFolderVocab},
+                 {"hidden_size", 16},
+                 {"num_hidden_layers", 2},
+                 {"num_attention_heads", 4},
+                 {"intermediate_size", 32},
+                 {"max_position_embeddings", 64},
+                 {"initializer_range", 0.4}};
+  if (type == "gpt_neox") {
+    config["rotary_pct"] = 0.5;
+  } else {
+    config["num_key_value_heads"] = 2;
+  }
+  return config;
+}
+
+void write_decoder(const Folder& folder, const json& config) {
+  testing::write_model(folder.path(), config);
+  folder.write("tokenizer.json", testing::tokenizer_json({"<unk>", "<s>", "</s>"}, {{"<s>"}, {}}));
+  folder.write("tokenizer_config.json",
+               R"({"bos_token": "<s>", "eos_token": "</s>", "tokenizer_class": "LlamaTokenizer",
+                   "clean_up_tokenization_spaces": false})");
+}
+
+/// Losses of every token of a text, as a model's own program gives them.
+Tensor losses(const TrainedModel& model) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < 12; ++i) ids.push_back(i * 7 % 23);
+  Session session(*model.graph, model.store, {.threads = 1});
+  return session.run(
+      model.program("score"),
+      {{"tokens", Tensor::of({1, 11}, std::vector(ids.begin(), ids.end() - 1))},
+       {"targets", Tensor::of({1, 11}, std::vector(ids.begin() + 1, ids.end()))}})["losses"];
+}
+
+BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
+  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("decoder");
+      json config = decoder(type);
+      // What Weft has no field for, and what it has under another name.
+      config.update({{"transformers_version", "4.40.0"},
+                     {"bos_token_id", 1},
+                     {"use_cache", true},
+                     {"task_specific_params", {{"text-generation", {{"max_length", 50}}}}}});
+      if (std::string(type) == "gpt2") config["n_ctx"] = 48;
+      write_decoder(folder, config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
+  json scaled = decoder("llama");
+  scaled["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 32}};
+  json biased = decoder("llama");
+  biased.update({{"attention_bias", true},
+                 {"mlp_bias", true},
+                 {"head_dim", 8},
+                 {"tie_word_embeddings", true},
+                 {"pad_token_id", 0}});
+  json newer = decoder("llama");
+  newer["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5000.0}};
+  json whole = decoder("mistral");
+  whole["sliding_window"] = nullptr;
+  json serial = decoder("gpt_neox");
+  serial.update({{"use_parallel_residual", false}, {"rotary_pct", 0.5}, {"rope_theta", 1000}});
+  json wide = decoder("gpt2");
+  wide.update({{"n_inner", 20}, {"activation_function", "relu"}, {"tie_word_embeddings", false}});
+  json first = decoder("openai-gpt");
+  first["afn"] = "swish";
+  for (const json& config : {scaled, biased, newer, whole, serial, wide, first}) {
+    BOOST_TEST_CONTEXT(config.dump()) {
+      const Folder folder("decoder");
+      write_decoder(folder, config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
+  const Folder folder("decoder"), out("out");
+  testing::write_llama(folder);
+  folder.write(
+      "tokenizer_config.json",
+      R"({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "legacy": true})");
+  folder.write("chat_template.jinja",
+               "{{ bos_token }}{% for m in messages %}{{ m['content'] }}"
+               "{% endfor %}");
+  check_round_trip(folder.path(), kTexts);
+  const auto loaded = load_any_model(folder.path());
+  save_folder(out.path("same"), *loaded.model);
+  for (const char* name :
+       {"generation_config.json", "chat_template.jinja", "tokenizer_config.json"})
+    BOOST_TEST(read_text_file(out.path("same/") + name) == read_text_file(folder.path(name)));
+  // What was changed is said, in words of the library.
+  auto& model = dynamic_cast<LanguageModel&>(*loaded.model);
+  GenerationOptions& o = model.generation->options;
+  o.beams = 3;
+  o.stop_ids = {5};
+  o.forbidden = {7};
+  o.forbidden_first = {2};
+  o.forbidden_sequences = {{3, 4}};
+  o.forced = {{1, 9}};
+  o.early_stopping = EarlyStopping::first;
+  o.length_penalty = 0.5;
+  model.chat = ChatFormat::from_template("{{ messages[0]['content'] }}", {});
+  save_folder(out.path("changed"), model);
+  const auto again = load_any_model(out.path("changed"));
+  const auto& read = dynamic_cast<const LanguageModel&>(*again.model);
+  BOOST_TEST(read.generation->to_json() == model.generation->to_json());
+  BOOST_TEST(read.chat->source() == model.chat->source());
+  o.beams = 1;
+  o.early_stopping = EarlyStopping::heuristic;
+  o.sampling = SamplingOptions{.temperature = 0.7, .top_k = 4, .top_p = 0.9, .min_p = 0.1};
+  save_folder(out.path("drawn"), model);
+  const auto drawn = load_any_model(out.path("drawn"));
+  BOOST_TEST(dynamic_cast<const LanguageModel&>(*drawn.model).generation->to_json() ==
+             model.generation->to_json());
+  o.never = {3};
+  check_says<ArgumentError>([&] { save_folder(out.path("never"), model); },
+                            "the settings of generation cannot be written");
+  BOOST_TEST(!fs::exists(out.path("never")));
+}
+
+BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
+  const Shell weft;
+  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("decoder");
+      write_decoder(folder, decoder(type));
+      const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
+      const Outcome trained =
+          weft("train gpt --from " + folder.path() + " --text " + weft.path("text.txt") +
+               " --steps 2 --warmup 1 --batch 2 --threads 2 --out " + file);
+      BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+      const Outcome made = weft("convert " + file + " --out " + out);
+      BOOST_TEST_REQUIRE(made.code == 0, made.err);
+      BOOST_TEST(contains(made.out, "tuned/: a "));
+      const auto tuned = load_any_model(file), read = load_any_model(out);
+      BOOST_TEST(bitwise_equal(losses(*tuned.model), losses(*read.model)));
+      // It is not the folder that it came from, which its config.json still is but for the dropout.
+      BOOST_TEST(!bitwise_equal(losses(*read.model), losses(*load_any_model(folder.path()).model)));
+      json before = json::parse(hf::read_folder(folder.path()).config);
+      const json after = json::parse(hf::read_folder(out).config);
+      for (const auto& [key, value] : before.items()) BOOST_TEST(after.at(key) == value, key);
+      testing::check_same_tokenizer(out, folder.path(), kTexts);
+      fs::remove_all(out);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
+  const Shell weft;
+  const std::string small =
+      " --text " + weft.path("text.txt") +
+      " --steps 2 --warmup 1 --batch 2 --threads 2 --layers 1 --heads 2 --width 16 --context 16";
+  const auto trained = [&](const std::string& options) {
+    const Outcome outcome = weft("train gpt" + small + options + " --out " + weft.path("m.weft"));
+    BOOST_TEST_REQUIRE(outcome.code == 0, outcome.err);
+    return load_any_model(weft.path("m.weft"));
+  };
+  const auto characters = trained(" --bias");
+  BOOST_TEST(save_folder(weft.path("characters"), *characters.model).architecture ==
+             "GPT2LMHeadModel");
+  const auto read = load_any_model(weft.path("characters"));
+  BOOST_TEST(bitwise_equal(losses(*characters.model), losses(*read.model)));
+  const std::string text = "a dull boy 3\nall";
+  BOOST_TEST(dynamic_cast<const LanguageModel&>(*read.model).tokenizer.encode(text) ==
+                 dynamic_cast<const LanguageModel&>(*characters.model).tokenizer.encode(text),
+             boost::test_tools::per_element());
+  const auto llama = trained(" --preset llama-cpu --kv-heads 1 --tokenizer byte-bpe:300");
+  const FolderReport report = save_folder(weft.path("llama"), *llama.model);
+  BOOST_TEST(report.architecture == "LlamaForCausalLM");
+  BOOST_TEST(
+      bitwise_equal(losses(*llama.model), losses(*load_any_model(weft.path("llama")).model)));
+  const auto pieces = trained(" --bias --tokenizer bpe:60");
+  BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
+  BOOST_TEST(contains(save_folder(weft.path("pieces"), *pieces.model).notes[0],
+                      "no class of the library's is known to cut texts as this SentencePiece"));
+  BOOST_TEST(
+      bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
+  // What no class of the library computes is named.
+  const auto odd = trained(" --bias --positions linear_bias");
+  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+                            "no model of Hugging Face's has positions = \"linear_bias\" with the "
+                            "rest of this config: the "
+                            "nearest, \"gpt2\", has \"learned\"");
+  BOOST_TEST(!fs::exists(weft.path("odd")));
+}
+
+BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
+  const Shell weft;
+  const Folder folder("decoder");
+  write_decoder(folder, decoder("llama"));
+  const std::string data =
+      " --text " + weft.path("text.txt") + " --steps 2 --warmup 1 --batch 2 --threads 2 --out ";
+  const Outcome adapted = weft("train gpt --from " + folder.path() + " --lora-rank 2" + data +
+                               weft.path("adapted.weft"));
+  BOOST_TEST_REQUIRE(adapted.code == 0, adapted.err);
+  check_error(weft("convert " + weft.path("adapted.weft") + " --out " + weft.path("a/")), 1,
+              "the model has adapters beside its weights: merge them into these first");
+  BOOST_TEST(!fs::exists(weft.path("a")));
+  const Outcome tuned = weft("train gpt --from " + folder.path() + data + weft.path("t.weft"));
+  BOOST_TEST_REQUIRE(tuned.code == 0, tuned.err);
+  const Outcome small =
+      weft("quantize " + weft.path("t.weft") + " --out " + weft.path("small.weft"));
+  BOOST_TEST_REQUIRE(small.code == 0, small.err);
+  const Outcome made = weft("convert " + weft.path("small.weft") + " --out " + weft.path("small/"));
+  BOOST_TEST_REQUIRE(made.code == 0, made.err);
+  BOOST_TEST(contains(made.out, "note      "));
+  BOOST_TEST(contains(made.out, "quantised matrices are f32 again"));
+  const Tensor few = losses(*load_any_model(weft.path("small.weft")).model),
+               floats = losses(*load_any_model(weft.path("small/")).model);
+  for (std::int64_t i = 0; i < few.numel(); ++i)
+    BOOST_TEST(std::abs(few.at(i) - floats.at(i)) < 0.05);
+}
+
+BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
+  const Shell weft;
+  const Folder folder("decoder");
+  write_decoder(folder, decoder("gpt2"));
+  const std::string file = weft.path("m.weft");
+  BOOST_TEST_REQUIRE(weft("convert " + folder.path() + " --out " + file).code == 0);
+  const std::string out = weft.path("made");
+  const auto convert = [&](const std::string& to, const std::string& more = "") {
+    return weft("convert " + file + " --out " + to + more);
+  };
+  BOOST_TEST(convert(out).code == 0);
+  // A model's folder is replaced, with what it had more of a model.
+  weft.write("made/vocab.txt", "old");
+  BOOST_TEST(convert(out).code == 0);
+  BOOST_TEST(!fs::exists(out + "/vocab.txt"));
+  weft.write("made/README.md", "mine");
+  check_error(convert(out), 1,
+              "would be replaced, and with it README.md, which is no file of a model: name another "
+              "folder, or add --force");
+  BOOST_TEST(read_text_file(out + "/README.md") == "mine");
+  BOOST_TEST(convert(out, " --force").code == 0);
+  BOOST_TEST(!fs::exists(out + "/README.md"));
+  // Others are not, not even by force.
+  weft.write("photos/cat.png", "cat");
+  check_error(convert(weft.path("photos"), " --force"), 1,
+              "is not empty and holds no model (config.json): name another one");
+  BOOST_TEST(fs::exists(weft.path("photos/cat.png")));
+  weft.write("plain", "text");
+  check_error(convert(weft.path("plain")), 1, "it is there and is no folder");
+  check_error(convert(weft.path("none/out")), 1, "there is no folder ");
+  check_error(convert(weft.path("m2.weft")), 2, "its name should not end in .weft");
+  check_error(convert(file), 2, "its name should not end in .weft");
+  fs::copy_file(file, weft.path("m.v1"));
+  check_error(weft("convert " + weft.path("m.v1") + " --out " + weft.path("m.v1")), 2,
+              "would replace model ");
+  // What is read is not written over.
+  fs::create_directory(weft.path("own"));
+  fs::copy_file(file, weft.path("own/m.weft"));
+  check_error(weft("convert " + weft.path("own/m.weft") + " --out " + weft.path("own")), 2,
+              "would replace the folder of model ");
+  check_error(weft("convert " + folder.path() + " --out " + folder.path() + "/"), 2,
+              "would replace model ");
+  check_error(weft("convert " + folder.path() + " --out " + folder.path("inside/")), 2,
+              "which is read: name a file elsewhere");
+  // An empty folder, a link and a folder of a folder.
+  fs::create_directory(weft.path("empty"));
+  BOOST_TEST(convert(weft.path("empty")).code == 0);
+  fs::create_directory_symlink(weft.path("empty"), weft.path("link"));
+  BOOST_TEST(convert(weft.path("link")).code == 0);
+  BOOST_TEST(fs::is_symlink(weft.path("link")));
+  BOOST_TEST(weft("convert " + folder.path() + " --out " + weft.path("copy/")).code == 0);
+  for (const auto& entry : fs::directory_iterator(weft.path("")))
+    BOOST_TEST(!contains(entry.path().string(), ".tmp-"));
+  testing::check_same_folder(weft.path("copy"), folder.path(), kTexts);
+  // A folder survives what fails after it was looked at.
+  auto model = load_any_model(out);
+  auto& broken = dynamic_cast<LanguageModel&>(*model.model);
+  broken.config.bias = false;
+  const std::string before = read_text_file(out + "/config.json");
+  check_says<ArgumentError>([&] { save_folder(out, broken); },
+                            "no model of Hugging Face's has bias = false");
+  BOOST_TEST(read_text_file(out + "/config.json") == before);
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,97 @@
+// Folders of Hugging Face's library, read and written back: what must be the same again.
+#pragma once
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/chat/chat_format.h"
+#include "weft/models/data/text.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/hf/generation_config.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft::testing {
+
+/// All outputs of a folder's class for some rows of ids, or an image.
+inline TensorMap outputs_of(const hf::Folder& folder) {
+  hf::InputTypes types = hf::least_inputs(folder.config);
+  NamedTensors inputs;
+  for (auto& [name, type] : types) {
+    if (type.first == DType::f32) {
+      Tensor pixels = Tensor::empty(DType::f32, type.second);
+      for (std::int64_t i = 0; i < pixels.numel(); ++i)
+        pixels.mutable_data<float>()[i] = static_cast<float>(i * 37 % 64) / 64;
+      inputs.emplace_back(name, pixels);
+    } else {
+      type.second = {1, 6};
+      inputs.emplace_back(name, Tensor::of<std::int32_t>({1, 6}, {5, 9, 2, 7, 11, 2}));
+    }
+  }
+  Graph graph;
+  const hf::Model model = hf::build_model(graph, folder.config, types);
+  Program program("outputs");
+  for (const auto& [name, value] : model.outputs) program.output(name, value);
+  Session session(graph, hf::load_weights(model, graph, folder), {.threads = 1});
+  const Results results = session.run(program, inputs);
+  TensorMap outputs;
+  for (const auto& [name, value] : model.outputs) outputs[name] = results[name];
+  return outputs;
+}
+
+inline void check_same_tensors(const TensorMap& found, const TensorMap& expected) {
+  BOOST_TEST(found.size() == expected.size());
+  for (const auto& [name, tensor] : expected) {
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST_REQUIRE(found.contains(name));
+      BOOST_TEST(bitwise_equal(found.at(name), tensor));
+    }
+  }
+}
+
+/// The same texts give the same ids, and the same files' names are there.
+inline void check_same_tokenizer(const std::string& found, const std::string& expected,
+                                 const std::vector<std::string>& texts) {
+  const FolderTokenizer a = read_tokenizer_folder(expected), b = read_tokenizer_folder(found);
+  BOOST_TEST_REQUIRE(a.tokenizer.has_value());
+  BOOST_TEST_REQUIRE(b.tokenizer.has_value(), b.missing);
+  BOOST_TEST((a.tokenizer->special() == b.tokenizer->special()));
+  for (const std::string& text : texts) {
+    BOOST_TEST(a.tokenizer->encode_text(text).ids == b.tokenizer->encode_text(text).ids,
+               boost::test_tools::per_element());
+  }
+}
+
+/// `found` is what was written of the model in `expected`: the same config.json, tensors, outputs
+/// and words.
+inline void check_same_folder(const std::string& found, const std::string& expected,
+                              const std::vector<std::string>& texts) {
+  const hf::Folder before = hf::read_folder(expected), after = hf::read_folder(found);
+  BOOST_TEST(after.config == before.config);
+  check_same_tensors(after.weights, before.weights);
+  check_same_tensors(outputs_of(after), outputs_of(before));
+  if (!texts.empty()) check_same_tokenizer(found, expected, texts);
+  BOOST_TEST(read_chat_format(found).format.has_value() ==
+             read_chat_format(expected).format.has_value());
+}
+
+/// Reads a folder and writes it back, at once and by way of a .weft file.
+inline void check_round_trip(const std::string& path, const std::vector<std::string>& texts) {
+  const Folder files("round_trip");
+  const auto loaded = load_any_model(path);
+  save_folder(files.path("again"), *loaded.model);
+  check_same_folder(files.path("again"), path, texts);
+  if (texts.empty()) return;  // without a tokenizer there is no file
+  save_model(files.path("model.weft"), *loaded.model);
+  save_folder(files.path("from_file"), *load_any_model(files.path("model.weft")).model);
+  check_same_folder(files.path("from_file"), path, texts);
+}
+
+}  // namespace weft::testing
