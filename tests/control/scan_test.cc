@@ -279,6 +279,36 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_are_few_steps_of_a_plan_and_train_
   BOOST_TEST(arenas[1] * 10 < arenas[0]);
 }
 
+// A loop that only adds up is no loop after the passes: one sum and one product over all steps.
+BOOST_AUTO_TEST_CASE(sums_of_all_steps_leave_the_loop_with_their_starts) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"time", 2, 3}),
+              y = g.input("y", DType::f64, {"time", 2, 4});
+  const Value a = g.input("a", DType::f64, {3}), b = g.input("b", DType::f64, {3, 4});
+  const ScanResult r = scan(g, {a, b}, {x, y}, {}, [](Graph&, const ScanElements& in) {
+    const Value product = matmul(in.elements[0], in.elements[1], {.transpose_a = true});
+    return ScanStep{{in.carries[0] + sum(in.elements[0], {0}), product + in.carries[1]}};
+  });
+  const Program program = Program("p").output("a", r.carries[0]).output("b", r.carries[1]);
+  const auto numbers = [](const Sizes& sizes, double seed) {
+    std::vector<double> v(static_cast<std::size_t>(num_elements(sizes)));
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = std::sin(seed + static_cast<double>(i));
+    return Tensor::of<double>(sizes, v);
+  };
+  Session fast(g, {.threads = 1, .verify = true}), plain(g, {.threads = 1, .passes = false});
+  for (const std::int64_t steps : {0, 1, 5}) {
+    const NamedTensors feeds = {{"x", numbers({steps, 2, 3}, 1)},
+                                {"y", numbers({steps, 2, 4}, 2)},
+                                {"a", numbers({3}, 3)},
+                                {"b", numbers({3, 4}, 4)}};
+    check_close(plain.run(program, feeds), fast.run(program, feeds),
+                fmt::format("{} steps", steps));
+  }
+  const std::string plan =
+      fast.plan(program, {{"x", {5, 2, 3}}, {"y", {5, 2, 4}}, {"a", {3}}, {"b", {3, 4}}})->text();
+  BOOST_TEST(plan.find("scan") == std::string::npos, plan);
+}
+
 BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
   Graph g;
   const Value h = g.input("h", DType::f32, {3}), w = g.input("w", DType::f32, {3});
