@@ -1,6 +1,7 @@
 // Beam search, with the rules of Hugging Face's library.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "weft/models/generate/search_model.h"
 
@@ -57,6 +58,42 @@ class Finished {
   std::vector<Hypothesis> kept_;  // best first
 };
 
+/// What is known of a prompt's result while beams still run: it begins as all that may become it.
+class Certain {
+ public:
+  /// `start`: ids that all sequences start from.
+  explicit Certain(std::size_t start) : told_(start) {}
+
+  /// Tells the ids that are newly certain; false once that is enough for who listens.
+  template <class Tell>
+  bool tell(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
+            Tell&& tell) {
+    const TokenIds& first = running.front();
+    std::size_t same = first.size();
+    const auto compare = [&](const TokenIds& other) {
+      const auto most = static_cast<std::ptrdiff_t>(std::min(same, other.size()));
+      same = static_cast<std::size_t>(
+          std::mismatch(first.begin(), first.begin() + most, other.begin()).first - first.begin());
+    };
+    for (const TokenIds& other : running) compare(other);
+    for (const Hypothesis& other : finished) compare(other.ids);
+    while (told_ < same && !enough_) enough_ = !tell(first[told_++]);
+    return !enough_;
+  }
+  /// The same of what is certain in the end: the whole result, which stands behind its padding. One
+  /// of which enough was heard ends there.
+  template <class Tell>
+  void tell_rest(TokenIds& result, std::int64_t padding, Tell&& tell) {
+    auto told = told_ - static_cast<std::size_t>(padding);
+    while (told < result.size() && !enough_) enough_ = !tell(result[told++]);
+    if (enough_) result.resize(told);
+  }
+
+ private:
+  std::size_t told_;
+  bool enough_ = false;
+};
+
 struct Candidate {
   double sum;
   std::int64_t row, id;
@@ -91,15 +128,17 @@ std::vector<Candidate> candidates(const SearchModel& model, const std::vector<To
 }  // namespace
 
 SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
-                         const std::vector<PromptRules>& prompts,
-                         const GenerationOptions& options) {
+                         const std::vector<PromptRules>& prompts, const GenerationOptions& options,
+                         const OnToken& on_token) {
   const auto beams = static_cast<std::size_t>(options.beams);
   std::vector<TokenIds> rows;
   std::vector<double> sums;
   TokenIds parents;
   std::vector<Finished> finished;
+  std::vector<Certain> certain;
   for (std::size_t p = 0; p < starts.ids.size(); ++p) {
     finished.emplace_back(options, prompts[p]);
+    certain.emplace_back(starts.ids[p].size());
     for (std::size_t b = 0; b < beams; ++b) {
       parents.push_back(static_cast<std::int64_t>(rows.size()));
       rows.push_back(starts.ids[p]);
@@ -137,11 +176,15 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
       // A vocabulary smaller than the beams leaves some without a candidate.
       while (next.size() < first + beams) go_on(first, options.pad_id, kForbidden);
       done[p] = finished[p].done(best.front().sum, prompts[p].length(rows[first]));
-      if (!done[p] && prompts[p].full(next[first])) {
-        for (std::size_t b = first; b < first + beams; ++b)
-          finished[p].add(next[b], next_sums[b], false);
-        done[p] = true;
-      }
+      if (done[p]) continue;
+      const auto running = std::span(next).subspan(first, beams);
+      const bool heard = !on_token || certain[p].tell(running, finished[p].kept(), [&](auto id) {
+        return on_token(static_cast<std::int64_t>(p), id);
+      });
+      if (heard && !prompts[p].full(next[first])) continue;
+      for (std::size_t b = first; b < first + beams; ++b)
+        finished[p].add(next[b], next_sums[b], false);
+      done[p] = true;
     }
     rows = std::move(next);
     sums = std::move(next_sums);
@@ -158,6 +201,9 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
         result.sequences.back().push_back(options.eos_id >= 0 ? options.eos_id
                                                               : options.stop_ids.front());
       result.scores.push_back(h.score);
+      if (on_token)
+        certain[p].tell_rest(result.sequences.back(), prompts[p].padding,
+                             [&](auto id) { return on_token(static_cast<std::int64_t>(p), id); });
     }
   }
   return result;

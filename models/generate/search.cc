@@ -151,8 +151,8 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
 SearchResult search(const DecodeStep& step, const SearchStarts& starts,
                     const GenerationOptions& options, const OnToken& on_token) {
   options.check();
-  if (on_token && options.beams > 1)
-    throw ArgumentError("ids of beams are known at the end only: on_token needs beams 1");
+  if (on_token && options.beams > 1 && options.results > 1)
+    throw ArgumentError("several results of beams are known at the end only: no on_token for them");
   if (starts.ids.empty() || starts.ids.front().empty())
     throw ArgumentError("there is no id to start from");
   std::vector<PromptRules> prompts;
@@ -171,7 +171,7 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
   }
   SearchModel model(step, options);
   return options.beams == 1 ? follow_rows(model, starts, prompts, options, on_token)
-                            : beam_search(model, starts, prompts, options);
+                            : beam_search(model, starts, prompts, options, on_token);
 }
 
 SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,

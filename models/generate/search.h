@@ -26,7 +26,9 @@ struct SearchStarts {
   std::vector<std::int64_t> padding = {};
 };
 
-/// Told every new id of every row as it comes, row by row; false ends that row.
+/// Told every new id of every row as it comes, row by row; false ends that row. With beams a row is
+/// a prompt, an id comes as soon as all beams and all that is finished have it, and what ended is
+/// the best so far.
 using OnToken = std::function<bool(std::int64_t row, std::int64_t id)>;
 
 struct SearchResult {
@@ -40,7 +42,8 @@ struct SearchResult {
 /// Continues `starts`. Beams work as in Hugging Face's library: of the 2 * beams best candidates of
 /// a prompt (more with several ends) those that are an end and among the first `beams` finish a
 /// sequence, others go on. Scores are computed in double, so that ties do not depend on the CPU.
-/// Throws ArgumentError for options out of range and for a start that leaves nothing to generate,
+/// Throws ArgumentError for options out of range, for a start that leaves nothing to generate, and
+/// for on_token with several results of beams, of which nothing is certain before the end;
 /// ShapeError for logits of another shape, DataError where logits are not finite or the options
 /// forbid every id.
 SearchResult search(const DecodeStep& step, const SearchStarts& starts,

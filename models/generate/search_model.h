@@ -46,6 +46,7 @@ SearchResult follow_rows(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token);
 SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
-                         const std::vector<PromptRules>& prompts, const GenerationOptions& options);
+                         const std::vector<PromptRules>& prompts, const GenerationOptions& options,
+                         const OnToken& on_token);
 
 }  // namespace weft

@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/models/fields/read_json.h"
 
 namespace weft {
@@ -19,10 +21,9 @@ constexpr std::array<std::string_view, 3> kEarlyStoppingNames = {"heuristic", "f
 
 ChoiceNames choice_names(EarlyStopping) { return {"early_stopping", kEarlyStoppingNames}; }
 
-/// Calls use(name, field) for all that files hold of `s`, whether it is read or written.
-template <class Settings, class Use>
-void for_fields(Settings& s, Use&& use) {
-  auto& o = s.options;
+/// Calls use(name, field) for all that files hold of `o`, whether they are read or written.
+template <class Options, class Use>
+void for_options(Options& o, Use&& use) {
   use("beams", o.beams);
   use("max_length", o.max_length);
   use("max_new", o.max_new);
@@ -45,10 +46,23 @@ void for_fields(Settings& s, Use&& use) {
   use("early_stopping", o.early_stopping);
   use("never", o.never);
   use("slide", o.slide);
+}
+template <class Settings, class Use>
+void for_fields(Settings& s, Use&& use) {
+  for_options(s.options, use);
   use("states_length", s.states_length);
   use("start", s.start);
   use("before", s.before);
   use("after", s.after);
+  use("tasks", s.tasks);
+}
+template <class Task, class Use>
+void for_task(Task& t, Use&& use) {
+  for_options(t.options, use);
+  use("states_length", t.states_length);
+  use("start", t.start);
+  use("prefix", t.prefix);
+  use("refused", t.refused);
 }
 
 template <class Sampling, class Use>
@@ -77,6 +91,17 @@ json write(const std::map<std::int64_t, std::int64_t>& forced) {
 template <class T>
 json write(const T& value) {
   return value;
+}
+
+using Tasks = std::map<std::string, TaskGeneration, std::less<>>;
+
+json write(const Tasks& tasks) {
+  json all = json::object();
+  for (const auto& [name, task] : tasks) {
+    json& object = all[name] = json::object();
+    for_task(task, [&object](const char* key, const auto& field) { object[key] = write(field); });
+  }
+  return all;
 }
 
 const json& list(const json& value, const std::string& key) {
@@ -109,6 +134,9 @@ void read(const json& value, const std::string& key, std::map<std::int64_t, std:
     field[both[0]] = both[1];
   }
 }
+void read(const json& value, const std::string& key, std::string& field) {
+  read_json(value, key, field);
+}
 template <class T>
 requires std::is_arithmetic_v<T>
 void read(const json& value, const std::string& key, T& field) { read_json(value, key, field); }
@@ -137,6 +165,19 @@ class ObjectReader {
     for_sampling(field.emplace(), inner);
     inner.finish();
   }
+  void operator()(const char* name, Tasks& field) {
+    const auto found = object_.find(name);
+    field.clear();
+    if (found == object_.end()) return;
+    known_.insert(name);
+    if (!found->is_object())
+      throw FormatError(fmt::format("'{}' must be an object, not {}", name, json_excerpt(*found)));
+    for (const auto& [task, settings] : found->items()) {
+      ObjectReader inner(settings);
+      for_task(field[task], inner);
+      inner.finish();
+    }
+  }
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
@@ -150,6 +191,20 @@ class ObjectReader {
 };
 
 }  // namespace
+
+const TaskGeneration& GenerationSettings::task(std::string_view name) const {
+  const auto found = tasks.find(name);
+  if (found == tasks.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, settings] : tasks) names.push_back(known);
+    throw ArgumentError(
+        names.empty()
+            ? fmt::format("the model has no settings for tasks, and so not for '{}'", excerpt(name))
+            : unknown_name("task", excerpt(name), names));
+  }
+  if (!found->second.refused.empty()) throw ArgumentError(found->second.refused);
+  return found->second;
+}
 
 std::string GenerationSettings::to_json() const {
   json object = json::object();

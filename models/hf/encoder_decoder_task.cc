@@ -122,10 +122,8 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
   }
   const auto shared = std::make_shared<const EncoderDecoder>(Scope(request.graph), built);
   const EncoderDecoder& net = *shared;
-  if (with_head) {
-    model.encoder_decoder = shared;
-    model.family = built;
-  }
+  if (with_head) model.encoder_decoder = shared;
+  if (with_head || sequence) model.family = built;
   const Value ids = request.required("input_ids", {"batch", "seq"});
   const Value mask = request.input("attention_mask", {"batch", "seq"});
   const Value labels = with_head ? request.input("labels", {"batch", "target"}) : Value();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
@@ -150,12 +151,8 @@ void refuse_others(ConfigReader& config) {
       .fixed("low_memory", nullptr, why);
 }
 
-}  // namespace
-
-GenerationConfig generation_config(const std::string& config_json, const std::string& generation) {
-  ConfigReader config = generation.empty() ? ConfigReader(config_json)
-                                           : ConfigReader(generation, "generation_config.json");
-  GenerationConfig result;
+/// All that is said of one use of a model.
+void read_all(ConfigReader& config, GenerationConfig& result) {
   GenerationOptions& o = result.options;
   config.field("decoder_start_token_id", result.start_id);
   read_ends(config, o);
@@ -167,6 +164,52 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   read_sampling(config, o);
   read_forbidden(config, o);
   refuse_others(config);
+}
+
+/// Marian's beams do not score padding; its greedy search does, as the library's.
+void add_never(bool is_marian, GenerationOptions& o) {
+  if (is_marian) o.never.push_back(o.pad_id);
+}
+
+/// Nothing else may be in a file that is about generating.
+void finish(ConfigReader& config) {
+  for (const auto& [key, value] : config.object().items()) {
+    if (value.is_null()) config.find(key.c_str());
+  }
+  config.finish("what is generated");
+}
+
+/// What a task's `params` change of `base`.
+TaskGeneration read_task(const json& base, const json& params, const std::string& where,
+                         const std::string& prefix, bool is_marian) {
+  TaskGeneration task{.prefix = prefix};
+  if (!params.is_object())
+    throw FormatError(fmt::format("{} must be an object, not {}", where, json_excerpt(params)));
+  ConfigReader own(params.dump(), where);
+  own.field("prefix", task.prefix).ignore({"max_position_embeddings"});
+  GenerationConfig read;
+  read_all(own, read);
+  finish(own);
+  json all = base;
+  all.update(params);
+  ConfigReader merged(all.dump(), where);
+  read = {};
+  read_all(merged, read);
+  add_never(is_marian, read.options);
+  task.options = std::move(read.options);
+  task.states_length = read.states_length;
+  if (read.start_id >= 0) task.start = {read.start_id};
+  return task;
+}
+
+}  // namespace
+
+GenerationConfig generation_config(const std::string& config_json, const std::string& generation) {
+  const ConfigReader model(config_json);
+  ConfigReader config = generation.empty() ? ConfigReader(config_json)
+                                           : ConfigReader(generation, "generation_config.json");
+  GenerationConfig result;
+  read_all(config, result);
   // In config.json other keys are the model's, which its builder reads.
   if (!generation.empty()) {
     config.ignore({"_from_model_config", "cache_config", "cache_implementation", "compile_config",
@@ -176,13 +219,24 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
                    "num_assistant_tokens_schedule", "output_logits", "prefill_chunk_size",
                    "prompt_lookup_num_tokens", "return_legacy_cache", "target_lookbehind",
                    "remove_invalid_values"});
-    for (const auto& [key, value] : config.object().items()) {
-      if (value.is_null()) config.find(key.c_str());
-    }
-    config.finish("what is generated");
+    finish(config);
   }
-  // Marian's beams do not score padding; its greedy search does, as the library's.
-  if (ConfigReader(config_json).model_type() == "marian") o.never.push_back(o.pad_id);
+  const bool is_marian = model.model_type() == "marian";
+  add_never(is_marian, result.options);
+  const auto tasks = model.object().find("task_specific_params");
+  if (tasks == model.object().end() || tasks->is_null()) return result;
+  if (!tasks->is_object())
+    throw FormatError(fmt::format("config.json: 'task_specific_params' must be an object, not {}",
+                                  json_excerpt(*tasks)));
+  for (const auto& [name, params] : tasks->items()) {
+    const std::string where = "config.json: task_specific_params." + name;
+    TaskGeneration& task = result.tasks[name];
+    try {
+      task = read_task(config.object(), params, where, model.text("prefix"), is_marian);
+    } catch (const Error& e) {  // which matters to who wants the task
+      task.refused = e.what();
+    }
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -15,7 +16,7 @@ namespace weft::program {
 namespace {
 
 struct AnswerArguments {
-  std::string file, context;
+  std::string file, context, questions_file;
   std::vector<std::string> questions;
   AnswerOptions options;
   bool json = false;
@@ -47,15 +48,39 @@ void print_answers_json(const Question& asked, const std::vector<Answer>& answer
   say_json({{"question", asked.question}, {"answers", std::move(all)}});
 }
 
+std::vector<std::string> questions_of(const AnswerArguments& args) {
+  if (args.questions.empty() == args.questions_file.empty()) {
+    throw UsageError(
+        "what is asked is given by --question, or by the lines of --questions FILE (- is stdin)");
+  }
+  if (args.questions_file.empty()) return args.questions;
+  std::vector<std::string> lines = read_lines(args.questions_file);
+  if (lines.empty()) {
+    throw DataError(fmt::format("{} holds no question",
+                                args.questions_file == "-" ? "stdin" : args.questions_file));
+  }
+  return lines;
+}
+
 int run_answer(const AnswerArguments& args) {
   const std::string context = read_utf8_file(args.context);
-  const auto [task, model] = load_any_model(args.file);
-  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  if (context.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw DataError(fmt::format("{} holds no text", args.context));
   std::vector<Question> questions;
-  for (const std::string& question : args.questions) questions.push_back({question, context});
-  const auto found = task.answer(session, *model, questions, args.options);
+  for (const std::string& question : questions_of(args)) questions.push_back({question, context});
+  const auto [task, model] = load_model_for(Use::answer, args.file);
+  Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
+  const SpeedReport speed;
+  const PlaceOf place = [&](std::size_t i) {
+    if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
+    return questions.size() == 1 ? "the question" : fmt::format("question {}", i + 1);
+  };
+  const auto found = with_places(place, [&, &task = task, &model = model] {
+    return task.answer(session, *model, questions, args.options);
+  });
   for (std::size_t i = 0; i < questions.size(); ++i)
     (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
+  if (!args.questions_file.empty()) speed.done("questions", std::ssize(questions));
   return 0;
 }
 
@@ -72,20 +97,22 @@ void add_answer_command(CLI::App& app, Action& action) {
           "a .weft file that weft train encoder --task answer wrote, or a Hugging Face folder of a "
           "class ...ForQuestionAnswering")
       .required();
-  options
-      .texts("--question", args->questions, OptionList::Times::repeated,
-             "the question; repeated: several about one text")
-      .required();
+  options.texts("--question", args->questions, OptionList::Times::repeated,
+                "the question; repeated: several about one text");
+  options.input("--questions", args->questions_file,
+                "file with a question on each line; - is stdin");
   options.input("--context", args->context, "file with the text, UTF-8, of any length").required();
   options.integer("--top", o.most, {1, 1000}, "answers that do not overlap (default 1)");
   options.integer("--answer-tokens", o.most_tokens, {1, 100'000},
-                  "most tokens of an answer (default 30)");
+                  "most tokens of an answer (default: as the model was trained, else 30)");
   options.integer(
       "--window", o.window, {8, 1'000'000},
-      "tokens that are read together, with the question (default 384, or as many as the "
-      "model reads)");
-  options.integer("--stride", o.stride, {0, 1'000'000},
-                  "tokens that windows side by side have in common (default 128)");
+      "tokens that are read together, with the question (default: as the model was trained, else "
+      "384, or as many as the model reads)");
+  options.integer(
+      "--stride", o.stride, {0, 1'000'000},
+      "tokens that windows side by side have in common (default: as the model was trained, "
+      "else 128)");
   options.real("--no-answer", o.no_answer, {-1000, 1000},
                "the text does not answer where the best part of it scores less than this above "
                "\"none\" (0 for models that were trained so; default: it always answers)");

@@ -18,6 +18,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/generate_arguments.h"
+#include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/chat_session.h"
@@ -59,12 +60,22 @@ Line read_line() {
   return {Line::Kind::text, std::move(text)};
 }
 
+/// What is wrong with the bytes of a line; nothing where it is UTF-8.
+std::string not_utf8(const std::string& text) {
+  try {
+    require_utf8(text);
+    return {};
+  } catch (const FormatError& e) {
+    return e.what();
+  }
+}
+
 /// A built-in format, a template in a file, or what the model says.
 ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
-                     const LanguageModel& model) {
-  const SpecialTexts specials = special_texts(model.tokenizer);
+                     const TextGenerator& writer) {
+  const SpecialTexts specials = special_texts(writer.tokenizer());
   if (asked.empty()) {
-    if (model.chat) return *model.chat;
+    if (const ChatFormat* own = writer.chat_format()) return *own;
     const FolderChatFormat found = args.of_folder()
                                        ? read_chat_format(args.file)
                                        : FolderChatFormat{{}, args.file + " has no chat format"};
@@ -75,10 +86,24 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
     throw UsageError(fmt::format("{}: give --format, one of {}, or a file with a template",
                                  found.missing, names));
   }
-  if (std::filesystem::exists(asked))
-    return ChatFormat::from_template(read_utf8_file(asked), specials);
-  return ChatFormat::built_in(asked, specials);
+  if (std::filesystem::exists(asked)) {
+    const std::string source = read_utf8_file(asked);
+    try {
+      return ChatFormat::from_template(source, specials);
+    } catch (const FormatError& e) {
+      throw FormatError(fmt::format("{}: {}", asked, e.what()));
+    }
+  }
+  try {
+    return ChatFormat::built_in(asked, specials);
+  } catch (const ArgumentError& e) {
+    throw UsageError(fmt::format("--format: {} (and there is no file of that name)", e.what()));
+  }
 }
+
+/// The exit code of what Ctrl-C ended, as shells have it. In a terminal Ctrl-C is a way to say
+/// something.
+constexpr int kInterrupted = 130;
 
 /// What all answers took together.
 struct Total {
@@ -86,32 +111,53 @@ struct Total {
   double seconds = 0;
 };
 
+void print_answer_json(const std::string& message, const ChatAnswer& answer) {
+  say_json({{"message", message},
+            {"text", repaired(answer.written.text)},
+            {"tokens", answer.written.ids.size()},
+            {"finish", choice_name(answer.written.finish)},
+            {"prompt", answer.prompt},
+            {"reused", answer.reused},
+            {"forgotten", answer.forgotten}});
+}
+
 /// Talks through stdin and stdout: a terminal sees signs and hints, a pipe sees answers alone.
 class Talk {
  public:
-  Talk(ChatSession& chat, const std::string& about)
-      : chat_(chat), terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
+  Talk(ChatSession& chat, const std::string& about, bool json)
+      : chat_(chat),
+        json_(json),
+        terminal_(!json && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
     hint("{}. /help says what there is besides talking.\n", about);
   }
 
   int run() {
+    bool twice = false;  // Ctrl-C came last
     for (;;) {
       hint("> ");
       flush_stdout();
       const Line line = read_line();
       if (line.kind == Line::Kind::end || stdout_failed()) break;
       if (line.kind == Line::Kind::interrupted) {
-        hint("\n(/exit or Ctrl-D ends)\n");
-        if (!terminal_) break;
+        if (!terminal_) return kInterrupted;
+        if (twice) break;
+        twice = true;
+        hint("\n(Ctrl-C again ends, and so do Ctrl-D and /exit)\n");
         continue;
       }
-      const std::string text = repaired(line.text);
+      twice = false;
+      const std::string& text = line.text;
+      ++lines_;
       if (text.empty()) continue;
+      if (const std::string wrong = not_utf8(text); !wrong.empty()) {
+        complain(terminal_ ? wrong : fmt::format("stdin, line {}: {}", lines_, wrong));
+        continue;
+      }
       if (text.starts_with('/')) {
         if (!command(text)) break;
         continue;
       }
-      answer(text);
+      if (!answer(text)) return kInterrupted;
     }
     hint("\n");
     if (total_.answers > 0) {
@@ -150,23 +196,27 @@ class Talk {
            rest.empty() ? "no system message" : "a new system message");
     } else if (name == "/help") {
       say("/reset forgets what was said, /system TEXT sets the system message and begins anew, "
-          "/exit ends; Ctrl-C ends an answer\n");
+          "/exit ends; Ctrl-C ends an answer, Ctrl-D the conversation\n");
     } else {
       complain(fmt::format("there is no command {}: /reset, /system TEXT, /help, /exit", name));
     }
     return true;
   }
 
-  void answer(const std::string& text) {
+  /// False where the conversation ends.
+  bool answer(const std::string& text) {
     interrupted.store(false);
     const auto begin = std::chrono::steady_clock::now();
     try {
-      const ChatAnswer found = chat_.say(text, [](std::string_view part) {
+      const ChatAnswer found = chat_.say(text, [this](std::string_view part) {
+        // What comes behind Ctrl-C may end within a character.
+        if (interrupted.load()) return false;
+        if (json_) return true;
         write_stdout(repaired(part));
         flush_stdout();
-        return !interrupted.load() && !stdout_failed();
+        return !stdout_failed();
       });
-      say("\n");
+      json_ ? print_answer_json(text, found) : say("\n");
       total_.tokens += std::ssize(found.written.ids);
       ++total_.answers;
       if (found.forgotten > 0)
@@ -180,11 +230,12 @@ class Talk {
     }
     total_.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    interrupted.store(false);
+    return !interrupted.exchange(false) || terminal_;
   }
 
   ChatSession& chat_;
-  bool terminal_, failed_ = false;
+  bool json_, terminal_, failed_ = false;
+  std::int64_t lines_ = 0;  // that were read
   Total total_;
 };
 
@@ -192,24 +243,19 @@ struct ChatArguments {
   GenerateArguments generate;
   std::string format;
   ChatSettings settings;
+  bool json = false;
 };
 
 int run(const ChatArguments& args) {
-  const Writer opened(args.generate.file, args.generate.threads);
+  const Writer opened(Use::chat, args.generate.file, args.generate.threads);
   if (!opened.no_tokenizer().empty()) throw FormatError(opened.no_tokenizer());
-  auto* writer = dynamic_cast<LanguageWriter*>(opened.operator->());
-  if (writer == nullptr) {
-    throw UsageError(fmt::format(
-        "{} holds an encoder-decoder, which answers texts and no conversations: weft generate",
-        args.generate.file));
-  }
-  const auto& model = dynamic_cast<const LanguageModel&>(opened.model());
+  TextGenerator& writer = *opened.operator->();
   ChatSettings settings = args.settings;
   settings.change = [&](GenerationOptions& options) { apply_arguments(args.generate, options); };
   settings.stop = args.generate.stop;
-  ChatSession chat(*writer, format_of(args.generate, args.format, model), settings);
+  ChatSession chat(writer, format_of(args.generate, args.format, writer), settings);
   install_interrupt_handler();
-  return Talk(chat, fmt::format("talking with {}", args.generate.file)).run();
+  return Talk(chat, fmt::format("talking with {}", args.generate.file), args.json).run();
 }
 
 }  // namespace
@@ -241,6 +287,10 @@ void add_chat_command(CLI::App& app, Action& action) {
   add_drawing_options(options, writing);
   options.texts("--stop", writing.stop, OptionList::Times::repeated,
                 "an answer ends behind this text; may be repeated");
+  options.flag(
+      "--json", args->json,
+      "a JSON object on each line, without signs and hints: message, text, tokens of it, "
+      "finish, and of the conversation before it tokens, those reused, messages forgotten");
   options.threads(writing.threads);
   options.run(action, [args] { return run(*args); });
 }

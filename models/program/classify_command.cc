@@ -16,6 +16,7 @@ namespace {
 struct ClassifyArguments {
   std::string file;
   TextInputs inputs;
+  TruncateOption truncate;
   std::int64_t top = 3;
   bool json = false;
   int threads = 0;
@@ -34,15 +35,20 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
   say_json({{"input", input}, {"classes", std::move(classes)}});
 }
 
-int run_classify(const ClassifyArguments& args) {
+int run_classify(ClassifyArguments& args) {
   const std::vector<std::string> inputs = args.inputs.read();
-  const auto [task, model] = load_any_model(args.file);
+  const auto [task, model] = load_model_for(Use::classify, args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
   const SpeedReport speed;
-  const auto found = task.classify(session, *model, inputs, args.top);
+  const PlaceOf place = [&](std::size_t i) { return args.inputs.place(i); };
+  const auto found = with_places(place, [&, &task = task, &model = model] {
+    return task.classify(session, *model, inputs,
+                         {.most = args.top, .on_cut = args.truncate.on_cut()});
+  });
   for (std::size_t i = 0; i < found.size(); ++i)
     (args.json ? print_classes_json : print_classes)(inputs[i], found[i]);
+  args.truncate.report(place, "the first");
   if (args.inputs.many()) speed.done("inputs", static_cast<std::int64_t>(inputs.size()));
   return 0;
 }
@@ -57,13 +63,14 @@ void add_classify_command(CLI::App& app, Action& action) {
       .input(
           "file", args->file,
           "a .weft file that weft train vit or encoder wrote, or a Hugging Face folder of a class "
-          "...ForSequenceClassification (of an encoder) or ...ForImageClassification")
+          "...ForSequenceClassification or ...ForImageClassification")
       .required();
   args->inputs.add(options, "inputs",
                    "PNG, JPEG or BMP files, resized to the model's size, whose middle is looked "
                    "at; or texts, where the file holds a classifier of texts");
   options.integer("--top", args->top, {1, 1'000'000},
                   "classes to print, the likeliest first (default 3)");
+  args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: input, classes");
   options.threads(args->threads);
   options.run(action, [args] { return run_classify(*args); });

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
@@ -21,6 +20,7 @@ namespace {
 struct EmbedArguments {
   std::string file, out, similar;
   TextInputs texts;
+  TruncateOption truncate;
   EmbedOptions options;
   std::int64_t top = 5;
   bool json = false, force = false;
@@ -71,7 +71,7 @@ void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors)
   }
 }
 
-int run_embed(const EmbedArguments& args, CommandPaths paths) {
+int run_embed(EmbedArguments& args, CommandPaths paths) {
   if (args.out.empty() && args.similar.empty() && !args.json) {
     throw UsageError(
         "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
@@ -82,17 +82,28 @@ int run_embed(const EmbedArguments& args, CommandPaths paths) {
       args.out.empty() ? std::nullopt : std::optional(paths.writes("--out", args.out, kind));
   const std::vector<std::string> texts = args.texts.read();
   const std::vector<std::string> lines =
-      args.similar.empty() ? std::vector<std::string>() : lines_of(read_utf8_file(args.similar));
-  const auto [task, model] = load_any_model(args.file);
+      args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
+  const auto [task, model] = load_model_for(Use::embed, args.file);
   const auto encoder = task.text_encoder(*model);
   Session session(*encoder->graph, encoder->store,
                   session_options(*encoder, {.threads = args.threads}));
   const SpeedReport speed;
-  const Embedded found = embed_counted(session, *encoder, texts, args.options);
+  TruncateOption of_lines = args.truncate;
+  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
+  const auto vectors_of = [&](const std::vector<std::string>& some, const PlaceOf& where,
+                              TruncateOption& truncate) {
+    EmbedOptions options = args.options;
+    options.on_cut = truncate.on_cut();
+    Embedded result =
+        with_places(where, [&] { return embed_counted(session, *encoder, some, options); });
+    truncate.report(where, "the first");
+    return result;
+  };
+  const Embedded found = vectors_of(texts, place, args.truncate);
   if (args.texts.many()) speed.done("texts", std::ssize(texts), found.tokens);
   if (out) write_vectors(*out, kind, found.vectors);
   if (!args.similar.empty()) {
-    const Tensor others = embed(session, *encoder, lines, args.options);
+    const Tensor others = vectors_of(lines, lines_in(args.similar), of_lines).vectors;
     const auto ranked = most_similar(found.vectors, others, args.top);
     for (std::size_t i = 0; i < texts.size(); ++i)
       (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
@@ -119,7 +130,7 @@ void add_embed_command(CLI::App& app, Action& action) {
       "file to write, f32 [texts, width]: .npy, or .safetensors with the tensor vectors");
   options.flag("--force", args->force, "replace a file of another kind of this name");
   options.input("--similar", args->similar,
-                "file of lines: those that are most like each text, with the cosine");
+                "file of lines, - is stdin: those that are most like each text, with the cosine");
   options.integer("--top", args->top, {1, 1'000'000}, "of --similar: lines to print (default 5)");
   options.choice(
       "--pool", {"mean", "cls"},
@@ -134,6 +145,7 @@ void add_embed_command(CLI::App& app, Action& action) {
       "vectors of length 1 (default), or as they are");
   options.integer("--batch-tokens", args->options.batch_tokens, {1, 1'000'000},
                   "tokens that are computed together (default 4096)");
+  args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, and vector or similar");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {

@@ -16,6 +16,7 @@ namespace {
 struct FillArguments {
   std::string file;
   TextInputs texts;
+  TruncateOption truncate;
   std::int64_t top = 5;
   bool json = false;
   int threads = 0;
@@ -42,14 +43,18 @@ void print_places_json(const std::string& text, const std::vector<HiddenPlace>& 
   say_json({{"text", text}, {"hidden", std::move(all)}});
 }
 
-int run_fill(const FillArguments& args) {
+int run_fill(FillArguments& args) {
   const std::vector<std::string> texts = args.texts.read();
-  const auto [task, model] = load_any_model(args.file);
+  const auto [task, model] = load_model_for(Use::fill, args.file);
   Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
   const SpeedReport speed;
-  const auto found = task.fill(session, *model, texts, args.top);
+  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
+  const auto found = with_places(place, [&, &task = task, &model = model] {
+    return task.fill(session, *model, texts, {.most = args.top, .on_cut = args.truncate.on_cut()});
+  });
   for (std::size_t i = 0; i < texts.size(); ++i)
     (args.json ? print_places_json : print_places)(texts[i], found[i]);
+  args.truncate.report(place, "the first");
   if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
   return 0;
 }
@@ -71,6 +76,7 @@ void add_fill_command(CLI::App& app, Action& action) {
                   "it: <mask>)");
   options.integer("--top", args->top, {1, 1'000'000},
                   "words to print, the likeliest first (default 5)");
+  args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, hidden");
   options.threads(args->threads);
   options.run(action, [args] { return run_fill(*args); });

@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 #include <utility>
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
-#include "weft/models/program/text_inputs.h"
 
 namespace weft::program {
 namespace {
@@ -109,11 +105,15 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
   o.input("--prompts", args.prompts_file,
           "a file with a prompt per line (with --ids of folders: ids); - is stdin");
+  o.text("--task", args.task,
+         "what the prompts are for, by the folder's own settings (task_specific_params): "
+         "\"summarization\"");
   o.flag("--ids", args.ids, "print ids, the prompt's (or the decoder's first) in front");
   o.flag("--json", args.json,
          "a JSON object on each line: prompt, text, ids, score of beams, finish (end, stop or "
          "length)");
   o.integer("--batch", args.batch, {1, 4096}, "prompts that are continued together (default: 32)");
+  args.truncate.add(o, "the beginning (of encoder-decoders: the end)");
   o.threads(args.threads);
 
   const std::string length = "Length";
@@ -224,17 +224,17 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   }
 }
 
-std::vector<std::string> prompt_lines(const GenerateArguments& args) {
-  std::vector<std::string> lines;
-  const std::string text =
-      args.prompts_file == "-"
-          ? checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin")
-          : read_utf8_file(args.prompts_file);
-  for (std::string& line : lines_of(text)) {
-    if (!line.empty()) lines.push_back(std::move(line));
+std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
+  std::vector<PromptLine> prompts;
+  const std::vector<std::string> lines = read_lines(args.prompts_file);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].empty()) prompts.push_back({lines[i], i});
   }
-  if (lines.empty()) throw DataError(fmt::format("{} holds no prompt", args.prompts_file));
-  return lines;
+  if (prompts.empty()) {
+    throw DataError(
+        fmt::format("{} holds no prompt", args.prompts_file == "-" ? "stdin" : args.prompts_file));
+  }
+  return prompts;
 }
 
 bool GenerateArguments::of_folder() const { return std::filesystem::is_directory(file); }

@@ -9,6 +9,7 @@
 
 #include "weft/models/generate/options.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
 
 namespace weft::program {
 
@@ -17,6 +18,7 @@ struct GenerateArguments {
   std::string file;
   std::vector<std::string> prompts, prompt_ids;
   std::string prompts_file;
+  std::string task;
   bool ids = false, json = false;
   std::optional<std::int64_t> batch;
   int threads = 0;
@@ -31,6 +33,7 @@ struct GenerateArguments {
   std::string early_stopping;
   std::optional<double> repetition_penalty;
   std::optional<std::int64_t> no_repeat_ngram;
+  TruncateOption truncate;
   std::vector<std::string> stop, stop_ids, stop_sequences, forbid_ids;
   std::map<std::int64_t, std::int64_t> force;  // ids by position
   std::string start_ids;
@@ -58,7 +61,12 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
 /// The prompts in ids: of --prompt-ids, or of the lines of --prompts. UsageError where there are
 /// none.
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);
-/// The lines of --prompts. DataError where there are none.
-std::vector<std::string> prompt_lines(const GenerateArguments& args);
+/// A prompt of --prompts, and the line that it stands in, counted from 0.
+struct PromptLine {
+  std::string text;
+  std::size_t line = 0;
+};
+/// Those that are not blank. DataError where there are none.
+std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

@@ -25,12 +25,19 @@ namespace {
 struct Job {
   std::vector<TokenIds> prompts;
   WriteOptions options;
-  std::vector<std::string> texts = {};  // of the last prompts, as they were given
+  std::vector<std::string> texts = {};   // of the last prompts, as they were given
+  std::vector<std::string> places = {};  // what messages call those
 
   /// A prompt as people read it.
   std::string text(const Tokenizer& tokenizer, std::size_t prompt) const {
     const std::size_t ids = prompts.size() - texts.size();
     return prompt < ids ? tokenizer.decode(prompts[prompt]) : texts[prompt - ids];
+  }
+  std::string place(std::size_t prompt) const {
+    const std::size_t ids = prompts.size() - places.size();
+    if (prompt >= ids) return places[prompt - ids];
+    return prompts.size() == 1 ? "the prompt"
+                               : fmt::format("prompt {} of --prompt-ids", prompt + 1);
   }
 };
 
@@ -39,9 +46,9 @@ std::vector<TokenIds> given_ids(const GenerateArguments& args) {
   std::vector<TokenIds> prompts = id_prompts(args);
   // Lines are ids where ids are wanted of a folder, which may have no tokenizer.
   if (!args.prompts_are_ids()) return prompts;
-  for (const std::string& line : prompt_lines(args)) {
+  for (const PromptLine& line : prompt_lines(args)) {
     try {
-      prompts.push_back(parse_ids(args.prompts_file, line));
+      prompts.push_back(parse_ids(lines_in(args.prompts_file)(line.line), line.text));
     } catch (const UsageError& e) {
       throw DataError(e.what());  // of the file, not of the command line
     }
@@ -75,16 +82,25 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
-Job make_job(const GenerateArguments& args, const Writer& writer, std::vector<TokenIds> ids) {
+Job make_job(GenerateArguments& args, const Writer& writer, std::vector<TokenIds> ids) {
   Job job{std::move(ids), {.stop = args.stop}};
   const bool decoder = writer->continues();
   if (decoder && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
   job.texts = args.prompts;
+  for (std::size_t i = 0; i < job.texts.size(); ++i)
+    job.places.push_back(job.texts.size() == 1 ? "the prompt" : fmt::format("prompt {}", i + 1));
   if (!args.prompts_file.empty() && !args.prompts_are_ids()) {
-    for (const std::string& line : prompt_lines(args)) job.texts.push_back(line);
+    for (const PromptLine& line : prompt_lines(args)) {
+      job.texts.push_back(line.text);
+      job.places.push_back(lines_in(args.prompts_file)(line.line));
+    }
   }
-  for (const std::string& text : job.texts) job.prompts.push_back(writer->read(text));
+  for (std::size_t i = 0; i < job.texts.size(); ++i) {
+    job.prompts.push_back(
+        with_places([&](std::size_t text) { return job.places[text]; },
+                    [&] { return with_number(i, [&] { return writer->read(job.texts[i]); }); }));
+  }
   if (job.prompts.empty()) {
     if (!decoder) throw UsageError("an encoder-decoder answers a text: give --prompt");
     const auto first = writer->tokenizer().start_ids();
@@ -100,6 +116,10 @@ Job make_job(const GenerateArguments& args, const Writer& writer, std::vector<To
     }
     apply_arguments(args, options);
   };
+  job.options.on_cut = args.truncate.on_cut();
+  const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };
+  job.prompts = with_places(place, [&] { return writer->fitted(job.prompts, job.options); });
+  args.truncate.report(place, decoder ? "the last" : "the first");
   return job;
 }
 
@@ -173,7 +193,7 @@ int print_texts(const Writer& writer, const Job& job, bool json) {
   return 0;
 }
 
-int run(const GenerateArguments& args) {
+int run(GenerateArguments& args) {
   check_usage(args);
   std::vector<TokenIds> ids = given_ids(args);
   if (!args.of_folder()) {  // what makes no sense is said before a file is opened
@@ -181,13 +201,14 @@ int run(const GenerateArguments& args) {
     usual.max_new = LanguageWriter::kUsualTokens;
     apply_arguments(args, usual);
   }
-  const Writer writer(args.file, args.threads);
+  const Writer writer(Use::generate, args.file, args.threads);
   require_text(args, writer.no_tokenizer());
+  if (!args.task.empty()) writer->set_task(args.task);
   const Job job = make_job(args, writer, std::move(ids));
   check_caches(writer, job, args.ids);
   if (args.ids) return print_ids(writer, job, args);
-  const bool alone = job.prompts.size() == 1 &&
-                     rows_per_prompt(writer->options_for(job.prompts.front(), job.options)) == 1;
+  const bool alone =
+      job.prompts.size() == 1 && writer->options_for(job.prompts.front(), job.options).results == 1;
   return alone && !args.json ? stream(writer, job) : print_texts(writer, job, args.json);
 }
 

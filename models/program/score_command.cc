@@ -1,17 +1,12 @@
 // weft score: how likely a model finds a text.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "weft/core/error.h"
-#include "weft/models/data/by_length.h"
-#include "weft/models/data/text.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/generate_arguments.h"
@@ -20,7 +15,6 @@
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
-#include "weft/models/tokenizers/text_stream.h"
 
 namespace weft::program {
 namespace {
@@ -29,13 +23,9 @@ struct ScoreArguments {
   std::string file;
   std::vector<std::string> prompts, continuations, prompt_ids, continuation_ids;
   std::string start_ids, input;
+  TruncateOption truncate;
   bool json = false;
   int threads = 0;
-};
-
-/// Prompts and continuations, as many of each.
-struct Pairs {
-  std::vector<TokenIds> prompts, continuations;
 };
 
 std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std::string>& texts) {
@@ -44,37 +34,17 @@ std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std
   return ids;
 }
 
-/// One prompt is for all continuations. Without any a decoder goes on from each one's first id.
-Pairs make_pairs(Pairs given, bool decoder) {
-  const std::size_t count = given.continuations.size();
-  if (count == 0)
-    throw UsageError(
-        "what is to be scored is given by --continuation or --continuation-ids, or --input");
-  if (given.prompts.empty()) {
-    if (!decoder)
-      throw UsageError("an encoder-decoder needs a prompt: give --prompt or --prompt-ids");
-    for (TokenIds& ids : given.continuations) {
-      if (ids.size() < 2)
-        throw UsageError("without a prompt the first id is not scored: two are needed");
-      given.prompts.push_back({ids.front()});
-      ids.erase(ids.begin());
-    }
-  }
-  if (given.prompts.size() == 1) given.prompts.resize(count, given.prompts.front());
-  if (given.prompts.size() != count)
+/// One prompt is for all of `count` continuations; nothing where there is none.
+template <class Prompt>
+std::vector<Prompt> prompts_for(std::vector<Prompt> prompts, std::size_t count) {
+  if (prompts.size() == 1) prompts.resize(count, prompts.front());
+  if (!prompts.empty() && prompts.size() != count) {
     throw UsageError(
         fmt::format("there are {} prompts for {} continuations: give one for all, or "
                     "one for each",
-                    given.prompts.size(), count));
-  return given;
-}
-
-/// Bytes of the text that `ids` are behind `before`.
-std::int64_t text_bytes(const Tokenizer& tokenizer, const TokenIds& before, const TokenIds& ids) {
-  TextStream stream(tokenizer, before);
-  std::size_t bytes = 0;
-  for (const std::int64_t id : ids) bytes += stream.add(id).size();
-  return static_cast<std::int64_t>(bytes + stream.finish().size());
+                    prompts.size(), count));
+  }
+  return prompts;
 }
 
 /// How an id is printed.
@@ -118,69 +88,77 @@ void print_score_json(const std::string& text, const Figures& figures) {
   say_json(line);
 }
 
-/// All of them, those of like length together: logits of a batch take much memory.
-std::vector<ContinuationScore> score_all(const Writer& writer, const Pairs& pairs,
-                                         const TokenIds& start) {
-  constexpr std::size_t kBatch = 16;
-  if (pairs.prompts.size() <= kBatch)
-    return writer->score(pairs.prompts, pairs.continuations, start);
-  std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < pairs.prompts.size(); ++i)
-    sizes.push_back(pairs.prompts[i].size() + pairs.continuations[i].size());
-  const std::vector<std::size_t> order = by_length(sizes);
-  std::vector<ContinuationScore> scores(order.size());
-  for (std::size_t first = 0; first < order.size(); first += kBatch) {
-    const auto part = std::span(order).subspan(first, std::min(kBatch, order.size() - first));
-    Pairs some;
-    for (const std::size_t i : part) {
-      some.prompts.push_back(pairs.prompts[i]);
-      some.continuations.push_back(pairs.continuations[i]);
-    }
-    auto found = writer->score(some.prompts, some.continuations, start);
-    for (std::size_t i = 0; i < part.size(); ++i) scores[part[i]] = std::move(found[i]);
-  }
-  return scores;
-}
+/// What is scored: ids that were given, then texts.
+struct Texts {
+  std::vector<std::string> texts;
+  std::vector<std::size_t> lines = {};  // of --input, where they stand
+};
 
-/// Prompts and continuations as ids: those that are given as ids first.
-Pairs read_pairs(const ScoreArguments& args, const Writer& writer, Pairs given,
-                 const std::vector<std::string>& texts) {
-  for (const std::string& text : args.prompts) given.prompts.push_back(writer->read(text));
-  const bool goes_on = writer->continues() && !given.prompts.empty();
-  for (const std::string& text : texts) {
-    if (!goes_on) {
-      given.continuations.push_back(writer->read_output(text));
-      continue;
-    }
-    // Behind a prompt, a text begins with a word only where it begins with a blank.
-    const Tokenizer& tokenizer = writer->tokenizer();
-    const auto ids =
-        writer.settings() == nullptr
-            ? tokenizer.encode(text, TextPlace::middle)
-            : tokenizer.encode_text(text, {.add_special = false, .place = TextPlace::middle}).ids;
-    given.continuations.emplace_back(ids.begin(), ids.end());
-  }
-  return make_pairs(std::move(given), writer->continues());
-}
-
-std::vector<std::string> texts_to_score(const ScoreArguments& args) {
-  std::vector<std::string> texts = args.continuations;
-  if (args.input.empty()) return texts;
+Texts texts_to_score(const ScoreArguments& args) {
+  Texts found{args.continuations};
+  if (args.input.empty()) return found;
   if (!args.continuation_ids.empty())
     throw UsageError("--input is a file of texts: leave out --continuation-ids");
-  for (std::string& line : lines_of(read_utf8_file(args.input))) {
-    if (!line.empty()) texts.push_back(std::move(line));
+  const std::vector<std::string> lines = read_lines(args.input);
+  found.lines.resize(found.texts.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty()) continue;
+    found.texts.push_back(lines[i]);
+    found.lines.push_back(i);
   }
-  if (texts.empty()) throw DataError(fmt::format("{} holds no text", args.input));
-  return texts;
+  if (found.texts.empty())
+    throw DataError(fmt::format("{} holds no text", args.input == "-" ? "stdin" : args.input));
+  return found;
 }
 
-int run(const ScoreArguments& args) {
-  Pairs given{parse_all("--prompt-ids", args.prompt_ids),
-              parse_all("--continuation-ids", args.continuation_ids)};
-  const std::vector<std::string> texts = texts_to_score(args);
-  const bool in_text = !args.prompts.empty() || !texts.empty();
-  const Writer writer(args.file, args.threads, true);
+/// What messages call continuation `i`.
+std::string place_of(const ScoreArguments& args, const Texts& texts, std::size_t i) {
+  const std::size_t ids = args.continuation_ids.size(), own = ids + args.continuations.size();
+  if (i >= own) return lines_in(args.input)(texts.lines[i - ids]);
+  return own == 1 ? "the continuation" : fmt::format("continuation {}", i + 1);
+}
+
+/// Prompts and continuations as ids. Those of a folder without a tokenizer are given as ids.
+std::vector<Continuation> read_all(const ScoreArguments& args, const Writer& writer,
+                                   const Texts& texts) {
+  std::vector<Continuation> all;
+  for (TokenIds& ids : parse_all("--continuation-ids", args.continuation_ids))
+    all.push_back({{}, std::move(ids)});
+  const std::size_t given = all.size(), count = given + texts.texts.size();
+  if (count == 0) {
+    throw UsageError(
+        "what is to be scored is given by --continuation or --continuation-ids, or --input");
+  }
+  std::vector<TokenIds> fronts = parse_all("--prompt-ids", args.prompt_ids);
+  for (const std::string& text : args.prompts) fronts.push_back(writer->read(text));
+  if (fronts.empty() && !writer->continues())
+    throw UsageError("an encoder-decoder needs a prompt: give --prompt or --prompt-ids");
+  fronts = prompts_for(std::move(fronts), count);
+  for (std::size_t i = given; i < count; ++i) {
+    all.push_back(with_number(i, [&] {
+      const std::string& text = texts.texts[i - given];
+      if (fronts.empty()) return writer->read_continuation({text});
+      return Continuation{
+          {}, writer->continues() ? writer->read_behind(text) : writer->read_output(text)};
+    }));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!fronts.empty()) all[i].prompt = fronts[i];
+    if (!all[i].prompt.empty()) continue;
+    if (all[i].ids.size() < 2)
+      throw UsageError("without a prompt the first id is not scored: two are needed");
+    all[i].prompt = {all[i].ids.front()};
+    all[i].ids.erase(all[i].ids.begin());
+  }
+  return all;
+}
+
+int run(ScoreArguments& args) {
+  parse_all("--prompt-ids", args.prompt_ids);  // what is wrong is said before a file is opened
+  parse_all("--continuation-ids", args.continuation_ids);
+  const Texts texts = texts_to_score(args);
+  const bool in_text = !args.prompts.empty() || !texts.texts.empty();
+  const Writer writer(Use::score, args.file, args.threads);
   if (in_text && !writer.no_tokenizer().empty()) {
     throw UsageError(fmt::format(
         "{}: without one a folder's model reads ids: give --prompt-ids and --continuation-ids",
@@ -188,10 +166,14 @@ int run(const ScoreArguments& args) {
   }
   if (writer->continues() && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
-  const Pairs pairs = read_pairs(args, writer, std::move(given), texts);
+  const PlaceOf place = [&](std::size_t i) { return place_of(args, texts, i); };
+  std::vector<Continuation> all = with_places(place, [&] { return read_all(args, writer, texts); });
   const TokenIds start = writer->continues() ? TokenIds() : writer.start_ids(args.start_ids);
   const SpeedReport speed;
-  const std::vector<ContinuationScore> scores = score_all(writer, pairs, start);
+  const std::vector<ContinuationScore> scores = with_places(place, [&] {
+    return writer->score_ids(all, {.start = start, .on_cut = args.truncate.on_cut()});
+  });
+  args.truncate.report(place, "");
   const bool as_text = in_text || writer.settings() == nullptr;
   const auto tokenizer = as_text ? std::optional(writer->tokenizer().targets()) : std::nullopt;
   const Show show = [&](std::int64_t id) {
@@ -200,21 +182,19 @@ int run(const ScoreArguments& args) {
   double total = 0;
   std::int64_t ids = 0, bytes = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const TokenIds front = writer->continues() ? pairs.prompts[i] : start;
-    const Figures figures(scores[i],
-                          as_text ? text_bytes(*tokenizer, front, pairs.continuations[i]) : 0);
+    const TokenIds& front = writer->continues() ? all[i].prompt : start;
+    const Figures figures(scores[i], as_text ? writer->text_bytes(front, all[i].ids) : 0);
     total += figures.total;
     ids += figures.ids;
     bytes += figures.bytes;
     if (args.json) {
-      print_score_json(as_text ? tokenizer->decode(pairs.continuations[i]) : std::string(),
-                       figures);
+      print_score_json(as_text ? tokenizer->decode(all[i].ids) : std::string(), figures);
     } else if (!args.input.empty()) {
       say("{} {:.5f}  perplexity {:.4f}  {}\n", kBitsPerByte, figures.bits(), figures.perplexity,
-          texts[i]);
+          texts.texts[i]);
     } else {
       if (i > 0) say("---\n");
-      print_score(pairs.continuations[i], scores[i], figures, show);
+      print_score(all[i].ids, scores[i], figures, show);
     }
   }
   if (args.input.empty()) return 0;
@@ -239,7 +219,8 @@ void add_score_command(CLI::App& app, Action& action) {
   options.texts("--continuation", args->continuations, once_more,
                 "text to score; repeated: a batch");
   options.input("--input", args->input,
-                "file with a text to score on each line: figures of each, and of all");
+                "file with a text to score on each line, - is stdin: figures of each, and of all");
+  args->truncate.add(options, "the beginning of a prompt, and the end of all else,");
   options.flag("--json", args->json,
                "a JSON object on each line: text, bits_per_byte, perplexity, total, ids");
   options.ids("--prompt-ids", args->prompt_ids, "the same as ids, \"1 2 3\"");

@@ -16,6 +16,7 @@ namespace {
 struct TagArguments {
   std::string file;
   TextInputs texts;
+  TruncateOption truncate;
   bool spans = false, json = false;
   int threads = 0;
 };
@@ -58,15 +59,19 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
   say_json({{"text", text}, {"spans", std::move(spans)}, {"words", std::move(words)}});
 }
 
-int run(const TagArguments& args) {
+int run(TagArguments& args) {
   const std::vector<std::string> texts = args.texts.read();
-  const auto [task, model] = load_any_model(args.file);
+  const auto [task, model] = load_model_for(Use::tag, args.file);
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed, .threads = args.threads});
   const SpeedReport speed;
-  const std::vector<TaggedText> found = task.tag(session, *model, texts);
+  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
+  const std::vector<TaggedText> found = with_places(place, [&, &task = task, &model = model] {
+    return task.tag(session, *model, texts, {.on_cut = args.truncate.on_cut()});
+  });
   for (std::size_t i = 0; i < texts.size(); ++i)
     (args.json ? print_tags_json : args.spans ? print_spans : print_words)(texts[i], found[i]);
+  args.truncate.report(place, "the first");
   if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
   return 0;
 }
@@ -91,6 +96,7 @@ void add_tag_command(CLI::App& app, Action& action) {
       "--spans", args->spans,
       "names only, as lines 'begin <tab> end <tab> type <tab> text <tab> score'; begin and "
       "end are bytes of the text");
+  args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, spans, words");
   options.threads(args->threads);
   options.run(action, [args] { return run(*args); });

@@ -1,6 +1,7 @@
 #include "weft/models/program/text_inputs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,10 +19,6 @@ namespace {
 
 constexpr const char* kStdin = "-";
 
-std::string read_stdin() {
-  return checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin");
-}
-
 }  // namespace
 
 void TextInputs::add(OptionList& options, const std::string& name, const std::string& what) {
@@ -38,17 +35,59 @@ std::vector<std::string> TextInputs::read() const {
   if (!texts_.empty()) return texts_;
   const bool from_stdin = file_.empty() || file_ == kStdin;
   std::vector<std::string> lines;
-  if (!from_stdin) {
-    lines = lines_of(read_utf8_file(file_));
-  } else if (!file_.empty() || isatty(STDIN_FILENO) == 0) {
-    lines = lines_of(read_stdin());
-  }
+  if (!from_stdin || !file_.empty() || isatty(STDIN_FILENO) == 0)
+    lines = read_lines(from_stdin ? kStdin : file_);
+  if (lines.empty() && !from_stdin) throw DataError(fmt::format("{} holds no text", file_));
   if (lines.empty()) {
-    throw UsageError(
-        fmt::format("{}: give {} as arguments, or --input FILE with one on each line (- is stdin)",
-                    from_stdin ? "there is nothing to read" : file_ + " is empty", name_));
+    throw UsageError(fmt::format(
+        "there is nothing to read: give {} as arguments, or --input FILE with one on each line (- "
+        "is stdin)",
+        name_));
   }
   return lines;
+}
+
+PlaceOf lines_in(const std::string& file) {
+  return [name = file.empty() || file == kStdin ? "stdin" : file](std::size_t text) {
+    return fmt::format("{}, line {}", name, text + 1);
+  };
+}
+
+std::string TextInputs::place(std::size_t text) const {
+  if (many()) return lines_in(file_)(text);
+  return texts_.size() == 1 ? "the text" : fmt::format("text {}", text + 1);
+}
+
+void TruncateOption::add(OptionList& options, const std::string& part) {
+  options.flag(
+      "--truncate", given_,
+      fmt::format("cut off {} of texts that are longer than the model reads, and say which "
+                  "(default: they are an error)",
+                  part));
+}
+
+OnCut TruncateOption::on_cut() {
+  if (!given_) return {};
+  return [this](const CutText& cut) { cut_.push_back(cut); };
+}
+
+void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
+  if (cut_.empty()) return;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> texts;
+  for (const CutText& cut : cut_) {
+    if (texts.size() == kMost) break;
+    texts.push_back(fmt::format("{}: {}{}{} of {} tokens", place(cut.text), part,
+                                part.empty() ? "" : " ", cut.kept, cut.tokens));
+  }
+  if (cut_.size() > kMost) texts.push_back(fmt::format("and {} more", cut_.size() - kMost));
+  flush_stdout();
+  fmt::print(stderr, "cut to what the model reads: {}\n", fmt::join(texts, "; "));
+}
+
+std::vector<std::string> read_lines(const std::string& file) {
+  if (file != kStdin) return lines_of(read_utf8_file(file));
+  return lines_of(checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin"));
 }
 
 std::vector<std::string> lines_of(std::string_view text) {

@@ -1,13 +1,18 @@
 // The texts that a command works on: its arguments, the lines of a file, or those of stdin.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/models/program/options.h"
+#include "weft/models/trained/long_texts.h"
 
 namespace weft::program {
 
@@ -19,10 +24,13 @@ class TextInputs {
 
   /// The texts, UTF-8 of every line as it is, blank ones too, without a carriage return at its end.
   /// Throws UsageError where arguments and a file are given, where there is nothing to read (stdin
-  /// is empty, or a terminal), IoError and FormatError as read_utf8_file.
+  /// is empty, or a terminal), DataError for an empty file, IoError and FormatError as
+  /// read_utf8_file.
   std::vector<std::string> read() const;
   /// Whether they come from a file or stdin: many, of which speed is worth saying.
   bool many() const { return texts_.empty(); }
+  /// What messages call a text: "reviews.txt, line 3", "text 3", or "the text" where it is alone.
+  std::string place(std::size_t text) const;
 
  private:
   std::string name_;
@@ -30,6 +38,39 @@ class TextInputs {
   std::string file_;
 };
 
+/// What messages call one of several texts.
+using PlaceOf = std::function<std::string(std::size_t text)>;
+/// "FILE, line 3".
+PlaceOf lines_in(const std::string& file);
+
+/// Calls `use`; what is wrong with one of its texts is said with the text's place.
+template <class Use>
+auto with_places(const PlaceOf& place, Use&& use) {
+  try {
+    return use();
+  } catch (const TextError& e) {
+    throw DataError(fmt::format("{}: {}", place(e.text()), e.reason()));
+  }
+}
+
+/// --truncate: texts that are longer than the model reads are cut, and it is said which.
+class TruncateOption {
+ public:
+  /// `part` says in the help what is cut off.
+  void add(OptionList& options, const std::string& part = "the end");
+
+  /// Listens; of nobody without --truncate.
+  OnCut on_cut();
+  /// Says on stderr what was cut; `part` is what is read of it: "the first".
+  void report(const PlaceOf& place, std::string_view part) const;
+
+ private:
+  bool given_ = false;
+  std::vector<CutText> cut_;
+};
+
+/// The lines of a file; "-" is stdin. Throws as read_utf8_file.
+std::vector<std::string> read_lines(const std::string& file);
 /// The lines of a text, each without its line feed and a carriage return in front of it.
 std::vector<std::string> lines_of(std::string_view text);
 

@@ -1,8 +1,6 @@
 // weft translate: texts from texts, a line each.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <iterator>
 #include <memory>
 
 #include "weft/core/error.h"
@@ -11,52 +9,32 @@
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/text_inputs.h"
-#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
 
 struct TranslateArguments {
-  std::string file, from, to;
+  std::string file;
   TextInputs texts;
+  TruncateOption truncate;
   TranslateOptions options;
   bool json = false;
   int threads = 0;
 };
 
-/// Of a folder or a file.
-std::unique_ptr<Seq2SeqModel> open_translator(const std::string& path) {
-  if (!std::filesystem::is_directory(path))
-    return std::make_unique<Seq2SeqModel>(load_model<Seq2SeqModel>(path));
-  LoadedModel opened = load_any_model(path);
-  if (dynamic_cast<Seq2SeqModel*>(opened.model.get()) == nullptr) {
-    throw FormatError(
-        fmt::format("{} holds a {}, which translates nothing (weft generate goes on "
-                    "with texts)",
-                    path, opened.model->layout().kind));
-  }
-  return model_as<Seq2SeqModel>(std::move(opened.model));
-}
-
-TranslateOptions options_of(const TranslateArguments& args) {
-  if (args.from.empty() != args.to.empty())
-    throw UsageError("--from and --to are the languages of a prefix: give both");
+int run(TranslateArguments& args) {
   TranslateOptions options = args.options;
-  if (args.from.empty()) return options;
-  if (!options.prefix.empty())
-    throw UsageError("--from and --to make the prefix: leave them out, or --prefix");
-  options.prefix = fmt::format("translate {} to {}: ", args.from, args.to);
-  return options;
-}
-
-int run(const TranslateArguments& args) {
-  const TranslateOptions options = options_of(args);
+  options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read();
-  const std::unique_ptr<Seq2SeqModel> model = open_translator(args.file);
+  const auto [task, model] = load_model_for(Use::translate, args.file);
   Session session(*model->graph, model->store, session_options(*model, {.threads = args.threads}));
   const SpeedReport speed;
-  const std::vector<WrittenText> outputs = translate_texts(session, *model, texts, options);
+  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
+  const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
+    return task.translate(session, *model, texts, options);
+  });
+  args.truncate.report(place, "the first");
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const WrittenText& output = outputs[i];
@@ -93,21 +71,22 @@ void add_translate_command(CLI::App& app, Action& action) {
   options.integer("--batch", args->options.batch, {1, 4096},
                   "texts that are decoded together (default: 64)");
   const std::string languages = "Languages";
-  options.text("--from", args->from, "T5: the language of the texts, \"English\"").group(languages);
-  options.text("--to", args->to, "T5: the language to translate into, \"German\"").group(languages);
+  options
+      .text("--from", args->options.languages.source,
+            "the language of the texts: its code (mBART: \"en_XX\"; T5: \"en\"), or its name (T5: "
+            "\"English\")")
+      .group(languages);
+  options
+      .text("--to", args->options.languages.target,
+            "the language to translate into, by the same: \"de_DE\", \"German\"; of Marian's "
+            "models of "
+            "several languages \"deu\"")
+      .group(languages);
   options
       .text("--prefix", args->options.prefix,
-            "in front of every text; --from and --to: \"translate English to German: \"")
+            "in front of every text (of T5's --from and --to make one)")
       .group(languages);
-  options
-      .text("--source-language", args->options.languages.source,
-            "mBART: the code of the texts' language, \"en_XX\"")
-      .group(languages);
-  options
-      .text("--target-language", args->options.languages.target,
-            "the code of the language to translate into: \"de_DE\" (mBART), \"deu\" (Marian of "
-            "several languages)")
-      .group(languages);
+  args->truncate.add(options);
   options.flag("--json", args->json,
                "a JSON object on each line: source, text, ids, score of beams, finish");
   options.threads(args->threads);

@@ -13,16 +13,13 @@ namespace weft::program {
 
 class Writer {
  public:
-  /// Opens a language model, or an encoder-decoder of a folder (as one file, too). Throws
-  /// UsageError for a folder with a model that predicts no ids, FormatError for another kind of
-  /// .weft file, and as load_any_model. With `trained` encoder-decoders that Weft trained are fine,
-  /// too.
-  Writer(const std::string& path, int threads, bool trained = false);
+  /// Opens a model that writes, for one use of it. Throws as load_model_for.
+  Writer(Use use, const std::string& path, int threads);
 
   TextGenerator* operator->() const { return generator_.get(); }
   const TrainedModel& model() const { return *opened_.model; }
   /// What its authors say of a folder's model; null for models that Weft trained.
-  const GenerationSettings* settings() const { return settings_; }
+  const GenerationSettings* settings() const { return generator_->settings(); }
   /// Why there is no tokenizer; empty where there is one.
   const std::string& no_tokenizer() const { return *no_tokenizer_; }
   /// What the output of an encoder-decoder begins with: `given`, "2 5", or what the model says.
@@ -32,7 +29,6 @@ class Writer {
  private:
   std::string path_;
   LoadedModel opened_;
-  const GenerationSettings* settings_ = nullptr;
   const std::string* no_tokenizer_ = nullptr;
   std::unique_ptr<Session> session_;
   std::unique_ptr<TextGenerator> generator_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/task.h"
@@ -44,7 +45,9 @@ const std::vector<const Task*>& all_tasks() {
 }
 
 const std::vector<const Task*>& untrained_tasks() {
-  static const std::vector<const Task*> tasks = {&text_embedding_task()};
+  static const std::vector<const Task*> tasks = {&decoder_classification_task(),
+                                                 &encoder_decoder_classification_task(),
+                                                 &text_embedding_task()};
   return tasks;
 }
 
@@ -80,15 +83,26 @@ std::vector<const Task*> tasks_of(std::string_view family) {
 
 namespace {
 
-LoadedModel load_folder(const std::string& path) {
+FormatError not_for(Use use, const Task& task, const std::string& path) {
+  return FormatError(fmt::format("{} holds {}", path, task.refusal(use)));
+}
+
+/// `use`: what is wanted of the model, where that is known.
+LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
   const hf::Folder folder = hf::read_folder(path);
   const FolderTokenizer text = read_tokenizer_folder(path);
   std::vector<std::string> known;
   for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
     for (const Task* task : *tasks) {
-      if (auto model = task->from_folder(folder, text)) {
-        model->origin = hf::read_origin(folder);
-        return {*task, std::move(model)};
+      try {
+        if (auto model = task->from_folder(folder, text)) {
+          model->origin = hf::read_origin(folder);
+          return {*task, std::move(model)};
+        }
+      } catch (const Error&) {
+        // What else is wrong with the folder does not matter to who wants something else of it.
+        if (use && !task->can(*use)) throw not_for(*use, *task, path);
+        throw;
       }
       if (const std::string& classes = task->info().folders; !classes.empty())
         known.push_back(classes);
@@ -98,10 +112,7 @@ LoadedModel load_folder(const std::string& path) {
                                 path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
 }
 
-}  // namespace
-
-LoadedModel load_any_model(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return load_folder(path);
+LoadedModel load_file(const std::string& path) {
   const Checkpoint file = load_checkpoint(path, {.verify = true});
   const std::string id = task_of(file);
   const Task* task = find_task(id);
@@ -116,6 +127,19 @@ LoadedModel load_any_model(const std::string& path) {
   }
   LoadedModel loaded{*task, task->empty_model()};
   read_model(file, path, *loaded.model);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedModel load_any_model(const std::string& path) {
+  return std::filesystem::is_directory(path) ? load_folder(path, std::nullopt) : load_file(path);
+}
+
+LoadedModel load_model_for(Use use, const std::string& path) {
+  LoadedModel loaded =
+      std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
+  if (!loaded.task.can(use)) throw not_for(use, loaded.task, path);
   return loaded;
 }
 

@@ -35,6 +35,9 @@ struct LoadedModel {
 /// read_model, hf::read_folder and Task::from_folder; FormatError where there is no trained model,
 /// or one of a task or class that this program does not know.
 LoadedModel load_any_model(const std::string& path);
+/// The same for one use of it. Throws FormatError, which names the uses that it has, where this is
+/// none.
+LoadedModel load_model_for(Use use, const std::string& path);
 
 /// Writes a model of any task as a folder that Hugging Face's library reads, and load_any_model():
 /// config.json, model.safetensors, its tokenizer, and what it says of generation, conversations and

@@ -7,6 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/models/data/token_rows.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 #include "weft/models/trained/encoder_vocabulary.h"
 
 namespace weft {
@@ -15,6 +16,9 @@ namespace {
 /// Texts of so many bytes are encoded by one thread; about what a byte takes.
 constexpr std::size_t kBytesTogether = 4096;
 constexpr double kNanosecondsPerByte = 100;
+
+constexpr const char* kNothingLeft =
+    "it has no ids: the tokenizer leaves nothing of it, and puts none around";
 
 }  // namespace
 
@@ -33,9 +37,15 @@ void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
                       const std::optional<TextReading>& reading) {
   if (!reading) return check_vocabulary(config, tokenizer);
   if (tokenizer.vocab_size() > config.vocab) {
-    throw ArgumentError(fmt::format("the model's table has {} rows, the tokenizer {} ids",
-                                    config.vocab, tokenizer.vocab_size()));
+    throw ArgumentError(ids_without_rows(tokenizer.vocab_size(), config.vocab));
   }
+}
+
+std::string ids_without_rows(std::int64_t ids, std::int64_t rows) {
+  return fmt::format(
+      "the tokenizer has {} ids, and the model's table of embeddings {} rows: they do not belong "
+      "together",
+      ids, rows);
 }
 
 std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer) {
@@ -44,16 +54,26 @@ std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer)
 }
 
 TextRow TextReader::row(std::string_view text) const {
+  std::int64_t tokens = 0;
+  return row(text, tokens);
+}
+
+TextRow TextReader::row(std::string_view text, std::int64_t& tokens) const {
   if (!reading_) {
-    return {
-        with_ends(tokenizer_.encode(text), tokenizer_.cls_id(), tokenizer_.sep_id(), longest())};
+    const std::vector<std::int32_t> ids = tokenizer_.encode(text);
+    tokens = std::ssize(ids) + 2;
+    return {with_ends(ids, tokenizer_.cls_id(), tokenizer_.sep_id(), longest())};
   }
-  Encoding encoding = encode({text});
+  Encoding encoding = encode({text}, std::nullopt);
+  tokens = std::ssize(encoding.ids);
+  if (tokens > longest()) encoding = encode({text}, to_fit());
   return {std::move(encoding.ids), std::move(encoding.type_ids)};
 }
 
-std::vector<TextRow> TextReader::rows(std::span<const std::string> texts) const {
+std::vector<TextRow> TextReader::rows(std::span<const std::string> texts,
+                                      const OnCut& on_cut) const {
   std::vector<TextRow> result(texts.size());
+  std::vector<std::int64_t> tokens(texts.size());
   std::size_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size();
   const std::size_t chunks = std::clamp<std::size_t>(bytes / kBytesTogether, 1, texts.size() + 1);
@@ -63,32 +83,58 @@ std::vector<TextRow> TextReader::rows(std::span<const std::string> texts) const 
         const auto at = [&](std::int64_t c) {
           return texts.size() * static_cast<std::size_t>(c) / chunks;
         };
-        for (std::size_t i = at(chunk); i < at(chunk + 1); ++i) result[i] = row(texts[i]);
+        for (std::size_t i = at(chunk); i < at(chunk + 1); ++i)
+          result[i] = with_number(i, [&] { return row(texts[i], tokens[i]); });
       },
       static_cast<double>(bytes) * kNanosecondsPerByte);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (tokens[i] == 0) throw TextError(i, kNothingLeft);
+    if (tokens[i] > longest()) cut_or_throw({i, tokens[i], longest()}, on_cut);
+  }
   return result;
 }
 
-Encoding TextReader::encode(const TokenizerInput& texts) const {
-  const Truncation truncation{.max_length = static_cast<std::uint64_t>(longest())};
+Truncation TextReader::to_fit() const {
+  return {.max_length = static_cast<std::uint64_t>(longest())};
+}
+
+Encoding TextReader::encode(const TokenizerInput& texts) const { return encode(texts, to_fit()); }
+
+Encoding TextReader::encode(std::string_view text, std::size_t number, const OnCut& on_cut) const {
+  return with_number(number, [&] {
+    Encoding whole = encode({text}, std::nullopt);
+    const std::int64_t tokens = std::ssize(whole.ids);
+    if (tokens == 0) throw TextError(number, kNothingLeft);
+    if (tokens <= longest()) return whole;
+    cut_or_throw({number, tokens, longest()}, on_cut);
+    return encode({text}, to_fit());
+  });
+}
+
+Encoding TextReader::encode(const TokenizerInput& texts,
+                            const std::optional<Truncation>& truncation) const {
+  require_utf8(texts.first);
+  if (texts.second) require_utf8(*texts.second);
   if (puts_around()) return tokenizer_.encode_pair(texts, {.truncation = truncation});
   Encoding first = alone(texts.first, false);
   std::optional<Encoding> second;
   if (texts.second) second = alone(*texts.second, true);
-  truncate(first, second, truncation, added(second.has_value()));
+  if (truncation) truncate(first, second, *truncation, added(second.has_value()));
   return put_around(first, second ? &*second : nullptr);
 }
 
 std::vector<Encoding> TextReader::windows(std::string_view first, std::string_view second,
                                           std::int64_t most, std::int64_t stride) const {
+  require_utf8(first);
+  require_utf8(second);
   const Encoding front = alone(first, false);
   const auto room = std::min(most, longest()) - static_cast<std::int64_t>(front.size()) -
                     static_cast<std::int64_t>(added(true));
   if (room < 1) {
     throw ArgumentError(fmt::format(
-        "rows of {} tokens leave no room beside the first text, which takes {} with what stands "
-        "around",
-        std::min(most, longest()), std::min(most, longest()) - room));
+        "it takes {} tokens with what stands around, and rows of {} leave no room for a text "
+        "beside it",
+        std::min(most, longest()) - room, std::min(most, longest())));
   }
   Encoding behind = alone(second, true);
   truncate(behind, static_cast<std::size_t>(room),
@@ -146,9 +192,7 @@ NamedTensors TextReader::inputs(std::span<const TextRow* const> rows, std::int64
   std::vector<std::vector<std::int32_t>> ids, types;
   const bool typed = reading_ && reading_->token_types;
   for (const TextRow* row : rows) {
-    if (row->ids.empty())
-      throw DataError(
-          "a text has no ids: the tokenizer leaves nothing of it, and puts none around");
+    if (row->ids.empty()) throw DataError(fmt::format("one of the texts: {}", kNothingLeft));
     ids.push_back(row->ids);
     if (!typed) continue;
     types.push_back(row->token_types);

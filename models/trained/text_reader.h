@@ -12,6 +12,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/trained/long_texts.h"
 
 namespace weft {
 
@@ -33,6 +34,9 @@ inline constexpr const char* kReadingPart = "model.reading";
 /// vocabulary and padding are the same; tables of a folder may have more rows than ids, not less.
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
                       const std::optional<TextReading>& reading);
+
+/// What is said of a tokenizer with more ids than a table has rows.
+std::string ids_without_rows(std::int64_t ids, std::int64_t rows);
 
 /// The id that fills up rows.
 std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer);
@@ -57,12 +61,16 @@ class TextReader {
   /// A text cut to what fits. Throws as Tokenizer::encode of encoders that Weft trained, as
   /// Tokenizer::encode_text of others.
   TextRow row(std::string_view text) const;
-  /// All of them, on all threads.
-  std::vector<TextRow> rows(std::span<const std::string> texts) const;
+  /// All of them, on all threads. Throws TextError for the first that is too long where nobody
+  /// listens, and for one that cannot be encoded.
+  std::vector<TextRow> rows(std::span<const std::string> texts, const OnCut& on_cut) const;
   /// One text, or two, with all that is to be known of ids (spans, words), cut to what fits, the
   /// longer one first. What spells a special id becomes it. Throws ArgumentError where two texts
   /// are given and no id parts them.
   Encoding encode(const TokenizerInput& texts) const;
+  /// The same of one of several texts, which is told of where it is cut.
+  /// Throws TextError as rows().
+  Encoding encode(std::string_view text, std::size_t number, const OnCut& on_cut) const;
   /// Two texts as rows of at most `most` ids: the first whole, windows onto the second, of which
   /// each has `stride` ids (but not more than half of them) in common with the one before. Throws
   /// ArgumentError as encode(), and where the first leaves no room.
@@ -74,6 +82,11 @@ class TextReader {
   NamedTensors inputs(std::span<const TextRow* const> rows, std::int64_t multiple = 16) const;
 
  private:
+  /// Nothing is cut without `truncation`.
+  Encoding encode(const TokenizerInput& texts, const std::optional<Truncation>& truncation) const;
+  /// A text cut to what fits, and how many tokens the whole has.
+  TextRow row(std::string_view text, std::int64_t& tokens) const;
+  Truncation to_fit() const;
   /// A text alone, or a second one: nothing around it.
   Encoding alone(std::string_view text, bool is_second) const;
   /// Ids that put_around() adds to one text or to two.

@@ -1,4 +1,5 @@
-# The first model in README.md is tests/consumer/mlp.cc, and has at most 60 lines.
+# The first model in README.md is tests/consumer/mlp.cc, and has at most 60 lines. All C++ in it is part of a program
+# in that folder, which the test `consumer` builds and runs.
 #   cmake -DSOURCE=... -P check_readme.cmake
 file(READ ${SOURCE}/README.md readme)
 file(READ ${SOURCE}/tests/consumer/mlp.cc model)
@@ -11,3 +12,25 @@ list(LENGTH lines count)
 if(count GREATER 60)
   message(FATAL_ERROR "tests/consumer/mlp.cc has ${count} lines; 60 are promised")
 endif()
+
+file(GLOB programs ${SOURCE}/tests/consumer/*.cc)
+set(rest "${readme}")
+string(FIND "${rest}" "```cpp\n" position)
+while(NOT position EQUAL -1)
+  math(EXPR position "${position} + 7")
+  string(SUBSTRING "${rest}" ${position} -1 rest)
+  string(FIND "${rest}" "```" end)
+  string(SUBSTRING "${rest}" 0 ${end} block)
+  set(known FALSE)
+  foreach(program ${programs})
+    file(READ ${program} text)
+    string(FIND "${text}" "${block}" found)
+    if(NOT found EQUAL -1)
+      set(known TRUE)
+    endif()
+  endforeach()
+  if(NOT known)
+    message(FATAL_ERROR "README.md has C++ that no program in tests/consumer has:\n${block}")
+  endif()
+  string(FIND "${rest}" "```cpp\n" position)
+endwhile()

@@ -1,7 +1,10 @@
 // Greedy and beam search over models that are tables.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
@@ -45,6 +48,77 @@ BOOST_AUTO_TEST_CASE(beams_find_what_greed_misses) {
   BOOST_TEST((best.sequences.front() == std::vector<std::int64_t>{0, 2, 3, 0}));
   BOOST_TEST(std::abs(best.scores.front() - std::log(0.4 * 0.9 * 0.9)) < 1e-6);
   BOOST_TEST(best.scores[0] >= best.scores[1]);
+}
+
+/// Scores that depend on the last two ids, and are mostly sure of what follows.
+DecodeStep mixed(std::uint64_t seed, std::int64_t vocab) {
+  auto before = std::make_shared<std::vector<std::int64_t>>();
+  return [=](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
+    const std::int64_t rows = tokens.size(0), added = tokens.size(1);
+    std::vector<std::int64_t> last;
+    Tensor logits = Tensor::empty(DType::f32, {rows, vocab});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t* row = tokens.data<std::int64_t>() + r * added;
+      const std::int64_t
+          one = row[added - 1],
+          two = added > 1 ? row[added - 2]
+                : position == 0
+                    ? 0
+                    : (*before)[static_cast<std::size_t>(parents.data<std::int64_t>()[r])];
+      last.push_back(one);
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        std::uint64_t x = seed * 977 + static_cast<std::uint64_t>(one * 31 + two * 7 + v * 131) + 1;
+        for (int i = 0; i < 3; ++i) x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        logits.mutable_data<float>()[r * vocab + v] = static_cast<float>(x % 1000) / 100;
+      }
+    }
+    *before = last;
+    return logits;
+  };
+}
+
+BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
+  const Tensor starts = Tensor::of<std::int64_t>({2, 2}, {1, 2, 3, 4});
+  std::int64_t early = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (const EarlyStopping stopping :
+         {EarlyStopping::heuristic, EarlyStopping::first, EarlyStopping::never}) {
+      const GenerationOptions options{
+          .beams = 3, .max_length = 14, .eos_id = 0, .early_stopping = stopping};
+      const SearchResult silent = search(mixed(seed, 9), starts, options);
+      Sequences told = {{1, 2}, {3, 4}};
+      std::int64_t steps = 0, at_last = 0;
+      const DecodeStep step = mixed(seed, 9);
+      const DecodeStep counted = [&](const Tensor& t, std::int64_t p, const Tensor& parents) {
+        ++steps;
+        return step(t, p, parents);
+      };
+      std::vector<std::int64_t> heard_at;
+      const SearchResult heard =
+          search(counted, starts, options, [&](std::int64_t row, std::int64_t id) {
+            told[static_cast<std::size_t>(row)].push_back(id);
+            heard_at.push_back(steps);
+            return true;
+          });
+      BOOST_TEST((heard.sequences == silent.sequences));
+      BOOST_TEST(heard.scores == silent.scores, boost::test_tools::per_element());
+      BOOST_TEST((told == silent.sequences));
+      at_last = steps;
+      early += std::count_if(heard_at.begin(), heard_at.end(),
+                             [&](std::int64_t at) { return at < at_last; });
+      // Who has heard enough gets what was heard, of the others all.
+      Sequences few = {{1, 2}, {3, 4}};
+      const SearchResult cut =
+          search(mixed(seed, 9), starts, options, [&](std::int64_t row, std::int64_t id) {
+            few[static_cast<std::size_t>(row)].push_back(id);
+            return row == 1 || few[0].size() < 5;
+          });
+      BOOST_TEST((cut.sequences == few));
+      BOOST_TEST((few[1] == silent.sequences[1]));
+      BOOST_TEST(few[0].size() == std::min<std::size_t>(5, silent.sequences[0].size()));
+    }
+  }
+  BOOST_TEST(early > 400);
 }
 
 BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {
@@ -178,9 +252,9 @@ BOOST_AUTO_TEST_CASE(searches_refuse_what_makes_no_sense) {
   refuses({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
   refuses({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
   refuses({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
-  BOOST_CHECK_EXCEPTION(
-      search(table(), kStart, {.beams = 2}, [](std::int64_t, std::int64_t) { return true; }),
-      ArgumentError, says("on_token needs beams 1"));
+  BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
+                               [](std::int64_t, std::int64_t) { return true; }),
+                        ArgumentError, says("several results of beams are known at the end only"));
   const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };

@@ -196,7 +196,13 @@ BOOST_AUTO_TEST_CASE(a_word_has_its_tag_at_its_first_piece_and_long_sentences_ar
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const std::vector<Texts> sentences = {rows.sentences[1].words, {}, {"\f"}};
-  const auto tags = tag_words(session, model, sentences);
+  check_says<TextError>([&] { tag_words(session, model, sentences); }, "text 1: it has ");
+  std::vector<CutText> cut;
+  const auto tags =
+      tag_words(session, model, sentences, [&](const CutText& c) { cut.push_back(c); });
+  BOOST_TEST(cut.size() == 1U);
+  BOOST_TEST(cut[0].text == 0U);
+  BOOST_TEST(cut[0].kept == 8);
   BOOST_TEST(tags[0].size() == 4U);
   BOOST_TEST(tags[0][2] == "O");
   BOOST_TEST(tags[0][3] == "O");

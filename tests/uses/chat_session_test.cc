@@ -4,7 +4,9 @@
 #include "weft/core/error.h"
 #include "weft/models/chat/encode_chat.h"
 #include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/models/program_shell.h"
 #include "writer_folders.h"
@@ -16,32 +18,7 @@ namespace {
 using testing::Folder;
 using testing::says;
 
-constexpr const char* kTemplate =
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
-    "+ '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
-    "{{ '<|im_start|>assistant\n' }}{% endif %}";
-
-/// LLaMA with ChatML, as a folder says it.
-std::string write_chatty(const Folder& folder, std::int64_t context) {
-  testing::write_model(folder.path(), {{"model_type", "llama"},
-                                       {"architectures", {"LlamaForCausalLM"}},
-                                       {"vocab_size", testing::kFolderVocab},
-                                       {"hidden_size", 16},
-                                       {"num_hidden_layers", 2},
-                                       {"num_attention_heads", 4},
-                                       {"num_key_value_heads", 2},
-                                       {"intermediate_size", 32},
-                                       {"max_position_embeddings", context},
-                                       {"initializer_range", 0.4}});
-  folder.write("tokenizer.json",
-               testing::tokenizer_json({"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"}, {}));
-  folder.write(
-      "tokenizer_config.json",
-      testing::Json({{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"chat_template", kTemplate}})
-          .dump());
-  folder.write("generation_config.json", R"({"eos_token_id": 2, "max_new_tokens": 9})");
-  return folder.path();
-}
+using testing::write_chatty;
 
 struct Opened {
   explicit Opened(const std::string& path)
@@ -157,7 +134,15 @@ BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
   BOOST_TEST(unknown.code == 1);
   BOOST_TEST(contains(unknown.err, "there is no command /surprise"));
   BOOST_TEST(talk("--format chatml", "up\n").code == 0);
-  check_error(talk("--format martian", "up\n"), 1, "martian");
+  const Outcome json = talk("--json", "the duke\nup\n");
+  const std::string first = json.out.substr(0, json.out.find('\n'));
+  BOOST_TEST(testing::Json::parse(first)["message"] == "the duke");
+  BOOST_TEST(testing::Json::parse(first)["text"].get<std::string>() + "\n" ==
+             repaired(talk("", "the duke\n").out));
+  const testing::Json last = testing::Json::parse(last_line(json.out));
+  BOOST_TEST(last["reused"].get<int>() > 0);
+  BOOST_TEST(last["finish"] == "length");
+  check_error(talk("--format martian", "up\n"), 2, "martian");
   std::string many;
   for (int i = 0; i < 40; ++i) many += "he marched them up to the top of the hill\n";
   const Outcome full = talk("", many);

@@ -141,6 +141,13 @@ BOOST_AUTO_TEST_CASE(answer_finds_parts_of_a_file) {
   BOOST_TEST(contains(plain.out, "where ?\n"));
   BOOST_TEST(contains(weft(asked + " --no-answer 900").out, "(no answer)"));
   BOOST_TEST(lines(weft(asked + " --no-answer 900 --json"))[0]["answers"].empty());
+  const std::string questions = weft.write("questions.txt", "who lives ?\nwhere ?\n");
+  const Outcome many =
+      weft("answer " + folder.path() + " --questions " + questions + " --context " + context);
+  BOOST_TEST(many.out == plain.out);
+  BOOST_TEST(contains(many.err, "2 questions in "));
+  check_error(weft(asked + " --questions " + questions), 2,
+              "what is asked is given by --question, ");
 }
 
 }  // namespace

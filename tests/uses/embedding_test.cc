@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(models_that_were_trained_or_quantised_here_are_encoders_too
   config.layers = config.heads = 2;
   config.width = 16;
   config.inner = 32;
-  config.context = 16;
+  config.context = 24;
   config.initializer_range = 0.3;
   PretrainingModel model = build_pretraining_model(config, tokenizer, {}, {});
   Session(*model.graph, model.store, {.seed = 3}).initialise();

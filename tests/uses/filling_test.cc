@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(hidden_words_of_folders_are_guessed_as_their_ids_are) {
       const TinyFolder folder(type, "ForMaskedLM");
       const auto [task, model] = load_any_model(folder.path());
       Session session(*model->graph, model->store);
-      const auto found = task.fill(session, *model, texts, 4);
+      const auto found = task.fill(session, *model, texts, {.most = 4});
       const Tokenizer tokenizer = folder.tokenizer();
       for (std::size_t t = 0; t < texts.size(); ++t) {
         const Encoding row = folder.ids(texts[t]);
@@ -92,12 +92,12 @@ BOOST_AUTO_TEST_CASE(models_that_were_pre_trained_here_guess_as_well) {
       Session session(*model.graph, model.store, {.seed = 3});
       session.initialise();
       const Texts hidden = {"the [MASK] was good", "she [MASK] in a [MASK]"};
-      const auto found = fill(session, model, hidden, 3);
+      const auto found = fill(session, model, hidden, {.most = 3});
       BOOST_TEST_REQUIRE(found.size() == 2U);
       BOOST_TEST_REQUIRE(found[1].size() == 2U);
       BOOST_TEST(found[1][1].begin == 16U);
       // Alone it is the same as in a batch.
-      const auto alone = fill(session, model, {hidden.data() + 1, 1}, 3);
+      const auto alone = fill(session, model, {hidden.data() + 1, 1}, {.most = 3});
       for (std::size_t p = 0; p < 2; ++p) {
         for (std::size_t g = 0; g < 3; ++g) {
           BOOST_TEST(alone[0][p].guesses[g].id == found[1][p].guesses[g].id);
@@ -113,15 +113,18 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_filled_is_said) {
   const TinyFolder folder("bert", "ForMaskedLM");
   const auto loaded = load_any_model(folder.path());
   Session session(*loaded.model->graph, loaded.model->store);
-  const auto filled = [&](const std::string& text) {
-    loaded.task.fill(session, *loaded.model, {text}, 3);
+  const auto filled = [&](const std::string& text, const OnCut& on_cut = {}) {
+    return loaded.task.fill(session, *loaded.model, {text}, {.on_cut = on_cut});
   };
   check_says<DataError>([&] { filled("the film"); },
                         "'the film' hides nothing: write [MASK] for what is to be filled in");
   std::string text;
   for (int i = 0; i < 60; ++i) text += "the ";
-  check_says<DataError>([&] { filled(text + "[MASK]"); },
-                        "hides 1 places, of which the model sees 0: it reads 40 tokens");
+  check_says<TextError>([&] { filled(text + "[MASK]"); },
+                        "text 1: it has 63 tokens, and the model reads 40 at most");
+  check_says<TextError>([&] { filled(text + "[MASK]", cut_unheard()); },
+                        "it hides 1 places, of which the model sees 0 in the 40 tokens that it");
+  BOOST_TEST(filled("[MASK] " + text, cut_unheard())[0].size() == 1U);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::vector<std::vector<ClassScore>> classified(const std::string& path, const T
                                                 std::int64_t most = 100) {
   const auto [task, model] = load_any_model(path);
   Session session(*model->graph, model->store);
-  return task.classify(session, *model, texts, most);
+  return task.classify(session, *model, texts, {.most = most});
 }
 
 double score_of(const std::vector<ClassScore>& scores, const std::string& name) {
@@ -183,7 +183,9 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";
   small.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
   check_says<ArgumentError>([&] { load_any_model(small.path()); },
-                            small.path() + ": the model's table has 48 rows, the tokenizer 65 ids");
+                            small.path() +
+                                ": the tokenizer has 65 ids, and the model's table of embeddings "
+                                "48 rows: they do not belong together");
   const TinyFolder pixels({{"model_type", "vit"},
                            {"architectures", {"ViTForMaskedImageModeling"}},
                            {"hidden_size", 16},
@@ -201,15 +203,18 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
   const TinyFolder tagger("bert", "ForTokenClassification");
   const auto [task, model] = load_any_model(tagger.path());
   Session session(*model->graph, model->store);
-  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, 3); },
-                          "holds a tagger of words, which knows no classes");
-  check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, 3); },
-                          "holds a tagger of words, which does not guess hidden words");
+  check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, {}); },
+                          "the model is a tagger of words, which knows no classes: it is for weft "
+                          "tag, weft embed");
+  check_says<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
+                          "is a tagger of words, which does not guess hidden words");
   check_says<FormatError>(
       [&] {
         task.answer(session, *model, {{"who ?", "mary"}}, {});
       },
-      "holds a tagger of words, which answers no questions");
+      "is a tagger of words, which answers no questions");
+  check_says<FormatError>([&] { load_model_for(Use::translate, tagger.path()); },
+                          tagger.path() + " holds a tagger of words, which translates nothing");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "weft/models/data/conversations.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/tasks/next_token/instructions.h"
+#include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/trainable.h"

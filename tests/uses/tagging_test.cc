@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(words_have_the_tag_that_the_ids_of_their_first_piece_give) 
       const TinyFolder folder(config);
       const auto [task, model] = load_any_model(folder.path());
       Session session(*model->graph, model->store);
-      const std::vector<TaggedText> found = task.tag(session, *model, texts);
+      const std::vector<TaggedText> found = task.tag(session, *model, texts, {});
       BOOST_TEST_REQUIRE(found.size() == texts.size());
       for (std::size_t t = 0; t < texts.size(); ++t) {
         const Encoding row = folder.ids(texts[t]);
@@ -85,13 +85,19 @@ BOOST_AUTO_TEST_CASE(words_have_the_tag_that_the_ids_of_their_first_piece_give) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_that_the_model_does_not_read_are_outside_of_all_spans) {
+BOOST_AUTO_TEST_CASE(words_behind_a_cut_are_outside_of_all_spans) {
   const TinyFolder folder(tagger("bert"));
   const auto [task, model] = load_any_model(folder.path());
   Session session(*model->graph, model->store);
   std::string text;
   for (int i = 0; i < 60; ++i) text += "mary ";
-  const TaggedText found = task.tag(session, *model, {text})[0];
+  std::vector<CutText> cut;
+  const TaggedText found = task.tag(session, *model, {"mary", text},
+                                    {.on_cut = [&](const CutText& c) { cut.push_back(c); }})[1];
+  BOOST_TEST_REQUIRE(cut.size() == 1U);
+  BOOST_TEST(cut[0].text == 1U);
+  BOOST_TEST(cut[0].tokens == 62);
+  BOOST_TEST(cut[0].kept == kTinyContext);
   BOOST_TEST_REQUIRE(found.words.size() == 60U);
   for (std::size_t w = 38; w < 60; ++w) {
     BOOST_TEST(found.words[w].tag == "O");

@@ -24,19 +24,8 @@ using testing::says;
 const std::vector<std::string> kTexts = {"the grand old duke", "up", "he marched them up to the",
                                          "süßes Öl"};
 
-/// A folder's model, ready to write.
-struct Opened {
-  explicit Opened(const std::string& path)
-      : loaded(load_any_model(path)),
-        session(*loaded.model->graph, loaded.model->store, {.threads = 2}),
-        writer(loaded.task.text_generator(session, *loaded.model)) {}
-
-  LoadedModel loaded;
-  Session session;
-  std::unique_ptr<TextGenerator> writer;
-};
-
-TokenIds wide(const std::vector<std::int32_t>& ids) { return {ids.begin(), ids.end()}; }
+using Opened = testing::OpenedWriter;
+using testing::wide;
 
 /// The ids that have no text, as texts are never written with them.
 TokenIds beyond(const Tokenizer& tokenizer) {
@@ -102,25 +91,21 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
 BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
   for (const auto write : {testing::write_t5, testing::write_bart}) {
     const Folder made("encoder_decoder");
-    const std::string path = write(made);
-    const hf::Folder folder = hf::read_folder(path);
-    Graph graph;
-    const hf::Model model = hf::build_model(graph, folder.config, hf::least_inputs(folder.config));
-    const Seq2SeqPrograms programs = make_seq2seq_programs(*model.encoder_decoder);
-    Session session(graph, hf::load_weights(model, graph, folder), {.threads = 2});
+    const std::string path = write(made, testing::Json::object());
+    testing::IdTranslator ids(path);
     const Tokenizer tokenizer = *read_tokenizer_folder(path).tokenizer;
 
     Opened opened(path);
     BOOST_TEST(!opened.writer->continues());
     const std::vector<WrittenText> written = opened.writer->write(kTexts);
-    const hf::GenerationConfig said = hf::read_generation_config(folder);
+    const hf::GenerationConfig said = hf::read_generation_config(ids.folder);
     const TokenIds start = {said.start_id >= 0 ? said.start_id : 0};
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       GenerationOptions options = said.options;
       options.forbidden = beyond(tokenizer);
       if (!said.states_length) options.max_length = 2 * ((std::ssize(prompt) + 7) / 8 * 8) + 8;
-      const SearchResult alone = generate(session, programs, {prompt}, start, options);
+      const SearchResult alone = ids(prompt, start, options);
       check_text(tokenizer, written[i], alone.sequences.front(), 1);
       BOOST_TEST(written[i].score.has_value() == (options.beams > 1));
     }
@@ -191,8 +176,9 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
   const Folder made("t5");
   Opened t5(testing::write_t5(made));
   const auto& model = dynamic_cast<Seq2SeqModel&>(*t5.loaded.model);
-  BOOST_CHECK_EXCEPTION(translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}),
-                        ArgumentError, says("the model knows no language codes"));
+  BOOST_CHECK_EXCEPTION(
+      translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}), ArgumentError,
+      says("the model is told in words what to translate: it needs the language"));
   const std::string prefix = "translate English to German: ";
   BOOST_TEST(translate(t5.session, model, {"up"}, {.prefix = prefix}) ==
                  translate(t5.session, model, {prefix + "up"}),
@@ -206,9 +192,11 @@ BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
     Opened opened(path);
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
-    BOOST_CHECK_EXCEPTION(opened.writer->write({text}), ArgumentError,
-                          says("tokens, and the model reads 48 at most"));
-    BOOST_CHECK_EXCEPTION(opened.writer->write({""}), ArgumentError, says("the prompt is empty"));
+    BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
+                          says("text 2: it has 181 tokens, and the model, which needs room to "
+                               "write, reads 47 at most"));
+    BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
+                          says("text 1: it is empty: a first token is needed"));
   }
   made.write("tokenizer.json", testing::tokenizer_json(
                                    [] {
@@ -301,15 +289,14 @@ BOOST_AUTO_TEST_CASE(translate_and_score_read_texts_with_folders) {
   testing::write_llama(llama);
   testing::write_t5(t5);
   const std::string ask = "translate " + mbart.path() + " --threads 1 ";
-  const std::string languages = "--source-language de_DE --target-language ro_RO ";
+  const std::string languages = "--from de_DE --to ro_RO ";
   const std::string one = succeeds(weft(ask + languages + "'süßes Öl'")).out;
   weft.write("lines", "the grand old duke of york\nsüßes Öl\n");
   const Outcome two = succeeds(weft(ask + languages + "--json --input " + weft.path("lines")));
   BOOST_TEST(testing::Json::parse(last_line(two.out)).at("text").get<std::string>() + "\n" == one);
   BOOST_TEST(contains(two.err, "2 texts, "));
-  check_error(weft(ask + "--target-language xx up"), 1,
-              "unknown language code 'xx': the model knows de_DE, en_XX, ro_RO");
-  check_error(weft(ask + "--from English up"), 2, "give both");
+  check_error(weft(ask + "--to xx up"), 1,
+              "unknown language code 'xx': the model knows de_DE, en_XX");
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==
              succeeds(weft(german + "--prefix 'translate English to German: '")).out);

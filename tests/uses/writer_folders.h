@@ -1,13 +1,19 @@
 // Small folders of Hugging Face's library with models that write, and their tokenizers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "weft/graph/run/session.h"
+#include "weft/models/generate/seq2seq.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/models/tokenizers/folder.h"
+#include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/formats/tokenizer_json.h"
 #include "weft/models/tokenizers/train/new_tokenizer.h"
 #include "weft/tests/models/folder.h"
@@ -56,12 +62,14 @@ inline std::string tokenizer_json(const std::vector<std::string>& special, const
   return file.dump();
 }
 
-/// Writes a model of `config` with weights that depend on `seed`.
-inline void write_model(const std::string& path, const Json& config, std::uint64_t seed = 3) {
+/// Writes a model of `config` with weights that depend on a seed, and that `change` may change.
+inline void write_model(const std::string& path, const Json& config,
+                        const std::function<void(VariableStore&)>& change = {}) {
   Graph graph;
   const hf::Model model = hf::build_model(graph, config.dump(), hf::least_inputs(config.dump()));
   const auto store = std::make_shared<VariableStore>();
-  Session(graph, store, {.seed = seed}).initialise();
+  Session(graph, store, {.seed = 3}).initialise();
+  if (change) change(*store);
   hf::write_folder(path, model, graph, *store);
 }
 
@@ -83,6 +91,62 @@ inline std::string write_gpt2(const Folder& folder) {
   return folder.path();
 }
 
+/// ChatML, but for its white space.
+inline constexpr const char* kChatTemplate =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
+    "+ '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// LLaMA with kChatTemplate, whose marks are ids; `change` may change its weights.
+inline std::string write_chatty(const Folder& folder, std::int64_t context, std::int64_t width = 16,
+                                const std::function<void(VariableStore&)>& change = {}) {
+  write_model(folder.path(),
+              {{"model_type", "llama"},
+               {"architectures", {"LlamaForCausalLM"}},
+               {"vocab_size", kFolderVocab},
+               {"hidden_size", width},
+               {"num_hidden_layers", 2},
+               {"num_attention_heads", 4},
+               {"num_key_value_heads", 2},
+               {"intermediate_size", 32},
+               {"max_position_embeddings", context},
+               {"initializer_range", 0.4}},
+              change);
+  folder.write("tokenizer.json",
+               tokenizer_json({"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"}, {}));
+  folder.write(
+      "tokenizer_config.json",
+      Json({{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"chat_template", kChatTemplate}}).dump());
+  folder.write("generation_config.json", R"({"eos_token_id": 2, "max_new_tokens": 9})");
+  return folder.path();
+}
+
+/// The same with weights that say `answer` to everything: behind each of its ids comes the next,
+/// behind the last the end of the answer, or the first again (`endless`). No id may be in it twice.
+inline std::string write_parrot(const Folder& folder, std::int64_t context,
+                                const std::string& answer, bool endless = false) {
+  write_chatty(folder, context);  // for its tokenizer
+  const Tokenizer tokenizer = *read_tokenizer_folder(folder.path()).tokenizer;
+  TokenIds chain;
+  for (const std::int32_t id : tokenizer.encode("\n" + answer)) chain.push_back(id);
+  chain.push_back(endless ? chain[1] : tokenizer.find("<|im_end|>"));
+  return write_chatty(folder, context, kFolderVocab, [&](VariableStore& store) {
+    // Ids are told apart by a place each; nothing is added to them on their way to the head.
+    Tensor in = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab}),
+           out = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab});
+    for (std::int64_t id = 0; id < kFolderVocab; ++id)
+      in.mutable_data<float>()[id * kFolderVocab + id] = 1;
+    for (std::size_t i = 0; i + 1 < chain.size(); ++i)
+      out.mutable_data<float>()[chain[i + 1] * kFolderVocab + chain[i]] = 9;
+    for (const std::string& name : store.names()) {
+      if (name.find("c_proj") == std::string::npos) continue;
+      store.set(name, Tensor::zeros(DType::f32, store.tensor(name).sizes()));
+    }
+    store.set("transformer.wte.weight", in);
+    store.set("lm_head.weight", out);
+  });
+}
+
 /// LLaMA with <s> in front of texts.
 inline std::string write_llama(const Folder& folder) {
   write_model(folder.path(), {{"model_type", "llama"},
@@ -102,40 +166,39 @@ inline std::string write_llama(const Folder& folder) {
   return folder.path();
 }
 
-/// T5 with </s> behind texts and no stated length.
-inline std::string write_t5(const Folder& folder) {
-  write_model(folder.path(), {{"model_type", "t5"},
-                              {"architectures", {"T5ForConditionalGeneration"}},
-                              {"vocab_size", kFolderVocab},
-                              {"d_model", 16},
-                              {"d_kv", 8},
-                              {"d_ff", 32},
-                              {"num_layers", 2},
-                              {"num_heads", 2},
-                              {"initializer_factor", 2.0},
-                              {"pad_token_id", 0},
-                              {"eos_token_id", 1},
-                              {"is_encoder_decoder", true},
-                              {"decoder_start_token_id", 0}});
+/// T5 with </s> behind texts and no stated length; `more` goes into its config.
+inline std::string write_t5(const Folder& folder, const Json& more = Json::object()) {
+  Json config = {{"model_type", "t5"},
+                 {"architectures", {"T5ForConditionalGeneration"}},
+                 {"vocab_size", kFolderVocab},
+                 {"d_model", 16},
+                 {"d_kv", 8},
+                 {"d_ff", 32},
+                 {"num_layers", 2},
+                 {"num_heads", 2},
+                 {"initializer_factor", 2.0},
+                 {"pad_token_id", 0},
+                 {"eos_token_id", 1},
+                 {"is_encoder_decoder", true},
+                 {"decoder_start_token_id", 0}};
+  config.update(more);
+  write_model(folder.path(), config);
   folder.write("tokenizer.json", tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}}));
   folder.write("tokenizer_config.json", R"({"pad_token": "<pad>", "eos_token": "</s>"})");
   return folder.path();
 }
 
 /// BART, which searches with beams.
-inline std::string write_bart(const Folder& folder) {
-  write_model(folder.path(), {{"model_type", "bart"},
-                              {"architectures", {"BartForConditionalGeneration"}},
-                              {"vocab_size", kFolderVocab},
-                              {"d_model", 16},
-                              {"encoder_layers", 2},
-                              {"decoder_layers", 2},
-                              {"encoder_attention_heads", 2},
-                              {"decoder_attention_heads", 2},
-                              {"encoder_ffn_dim", 32},
-                              {"decoder_ffn_dim", 32},
-                              {"max_position_embeddings", 64},
-                              {"init_std", 0.4}});
+inline std::string write_bart(const Folder& folder, const Json& more = Json::object()) {
+  Json config = {
+      {"model_type", "bart"},          {"architectures", {"BartForConditionalGeneration"}},
+      {"vocab_size", kFolderVocab},    {"d_model", 16},
+      {"encoder_layers", 2},           {"decoder_layers", 2},
+      {"encoder_attention_heads", 2},  {"decoder_attention_heads", 2},
+      {"encoder_ffn_dim", 32},         {"decoder_ffn_dim", 32},
+      {"max_position_embeddings", 64}, {"init_std", 0.4}};
+  config.update(more);
+  write_model(folder.path(), config);
   folder.write("tokenizer.json",
                tokenizer_json({"<s>", "<pad>", "</s>", "<unk>"}, {{"<s>"}, {"</s>"}}));
   folder.write("tokenizer_config.json",
@@ -174,5 +237,150 @@ inline std::string write_mbart(const Folder& folder, bool fifty) {
                    "max_length": 10})");
   return folder.path();
 }
+
+/// A SentencePiece model of words, and of their letters.
+inline SentencePieceModel word_model(const std::vector<std::string>& words) {
+  using Kind = SentencePieceModel::Kind;
+  SentencePieceModel model;
+  model.algorithm = SentencePieceModel::Algorithm::unigram;
+  model.normalizer.name = "identity";
+  model.pieces = {{"<unk>", 0, Kind::unknown},
+                  {"<s>", 0, Kind::control},
+                  {"</s>", 0, Kind::control},
+                  {"\u2581", -4, Kind::normal}};
+  for (char letter = 'a'; letter <= 'z'; ++letter)
+    model.pieces.push_back({std::string(1, letter), -5, Kind::normal});
+  for (const std::string& word : words) model.pieces.push_back({"\u2581" + word, -1, Kind::normal});
+  return model;
+}
+
+/// Marian with a SentencePiece model for each language and ids that both share: </s> is 0, <unk> 1,
+/// <pad> the last, from which outputs begin. `targets`: of several languages, ">>fra<<".
+inline std::string write_marian(const Folder& folder, const std::vector<std::string>& targets = {},
+                                const std::function<void(VariableStore&)>& change = {}) {
+  const SentencePieceModel source = word_model({"the", "grand", "old", "duke", "he", "up", "them"});
+  const SentencePieceModel target = word_model({"der", "alte", "graf", "er", "hinauf", "sie"});
+  Json vocab = {{"</s>", 0}, {"<unk>", 1}};
+  const auto add = [&](const std::string& piece) {
+    if (!vocab.contains(piece)) vocab[piece] = vocab.size();
+  };
+  for (const std::string& language : targets) add(">>" + language + "<<");
+  for (const auto* model : {&source, &target}) {
+    for (std::size_t i = 3; i < model->pieces.size(); ++i) add(model->pieces[i].text);
+  }
+  add("<pad>");
+  const std::size_t size = vocab.size(), pad = size - 1;
+  write_model(folder.path(),
+              {{"model_type", "marian"},
+               {"architectures", {"MarianMTModel"}},
+               {"vocab_size", size},
+               {"decoder_vocab_size", size},
+               {"d_model", 16},
+               {"encoder_layers", 2},
+               {"decoder_layers", 2},
+               {"encoder_attention_heads", 2},
+               {"decoder_attention_heads", 2},
+               {"encoder_ffn_dim", 32},
+               {"decoder_ffn_dim", 32},
+               {"activation_function", "swish"},
+               {"scale_embedding", true},
+               {"static_position_embeddings", true},
+               {"max_position_embeddings", 48},
+               {"init_std", 0.4},
+               {"pad_token_id", pad},
+               {"eos_token_id", 0},
+               {"forced_eos_token_id", 0},
+               {"decoder_start_token_id", pad},
+               {"bad_words_ids", {{pad}}},
+               {"num_beams", 4},
+               {"max_length", 16}},
+              change);
+  folder.write("vocab.json", vocab.dump());
+  folder.write("source.spm", source.to_bytes());
+  folder.write("target.spm", target.to_bytes());
+  folder.write(
+      "tokenizer_config.json",
+      R"({"tokenizer_class": "MarianTokenizer", "source_lang": "eng", "target_lang": "deu"})");
+  return folder.path();
+}
+
+/// PEGASUS, whose ids are those of its SentencePiece model behind some of its own: <pad> 0, </s> 1.
+inline std::string write_pegasus(const Folder& folder) {
+  const SentencePieceModel pieces = word_model({"he", "marched", "them", "up", "the", "hill"});
+  constexpr std::size_t kOffset = 5;
+  write_model(
+      folder.path(),
+      {{"model_type", "pegasus"},
+       {"architectures", {"PegasusForConditionalGeneration"}},
+       {"vocab_size", pieces.pieces.size() + kOffset},
+       {"d_model", 16},
+       {"encoder_layers", 2},
+       {"decoder_layers", 2},
+       {"encoder_attention_heads", 2},
+       {"decoder_attention_heads", 2},
+       {"encoder_ffn_dim", 32},
+       {"decoder_ffn_dim", 32},
+       {"activation_function", "relu"},
+       {"scale_embedding", true},
+       {"static_position_embeddings", true},
+       {"normalize_before", true},
+       {"add_final_layer_norm", true},
+       {"normalize_embedding", false},
+       {"extra_pos_embeddings", 1},
+       {"max_position_embeddings", 48},
+       {"init_std", 0.4},
+       {"pad_token_id", 0},
+       {"eos_token_id", 1},
+       {"forced_eos_token_id", 1},
+       {"decoder_start_token_id", 0},
+       {"num_beams", 8},
+       {"length_penalty", 0.8},
+       {"max_length", 14},
+       {"task_specific_params",
+        {{"summarization_xsum",
+          {{"length_penalty", 0.6}, {"max_length", 9}, {"max_position_embeddings", 24}}}}}});
+  folder.write("spiece.model", pieces.to_bytes());
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "PegasusTokenizer", "offset": 5})");
+  return folder.path();
+}
+
+/// A folder's model, ready to write.
+struct OpenedWriter {
+  explicit OpenedWriter(const std::string& path)
+      : loaded(load_any_model(path)),
+        session(*loaded.model->graph, loaded.model->store, {.threads = 2}),
+        writer(loaded.task.text_generator(session, *loaded.model)) {}
+
+  std::vector<WrittenText> translate(const std::vector<std::string>& texts,
+                                     const TranslateOptions& options = {}) {
+    return loaded.task.translate(session, *loaded.model, texts, options);
+  }
+
+  LoadedModel loaded;
+  Session session;
+  std::unique_ptr<TextGenerator> writer;
+};
+
+/// The encoder-decoder of a folder by its ids, as models/hf builds it.
+struct IdTranslator {
+  explicit IdTranslator(const std::string& path)
+      : folder(hf::read_folder(path)),
+        model(hf::build_model(graph, folder.config, hf::least_inputs(folder.config))),
+        programs(make_seq2seq_programs(*model.encoder_decoder)),
+        session(graph, hf::load_weights(model, graph, folder), {.threads = 2}) {}
+
+  SearchResult operator()(const TokenIds& prompt, const TokenIds& start,
+                          const GenerationOptions& options) {
+    return generate(session, programs, {prompt}, start, options);
+  }
+
+  hf::Folder folder;
+  Graph graph;
+  hf::Model model;
+  Seq2SeqPrograms programs;
+  Session session;
+};
+
+inline TokenIds wide(const std::vector<std::int32_t>& ids) { return {ids.begin(), ids.end()}; }
 
 }  // namespace weft::testing

@@ -49,7 +49,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   const TextReader reader(encoder.config, encoder.tokenizer, encoder.reading);
   const Program& program =
       encoder.program(choice_name(options.pooling.value_or(encoder.vectors.pooling)));
-  const std::vector<TextRow> rows = reader.rows(texts);
+  const std::vector<TextRow> rows = reader.rows(texts, options.on_cut);
   std::vector<std::size_t> lengths;
   for (const TextRow& row : rows) lengths.push_back(row.ids.size());
   const std::int64_t width = encoder.config.width;

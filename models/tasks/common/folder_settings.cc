@@ -7,6 +7,8 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tokenizers/formats/folder_settings.h"
+#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/trained/text_reader.h"
 
 namespace weft {
 namespace {
@@ -40,7 +42,8 @@ void put_around(const hf::Folder& folder, const Tokenizer& tokenizer, Generation
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text) {
   hf::GenerationConfig said = hf::read_generation_config(folder);
   GenerationSettings settings{.options = std::move(said.options),
-                              .states_length = said.states_length};
+                              .states_length = said.states_length,
+                              .tasks = std::move(said.tasks)};
   if (said.start_id >= 0) settings.start = {said.start_id};
   if (text.tokenizer && text.tokenizer->encode_text("").size() == 0)
     put_around(folder, *text.tokenizer, settings);
@@ -50,13 +53,12 @@ GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokeniz
 void require_ids_fit(const std::string& folder, const Tokenizer& tokenizer, std::int64_t rows) {
   if (tokenizer.vocab_size() <= rows) return;
   throw ArgumentError(
-      fmt::format("{}: the tokenizer has {} ids, and the model's table of embeddings {} rows: they "
-                  "do not belong together",
-                  folder, tokenizer.vocab_size(), rows));
+      fmt::format("{}: {}", folder, ids_without_rows(tokenizer.vocab_size(), rows)));
 }
 
 TokenIds read_prompt(const Tokenizer& tokenizer, const GenerationSettings& settings,
                      std::string_view text) {
+  require_utf8(text);
   TokenIds ids = settings.before;
   for (const std::int32_t id : tokenizer.encode_text(text).ids) ids.push_back(id);
   ids.insert(ids.end(), settings.after.begin(), settings.after.end());

@@ -20,7 +20,8 @@ GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokeniz
 /// Throws ArgumentError where a tokenizer has ids that a table of `rows` rows lacks.
 void require_ids_fit(const std::string& folder, const Tokenizer& tokenizer, std::int64_t rows);
 
-/// Ids of a text as the model of a folder reads it, with those around it.
+/// Ids of a text as the model of a folder reads it, with those around it. Throws FormatError for
+/// invalid UTF-8.
 TokenIds read_prompt(const Tokenizer& tokenizer, const GenerationSettings& settings,
                      std::string_view text);
 

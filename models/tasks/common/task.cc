@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/trained/adapters.h"
@@ -30,40 +32,70 @@ FolderModel Task::to_folder(const TrainedModel& model) const {
                   model.layout().kind));
 }
 
-std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel& model,
+bool Task::can(Use use) const {
+  const std::vector<Use>& uses = info().uses;
+  return std::find(uses.begin(), uses.end(), use) != uses.end();
+}
+
+std::string Task::refusal(Use use) const {
+  static constexpr std::array<std::string_view, kUseNames.size()> kCannot = {
+      "knows no classes",
+      "knows no tags of words",
+      "does not guess hidden words",
+      "answers no questions",
+      "is no encoder of texts",
+      "writes nothing",
+      "holds no conversations",
+      "does not say how likely texts are",
+      "translates nothing"};
+  std::vector<std::string> commands;
+  for (const Use other : info().uses)
+    commands.push_back(fmt::format("weft {}", choice_name(other)));
+  return fmt::format("a {}, which {}: it is for {}", empty_model()->layout().kind,
+                     kCannot[static_cast<std::size_t>(use)],
+                     commands.empty() ? "weft train --from, which goes on with its weights"
+                                      : list_names(commands));
+}
+
+std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,
                                                     const std::vector<std::string>&,
-                                                    std::int64_t) const {
-  throw FormatError(
-      fmt::format("the file holds a {}, which knows no classes", model.layout().kind));
+                                                    const ClassifyOptions&) const {
+  throw refused(Use::classify);
 }
 
-std::vector<TaggedText> Task::tag(Session&, const TrainedModel& model,
-                                  const std::vector<std::string>&) const {
-  throw FormatError(
-      fmt::format("the file holds a {}, which knows no tags of words", model.layout().kind));
+std::vector<TaggedText> Task::tag(Session&, const TrainedModel&, const std::vector<std::string>&,
+                                  const TagOptions&) const {
+  throw refused(Use::tag);
 }
 
-std::vector<std::vector<HiddenPlace>> Task::fill(Session&, const TrainedModel& model,
+std::vector<std::vector<HiddenPlace>> Task::fill(Session&, const TrainedModel&,
                                                  const std::vector<std::string>&,
-                                                 std::int64_t) const {
-  throw FormatError(
-      fmt::format("the file holds a {}, which does not guess hidden words", model.layout().kind));
+                                                 const FillOptions&) const {
+  throw refused(Use::fill);
 }
 
-std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel& model,
+std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel&,
                                               const std::vector<Question>&,
                                               const AnswerOptions&) const {
-  throw FormatError(
-      fmt::format("the file holds a {}, which answers no questions", model.layout().kind));
+  throw refused(Use::answer);
 }
 
-std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel& model) const {
-  throw FormatError(
-      fmt::format("the file holds a {}, which is no encoder of texts", model.layout().kind));
+std::vector<WrittenText> Task::translate(Session&, const TrainedModel&,
+                                         const std::vector<std::string>&,
+                                         const TranslateOptions&) const {
+  throw refused(Use::translate);
 }
 
-std::unique_ptr<TextGenerator> Task::text_generator(Session&, const TrainedModel& model) const {
-  throw FormatError(fmt::format("a {} writes nothing", model.layout().kind));
+std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel&) const {
+  throw refused(Use::embed);
+}
+
+std::unique_ptr<TextGenerator> Task::text_generator(Session&, const TrainedModel&) const {
+  throw refused(Use::generate);
+}
+
+FormatError Task::refused(Use use) const {
+  return FormatError(fmt::format("the model is {}", refusal(use)));
 }
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {

@@ -5,7 +5,8 @@
 //   weft convert FOLDER                   from_folder()
 //   weft convert FILE                     to_folder()
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
-//   weft classify FILE, weft tag FILE     Task::classify(), Task::tag()
+//   weft classify FILE, weft tag FILE ... Task::classify(), Task::tag(), ...
+//   weft embed                            Task::text_encoder()
 //   weft generate, chat, score            Task::text_generator()
 #pragma once
 
@@ -52,6 +53,7 @@ struct TaskInfo {
   std::vector<std::string> plots = {};  // endings of what a run draws at its end: ".confusion.svg"
   /// What classes of Hugging Face's library give models of the task: "encoders ...ForMaskedLM".
   std::string folders = {};
+  std::vector<Use> uses = {};  // of its models; the others throw
   std::string loss_unit = "nats";
   bool perplexity = false;  // e to the power of the loss is one
 };
@@ -164,26 +166,39 @@ class Task {
   /// are still to be added. Throws ArgumentError that names what the library has no class for.
   virtual FolderModel to_folder(const TrainedModel& model) const;
 
-  /// The `most` likely classes of every input (a text, or the path of an image), the likeliest
-  /// first: what weft classify prints. Throws FormatError where models of the task know none.
+  /// Whether info() names the use.
+  bool can(Use use) const;
+  /// What is said of a use that models of the task have not: "a text classifier, which writes
+  /// nothing: it is for weft classify and weft embed".
+  std::string refusal(Use use) const;
+
+  /// The likeliest classes of every input (a text, or the path of an image), the likeliest first:
+  /// what weft classify prints. Throws FormatError with the refusal where models of the task know
+  /// none; so do the uses below.
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
-                                                        std::int64_t most) const;
+                                                        const ClassifyOptions& options) const;
   /// The words of every text, each with the model's tag, and the spans that tags mark: what weft
   /// tag prints. Throws FormatError where models of the task know no tags.
   virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
-                                      const std::vector<std::string>& texts) const;
+                                      const std::vector<std::string>& texts,
+                                      const TagOptions& options) const;
   /// What may stand in the hidden places of every text (a text says "[MASK]", or what the tokenizer
   /// calls it), `most` guesses for each: what weft fill prints. Throws FormatError where models of
   /// the task do not guess, DataError where a text hides nothing.
   virtual std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
                                                      const std::vector<std::string>& texts,
-                                                     std::int64_t most) const;
+                                                     const FillOptions& options) const;
   /// The parts of every question's context that answer it, the best first: what weft answer prints.
   /// Throws FormatError where models of the task find none.
   virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
                                                   const std::vector<Question>& questions,
                                                   const AnswerOptions& options) const;
+  /// What every text is in another language, or whatever else the model answers to it: what weft
+  /// translate prints.
+  virtual std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
+                                             const std::vector<std::string>& texts,
+                                             const TranslateOptions& options) const;
   /// What gives a vector for each text: what weft embed runs. Throws FormatError where models of
   /// the task have no encoder of texts, ArgumentError as text_encoder_in().
   virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
@@ -191,6 +206,9 @@ class Task {
   /// models of the task write nothing.
   virtual std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                         const TrainedModel& model) const;
+
+ private:
+  FormatError refused(Use use) const;
 };
 
 /// A task of one kind of models.

@@ -82,11 +82,12 @@ struct EmbedOptions {
   bool normalise = true;  // to length 1, so that products are cosines
   /// Most tokens that are computed together.
   std::int64_t batch_tokens = 4096;
+  OnCut on_cut = {};
 };
 
 /// Vectors of texts, f32 [texts, width], in their order. Texts of like length are computed
-/// together, so that next to nothing is spent on padding; what is too long for the model is cut.
-/// `session` runs the encoder's graph over its store. Throws as TextReader::row.
+/// together, so that next to nothing is spent on padding. `session` runs the encoder's graph over
+/// its store. Throws as TextReader::rows.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
 /// The same, and how many tokens there were.

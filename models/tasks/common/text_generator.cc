@@ -9,7 +9,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/stop_texts.h"
+#include "weft/models/tasks/common/cut_ids.h"
 #include "weft/models/tokenizers/text_stream.h"
 
 namespace weft {
@@ -30,10 +32,25 @@ struct TextGenerator::Batch {
   GenerationOptions options;
 };
 
+void TextGenerator::set_task(std::string_view name) {
+  static const GenerationSettings kNothing;
+  task_ = &(settings() == nullptr ? kNothing : *settings()).task(name);
+}
+
+const GenerationOptions& TextGenerator::said_options() const {
+  return task_ == nullptr ? settings()->options : task_->options;
+}
+
+bool TextGenerator::says_length() const {
+  return task_ == nullptr ? settings()->states_length : task_->states_length;
+}
+
 std::vector<WrittenText> TextGenerator::write(const std::vector<std::string>& texts,
                                               const WriteOptions& options, const OnText& on_text) {
+  static_cast<void>(tokenizer());  // without one no text can be read
   std::vector<TokenIds> prompts;
-  for (const std::string& text : texts) prompts.push_back(read(text));
+  for (const std::string& text : texts)
+    prompts.push_back(with_number(prompts.size(), [&] { return read(text); }));
   return write_ids(prompts, options, on_text);
 }
 
@@ -42,20 +59,44 @@ GenerationOptions TextGenerator::options_for(const TokenIds& prompt,
   GenerationOptions result = usual(prompt);
   if (options.change) options.change(result);
   result.check();
-  const std::int64_t size = std::ssize(prompt);
-  if (!result.slide && (continues() ? size >= context() : size > context())) {
-    throw ArgumentError(
-        fmt::format("the prompt has {} tokens, and the model reads {} at most{}", size, context(),
-                    continues() ? ", with what it writes: nothing is left to generate" : ""));
-  }
   return result;
 }
 
-std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& prompts,
+std::vector<TokenIds> TextGenerator::fitted(std::vector<TokenIds> prompts,
+                                            const WriteOptions& options) const {
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    const std::int64_t size = std::ssize(prompts[p]);
+    // A decoder writes behind its prompt.
+    const std::int64_t most = continues() ? context() - 1 : context();
+    if (size <= most || options_for(prompts[p], options).slide) continue;
+    std::int64_t kept = most;
+    if (continues() && options.on_cut) {
+      const GenerationOptions usual = options_for({prompts[p].front()}, options);
+      kept = context() - std::clamp<std::int64_t>(length_rules(usual, 1).max - 1, 1, context() / 2);
+    }
+    cut_or_throw({p, size, kept}, options.on_cut,
+                 continues() ? "the model, which needs room to write, reads" : "the model reads");
+    prompts[p] = cut_prompt(prompts[p], kept);
+  }
+  return prompts;
+}
+
+TokenIds TextGenerator::cut_prompt(const TokenIds& prompt, std::int64_t kept) const {
+  return cut_ids(prompt, kept, has_tokenizer() ? &tokenizer() : nullptr,
+                 continues() ? TextEnd::left : TextEnd::right);
+}
+
+TokenIds TextGenerator::start_of(const TokenIds& given) const {
+  if (continues()) return {};
+  return given.empty() ? start() : given;
+}
+
+std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& given,
                                                   const WriteOptions& options,
                                                   const OnText& on_text) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
+  const std::vector<TokenIds> prompts = fitted(given, options);
   std::vector<GenerationOptions> each;
   std::vector<std::size_t> sizes;
   for (const TokenIds& prompt : prompts) {
@@ -94,9 +135,7 @@ void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_op
   GenerationOptions options = batch.options;
   const auto results = static_cast<std::size_t>(options.results),
              rows = batch.prompts.size() * results;
-  const TokenIds start = continues()                   ? TokenIds()
-                         : write_options.start.empty() ? this->start()
-                                                       : write_options.start;
+  const TokenIds start = start_of(write_options.start);
   if (options.sampling)
     options.sampling->first_row = static_cast<std::int64_t>(batch.places.front() * results);
   /// What a row's sequence begins with.
@@ -111,7 +150,7 @@ void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_op
   stop_at(write_options.stop, text, fronts, options);
   options.check();
 
-  const bool streams = on_text && options.beams == 1;
+  const bool streams = on_text && (options.beams == 1 || results == 1);
   std::vector<TextStream> texts;
   for (std::size_t row = 0; streams && row < rows; ++row) texts.emplace_back(text, front(row));
   std::vector<bool> cancelled(rows);

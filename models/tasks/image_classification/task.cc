@@ -91,7 +91,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .help = {{"batch", "images per step"},
                  {"validation_fraction", "share of the training images that validates"}},
         .plots = {kConfusion, kAttention},
-        .folders = "ViT and DeiT ...ForImageClassification"};
+        .folders = "ViT and DeiT ...ForImageClassification",
+        .uses = {Use::classify}};
     return info;
   }
   TaskOptions options() const override {
@@ -156,12 +157,12 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
 
   std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                 const std::vector<std::string>& inputs,
-                                                std::int64_t most) const override {
+                                                const ClassifyOptions& options) const override {
     const auto& classifier = dynamic_cast<const ImageClassifier&>(model);
     std::vector<std::vector<ClassScore>> found;
     for (const std::string& path : inputs) {
-      found.push_back(
-          weft::classify(session, classifier, read_image(path, classifier.config.channels), most));
+      found.push_back(weft::classify(session, classifier,
+                                     read_image(path, classifier.config.channels), options.most));
     }
     return found;
   }

@@ -43,21 +43,23 @@ struct HiddenRow {
   std::vector<std::int32_t> hidden;  // places of ids
 };
 
-HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const std::string& text) {
+HiddenRow hidden_row(const TextReader& reader, const MaskedText& masked, const std::string& text,
+                     std::size_t number, const OnCut& on_cut) {
   const std::int32_t mask = reader.tokenizer().mask_id();
-  Encoding encoding = reader.encode({masked.text});
+  if (masked.places.empty()) {
+    throw TextError(number, fmt::format("'{}' hides nothing: write {} for what is to be filled in",
+                                        excerpt(text), reader.tokenizer().piece(mask)));
+  }
+  Encoding encoding = reader.encode(masked.text, number, on_cut);
   HiddenRow result;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.ids[i] == mask) result.hidden.push_back(static_cast<std::int32_t>(i));
   }
-  if (masked.places.empty()) {
-    throw DataError(fmt::format("'{}' hides nothing: write {} for what is to be filled in",
-                                excerpt(text), reader.tokenizer().piece(mask)));
-  }
   if (result.hidden.size() != masked.places.size()) {
-    throw DataError(
-        fmt::format("'{}' hides {} places, of which the model sees {}: it reads {} tokens",
-                    excerpt(text), masked.places.size(), result.hidden.size(), reader.longest()));
+    throw TextError(number,
+                    fmt::format("it hides {} places, of which the model sees {} in the {} tokens "
+                                "that it reads",
+                                masked.places.size(), result.hidden.size(), reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
   return result;
@@ -112,7 +114,8 @@ Program logits_program(const PretrainingModel& model) {
 }  // namespace
 
 std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingModel& model,
-                                           std::span<const std::string> texts, std::int64_t most) {
+                                           std::span<const std::string> texts,
+                                           const FillOptions& options) {
   const Tokenizer& tokenizer = model.tokenizer;
   if (tokenizer.mask_id() < 0)
     throw FormatError("the model's tokenizer has no id that hides a word ([MASK])");
@@ -123,7 +126,7 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
   std::vector<std::size_t> lengths;
   for (const std::string& text : texts) {
     MaskedText masked = with_own_masks(text, own);
-    rows.push_back(hidden_row(reader, masked, text));
+    rows.push_back(hidden_row(reader, masked, text, rows.size(), options.on_cut));
     lengths.push_back(rows.back().row.ids.size());
     result.push_back(std::move(masked.places));
   }
@@ -147,7 +150,7 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     for (const std::size_t i : batch) {
       for (HiddenPlace& place : result[i]) {
         place.guesses =
-            likeliest(tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), most);
+            likeliest(tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), options.most);
       }
     }
   }

@@ -227,6 +227,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
                   {"validation_fraction", "share of the documents that validates"}};
     if (objective == PretrainingObjective::mlm)
       info_.folders = "encoders ...ForMaskedLM and ...ForPreTraining";
+    info_.uses = {Use::fill, Use::embed};
   }
 
   const TaskInfo& info() const override { return info_; }
@@ -279,8 +280,8 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
 
   std::vector<std::vector<HiddenPlace>> fill(Session& session, const TrainedModel& model,
                                              const std::vector<std::string>& texts,
-                                             std::int64_t most) const override {
-    return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, most);
+                                             const FillOptions& options) const override {
+    return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, options);
   }
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
     return text_encoder_in(dynamic_cast<const PretrainingModel&>(model));

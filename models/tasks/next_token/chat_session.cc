@@ -10,6 +10,7 @@
 #include "weft/models/chat/encode_chat.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/tokenizers/utf8.h"
 
 namespace weft {
 namespace {
@@ -50,10 +51,26 @@ class WithoutEnd {
   bool ended_ = false;
 };
 
+const ChatFormat& format_of(const TextGenerator& writer) {
+  if (const ChatFormat* own = writer.chat_format()) return *own;
+  std::string names;
+  for (const std::string_view name : ChatFormat::built_in_names())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  throw ArgumentError(
+      fmt::format("the model does not say how it wants to see a conversation: give a format ({}, "
+                  "or a template)",
+                  names));
+}
+
 }  // namespace
 
-ChatSession::ChatSession(LanguageWriter& writer, ChatFormat format, ChatSettings settings)
+ChatSession::ChatSession(TextGenerator& writer, ChatSettings settings)
+    : ChatSession(writer, format_of(writer), std::move(settings)) {}
+
+ChatSession::ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings)
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
+  if (!writer.continues())
+    throw ArgumentError("an encoder-decoder answers texts: it holds no conversations");
   writer_.keep_texts(true);
   reset(settings_.system);
   end_ = answer_end(writer_.tokenizer(), format_);
@@ -130,7 +147,9 @@ ChatAnswer ChatSession::say(const std::string& message,
   if (on_text && !heard.rest().empty()) on_text(heard.rest());
   cut_end(answer.written.text, spelled);
   answer.reused = writer_.reused();
-  next.push_back({kAssistant, repaired(answer.written.text)});
+  std::string& text = answer.written.text;
+  if (answer.written.finish == Finish::cancelled) text.resize(text.size() - unfinished_bytes(text));
+  next.push_back({kAssistant, repaired(text)});
   conversation_ = std::move(next);
   return answer;
 }

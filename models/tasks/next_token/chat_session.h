@@ -1,9 +1,14 @@
 // A conversation with a language model: what was said, and keys and values of it kept from turn to
 // turn.
+//
+//   const auto writer = opened.task.text_generator(session, *opened.model);
+//   ChatSession chat(*writer);
+//   chat.say("Who are you?", [](std::string_view part) { return show(part); });
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +17,7 @@
 #include "weft/models/chat/conversation.h"
 #include "weft/models/chat/marks.h"
 #include "weft/models/fields/choice.h"
-#include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/tasks/common/text_generator.h"
 
 namespace weft {
 
@@ -53,13 +58,17 @@ struct ChatAnswer {
 class ChatSession {
  public:
   /// The writer must outlive the conversation and be used by nobody else meanwhile. What ends a
-  /// turn in `format` ends answers, beside what the model's settings say. Throws as
-  /// ChatFormat::render for a format that knows no system message, where there is one.
-  ChatSession(LanguageWriter& writer, ChatFormat format, ChatSettings settings = {});
+  /// turn in `format` ends answers, beside what the model's settings say. Throws ArgumentError for
+  /// a writer that does not go on from prompts, and as ChatFormat::render for a format that knows
+  /// no system message, where there is one.
+  ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings = {});
+  /// In the model's own format. Throws ArgumentError where that is not known.
+  explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});
 
   /// Answers `message`. `on_text` is told the answer while it is written (never half a character)
-  /// and ends it by false; what there is of it then stays in the conversation. Throws
-  /// ContextFullError, and as ChatFormat::render; the conversation is then as it was before.
+  /// and ends it by false; what there is of it then, in whole characters, stays in the
+  /// conversation. Throws ContextFullError, and as ChatFormat::render; the conversation is then as
+  /// it was before.
   ChatAnswer say(const std::string& message,
                  const std::function<bool(std::string_view text)>& on_text = {});
 
@@ -76,7 +85,7 @@ class ChatSession {
   /// Leaves the oldest turns out until the rest fits; the last message stays.
   std::int64_t make_room(Conversation& conversation, TokenIds& prompt) const;
 
-  LanguageWriter& writer_;
+  TextGenerator& writer_;
   ChatFormat format_;
   ChatSettings settings_;
   Conversation conversation_;

@@ -155,6 +155,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .help = {{"batch", "rows of packed conversations per step"},
                  {"validation_fraction",
                   "share of the different questions that validates, without --held-out"}},
+        .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
   }

@@ -3,6 +3,7 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft {
 
@@ -11,34 +12,53 @@ LanguageWriter::LanguageWriter(Session& session, const LanguageModel& model)
       model_(model),
       generator_(session, model.program("decode"), model.config) {}
 
+bool LanguageWriter::has_tokenizer() const { return model_.no_tokenizer.empty(); }
+
+const GenerationSettings* LanguageWriter::settings() const {
+  return model_.generation ? &*model_.generation : nullptr;
+}
+
+const ChatFormat* LanguageWriter::chat_format() const {
+  return model_.chat ? &*model_.chat : nullptr;
+}
+
 const Tokenizer& LanguageWriter::tokenizer() const {
-  if (!model_.no_tokenizer.empty()) throw FormatError(model_.no_tokenizer);
+  if (!has_tokenizer()) throw FormatError(model_.no_tokenizer);
   return model_.tokenizer;
 }
 
 TokenIds LanguageWriter::read(std::string_view text) const {
   TokenIds ids;
   if (model_.generation) {
-    ids = read_prompt(tokenizer(), *model_.generation, text);
+    ids = read_prompt(tokenizer(), *model_.generation, std::string(prefix()) + std::string(text));
   } else {
     const auto encoded = tokenizer().encode(text);
     ids.assign(encoded.begin(), encoded.end());
   }
-  if (ids.empty()) throw ArgumentError("the prompt is empty: a first token is needed to go on");
+  if (ids.empty()) throw DataError("it is empty: a first token is needed to go on");
   return ids;
+}
+
+TokenIds LanguageWriter::read_behind(std::string_view text) const {
+  require_utf8(text);
+  const auto ids =
+      model_.generation
+          ? tokenizer().encode_text(text, {.add_special = false, .place = TextPlace::middle}).ids
+          : tokenizer().encode(text, TextPlace::middle);
+  return {ids.begin(), ids.end()};
 }
 
 GenerationOptions LanguageWriter::usual(const TokenIds& prompt) const {
   GenerationOptions options{.max_new = kUsualTokens, .sampling = SamplingOptions{}, .slide = true};
   if (model_.generation) {
-    options = model_.generation->options;
-    if (!model_.generation->states_length) options.max_new = kUsualTokens;
+    options = said_options();
+    if (!says_length()) options.max_new = kUsualTokens;
     if (!options.slide && length_rules(options, std::ssize(prompt)).max > context()) {
       options.max_new = -1;
       options.max_length = context();
     }
   }
-  if (!model_.no_tokenizer.empty()) return options;
+  if (!has_tokenizer()) return options;
   const TokenIds wordless = ids_without_text(model_);
   options.forbidden.insert(options.forbidden.end(), wordless.begin(), wordless.end());
   return options;

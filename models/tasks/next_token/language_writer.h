@@ -22,10 +22,14 @@ class LanguageWriter final : public TextGenerator {
   /// store.
   LanguageWriter(Session& session, const LanguageModel& model);
 
+  bool has_tokenizer() const override;
   const Tokenizer& tokenizer() const override;
+  const GenerationSettings* settings() const override;
+  const ChatFormat* chat_format() const override;
   bool continues() const override { return true; }
   std::int64_t context() const override { return trained_context(model_.config); }
   TokenIds read(std::string_view text) const override;
+  TokenIds read_behind(std::string_view text) const override;
   GenerationOptions usual(const TokenIds& prompt) const override;
   SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
                         const GenerationOptions& options, const OnToken& on_token) override;
@@ -33,11 +37,8 @@ class LanguageWriter final : public TextGenerator {
                                        const std::vector<TokenIds>& continuations,
                                        const TokenIds& start) override;
 
-  /// Single prompts use keys and values of the last one again, as Generator::go_on does: for texts
-  /// that grow.
-  void keep_texts(bool yes) { keeps_ = yes; }
-  /// Ids of the last prompt that were not computed again.
-  std::int64_t reused() const { return generator_.reused(); }
+  void keep_texts(bool yes) override { keeps_ = yes; }
+  std::int64_t reused() const override { return generator_.reused(); }
 
  private:
   Session& session_;

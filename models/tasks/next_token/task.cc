@@ -151,6 +151,7 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
         .help = {{"batch", "windows per step"},
                  {"validation_fraction", "part of the text, at its end, that validates"}},
         .folders = "decoders ...LMHeadModel and ...ForCausalLM",
+        .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
   }

@@ -110,6 +110,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     info_.about = kAbouts[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "tokens of passages per step"},
                   {"validation_fraction", "share of the documents that validates"}};
+    info_.uses = {Use::generate, Use::score, Use::translate};
     info_.perplexity = true;
   }
 
@@ -164,6 +165,11 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
+  }
+  std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
+                                     const std::vector<std::string>& texts,
+                                     const TranslateOptions& options) const override {
+    return translate_texts(session, dynamic_cast<const Seq2SeqModel&>(model), texts, options);
   }
 
  private:

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 
@@ -43,13 +45,56 @@ void for_special(const Tokenizer& tokenizer, Use&& use) {
   }
 }
 
-[[noreturn]] void unknown(const Tokenizer& tokenizer, const std::string& code) {
-  const std::vector<std::string> known = language_codes(tokenizer);
+/// Codes that may have been meant: of the same language, or spelled nearly so.
+std::vector<std::string> near_codes(const std::string& code,
+                                    const std::vector<std::string>& known) {
+  constexpr std::size_t kTypos = 1, kMost = 5;
+  const auto lower = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  };
+  const auto language = [&](const std::string& text) {
+    return lower(text.substr(0, text.find_first_of("_-")));
+  };
+  std::vector<std::string> near;
+  for (const std::string& other : known) {
+    const std::string a = language(code), b = language(other);
+    const bool same = a == b || (a.size() >= 2 && b.starts_with(a)) ||
+                      edit_distance(lower(code), lower(other)) <= kTypos;
+    if (same && near.size() < kMost) near.push_back(other);
+  }
+  return near;
+}
+
+[[noreturn]] void unknown(const std::string& code, const std::vector<std::string>& known) {
+  const std::vector<std::string> near = near_codes(code, known);
   throw ArgumentError(
       known.empty()
           ? fmt::format("the model knows no language codes, and so not '{}'", excerpt(code))
-          : fmt::format("unknown language code '{}': the model knows {}", excerpt(code),
-                        fmt::join(known, ", ")));
+          : fmt::format(
+                "unknown language code '{}'{}: the model knows {}", excerpt(code),
+                near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, " or ")),
+                list_names(known)));
+}
+
+constexpr std::string_view kTranslation = "translation_", kTo = "_to_";
+
+/// The languages of a task "translation_en_to_de"; nothing of other tasks.
+std::optional<Languages> languages_of(const std::string& task) {
+  const std::size_t to = task.find(kTo);
+  if (!task.starts_with(kTranslation) || to == std::string::npos) return std::nullopt;
+  return Languages{task.substr(kTranslation.size(), to - kTranslation.size()),
+                   task.substr(to + kTo.size())};
+}
+
+/// "en", "deu": a code, no name.
+bool is_short(const std::string& language) {
+  return language.size() <= 3 && all_of(language, [](int c) { return std::islower(c); });
+}
+
+std::string prefix_of(const Languages& languages) {
+  return fmt::format("translate {} to {}: ", languages.source, languages.target);
 }
 
 }  // namespace
@@ -73,10 +118,37 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
     if (is_code(piece) && piece == languages.target) ids.target = id;
     if (is_marked(piece) && piece == marked(languages.target)) ids.in_text = piece + " ";
   });
-  if (!languages.source.empty() && ids.source < 0) unknown(tokenizer, languages.source);
+  const std::vector<std::string> known = language_codes(tokenizer);
+  if (!languages.source.empty() && ids.codes.empty() && !known.empty()) {
+    throw ArgumentError(
+        "the model is told the language to translate into, not that of the texts: leave it out");
+  }
+  if (!languages.source.empty() && ids.source < 0) unknown(languages.source, known);
   if (!languages.target.empty() && ids.target < 0 && ids.in_text.empty())
-    unknown(tokenizer, languages.target);
+    unknown(languages.target, known);
   return ids;
+}
+
+LanguagePrefix language_prefix(const GenerationSettings& settings, const Languages& languages) {
+  if (languages.source.empty() || languages.target.empty()) {
+    throw ArgumentError(
+        "the model is told in words what to translate: it needs the language of the texts and that "
+        "to translate into");
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, task] : settings.tasks) {
+    const std::optional<Languages> both = languages_of(name);
+    if (!both) continue;
+    known.push_back(fmt::format("{} to {}", both->source, both->target));
+    const bool codes = both->source == languages.source && both->target == languages.target;
+    if (codes || task.prefix == prefix_of(languages)) return {.task = name};
+  }
+  if (!known.empty() && is_short(languages.source) && is_short(languages.target)) {
+    throw ArgumentError(fmt::format("the model does not translate {} to {}: it knows {}",
+                                    excerpt(languages.source), excerpt(languages.target),
+                                    list_names(known)));
+  }
+  return {.prefix = prefix_of(languages)};
 }
 
 bool LanguageIds::is_language(std::int64_t id) const {

@@ -192,15 +192,16 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
       if (options.length_penalty) o.length_penalty = *options.length_penalty;
     };
     std::vector<WrittenText> outputs =
-        writer.write(sources, {.change = change, .batch = options.batch});
+        writer.write(sources, {.change = change, .batch = options.batch, .on_cut = options.on_cut});
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
+  std::vector<TokenIds> prompts;
+  for (const std::string& text : sources)
+    prompts.push_back(with_number(prompts.size(), [&] { return writer.read(text); }));
   std::vector<std::vector<std::int32_t>> ids;
-  for (const std::string& text : sources) {
-    const TokenIds read = writer.read(text);
+  for (const TokenIds& read : writer.fitted(prompts, {.on_cut = options.on_cut}))
     ids.emplace_back(read.begin(), read.end());
-  }
   const Tokenizer targets = model.tokenizer.targets();
   std::vector<WrittenText> outputs;
   for (TokenIds& output : translate_ids(session, model, ids, options)) {

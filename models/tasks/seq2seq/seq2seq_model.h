@@ -64,20 +64,11 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-struct TranslateOptions {
-  /// 1 = greedy. Where nothing is said, as the model's settings have it, or else greedy.
-  std::optional<std::int64_t> beams = {};
-  std::optional<double> length_penalty = {};  // of beams: scores are divided by length^it
-  std::int64_t batch = 64;                    // texts that are decoded together
-  std::string prefix = {};   // in front of every text: "translate English to German: "
-  Languages languages = {};  // of models that know several
-};
-
 /// Translates every text, in the order given. An output ends after twice its text's tokens and some
 /// at the latest, or, of a folder's model, where its settings say. The session must be one over the
-/// model's graph and store. Throws ArgumentError for options out of range, for languages that the
-/// model does not know and for a text that is longer than its positions, DataError for a text that
-/// the tokenizer cannot read.
+/// model's graph and store. Throws ArgumentError for options out of range and for languages that
+/// the model does not know, TextError for a text that the tokenizer cannot read, or that is longer
+/// than the model's positions where nobody listens.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});

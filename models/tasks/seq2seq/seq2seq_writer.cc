@@ -1,5 +1,7 @@
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -9,32 +11,57 @@
 #include "weft/models/tasks/common/folder_settings.h"
 
 namespace weft {
+namespace {
+
+/// T5 and mT5 are told in words what to do, the languages among it.
+bool reads_prefixes(const Seq2SeqModel& model) {
+  return model.generation && model.config.positions == Seq2SeqPositions::relative_bias;
+}
+
+}  // namespace
 
 Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
                              const Languages& languages)
-    : session_(session),
-      model_(model),
-      start_(model.generation ? model.generation->start : TokenIds{model.config.start_id}) {
+    : session_(session), model_(model) {
   if (languages.source.empty() && languages.target.empty()) return;
+  if (reads_prefixes(model) && language_codes(tokenizer()).empty()) {
+    const LanguagePrefix found = language_prefix(*model.generation, languages);
+    if (found.task.empty()) {
+      language_prefix_ = found.prefix;
+    } else {
+      set_task(found.task);
+    }
+    return;
+  }
   languages_ = language_ids(tokenizer(), languages);
   if (languages_.target < 0) return;
   const TokenIds any = read("a");
-  if (languages_.is_language(any.front())) {
-    forced_ = languages_.target;
-  } else {
-    start_ = {languages_.target};
-  }
+  target_ = languages_.is_language(any.front()) ? Target::behind : Target::start;
 }
 
+TokenIds Seq2SeqWriter::start() const {
+  if (target_ == Target::start) return {languages_.target};
+  if (!model_.generation) return {model_.config.start_id};
+  return task() != nullptr && !task()->start.empty() ? task()->start : model_.generation->start;
+}
+
+const GenerationSettings* Seq2SeqWriter::settings() const {
+  return model_.generation ? &*model_.generation : nullptr;
+}
+
+bool Seq2SeqWriter::has_tokenizer() const { return model_.no_tokenizer.empty(); }
+
 const Tokenizer& Seq2SeqWriter::tokenizer() const {
-  if (!model_.no_tokenizer.empty()) throw FormatError(model_.no_tokenizer);
+  if (!has_tokenizer()) throw FormatError(model_.no_tokenizer);
   return model_.tokenizer;
 }
 
 std::int64_t Seq2SeqWriter::context() const {
-  return model_.config.positions == Seq2SeqPositions::learned
-             ? model_.config.context
-             : std::numeric_limits<std::int64_t>::max();
+  const Seq2SeqPositions positions = model_.config.positions;
+  // What Weft trains with sinusoids reads any length; a folder says what its model has seen.
+  const bool bounded = positions == Seq2SeqPositions::learned ||
+                       (positions == Seq2SeqPositions::sinusoidal && model_.generation);
+  return bounded ? model_.config.context : std::numeric_limits<std::int64_t>::max();
 }
 
 TokenIds Seq2SeqWriter::encode(const Tokenizer& tokenizer, const std::string& text) const {
@@ -45,12 +72,13 @@ TokenIds Seq2SeqWriter::encode(const Tokenizer& tokenizer, const std::string& te
     const auto encoded = tokenizer.encode_to_end(text);
     ids.assign(encoded.begin(), encoded.end());
   }
-  if (ids.empty()) throw ArgumentError("the text is empty: nothing can be encoded");
+  if (ids.empty()) throw DataError("it is empty: nothing can be encoded");
   return ids;
 }
 
 TokenIds Seq2SeqWriter::read(std::string_view text) const {
-  TokenIds ids = encode(tokenizer(), languages_.in_text + std::string(text));
+  TokenIds ids = encode(
+      tokenizer(), fmt::format("{}{}{}{}", languages_.in_text, prefix(), language_prefix_, text));
   languages_.put_source(ids);
   return ids;
 }
@@ -62,9 +90,9 @@ TokenIds Seq2SeqWriter::read_output(std::string_view text) const {
 GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
   GenerationOptions options;
   if (model_.generation) {
-    options = model_.generation->options;
+    options = said_options();
     // Ids that only the model's table has are no text.
-    if (model_.no_tokenizer.empty()) {
+    if (has_tokenizer()) {
       for (std::int64_t id = model_.tokenizer.vocab_size(); id < model_.config.target_vocab(); ++id)
         options.forbidden.push_back(id);
     }
@@ -72,16 +100,16 @@ GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
     const std::int32_t padding = tokenizer().pad_id();
     options = {.eos_id = tokenizer().eos_id(), .pad_id = padding, .never = {padding}};
   }
-  if (!model_.generation || !model_.generation->states_length) {
+  if (!model_.generation || !says_length()) {
     constexpr std::int64_t kStep = 8;
     options.max_new = -1;
     options.max_length = 2 * round_up(std::ssize(prompt), kStep) + kStep;
   }
-  if (length_rules(options, std::ssize(start_)).max > context()) {
+  if (length_rules(options, std::ssize(start())).max > context()) {
     options.max_new = -1;
     options.max_length = context();
   }
-  if (forced_ >= 0) options.forced_bos_id = forced_;
+  if (target_ == Target::behind) options.forced_bos_id = languages_.target;
   return options;
 }
 

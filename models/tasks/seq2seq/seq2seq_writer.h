@@ -22,13 +22,15 @@ class Seq2SeqWriter final : public TextGenerator {
   /// store. Throws ArgumentError for languages that the tokenizer does not know.
   Seq2SeqWriter(Session& session, const Seq2SeqModel& model, const Languages& languages = {});
 
+  bool has_tokenizer() const override;
   const Tokenizer& tokenizer() const override;
+  const GenerationSettings* settings() const override;
   bool continues() const override { return false; }
   std::int64_t context() const override;
   TokenIds read(std::string_view text) const override;
   TokenIds read_output(std::string_view text) const override;
   GenerationOptions usual(const TokenIds& prompt) const override;
-  TokenIds start() const override { return start_; }
+  TokenIds start() const override;
   SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
                         const GenerationOptions& options, const OnToken& on_token) override;
   std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
@@ -41,8 +43,9 @@ class Seq2SeqWriter final : public TextGenerator {
   Session& session_;
   const Seq2SeqModel& model_;
   LanguageIds languages_;
-  TokenIds start_;
-  std::int64_t forced_ = -1;  // the id behind the start, where a target language is one
+  std::string language_prefix_;  // "translate English to German: "
+  /// Where the id of the target language stands: nowhere, as the start, or behind it.
+  enum class Target { none, start, behind } target_ = Target::none;
 };
 
 }  // namespace weft

@@ -200,6 +200,7 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                   "share of the different sources that validates, and of those that test"}},
         .plots = {kMeasure, kAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
+        .uses = {Use::generate, Use::score, Use::translate},
         .perplexity = true};
     return info;
   }
@@ -269,6 +270,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
+  }
+  std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
+                                     const std::vector<std::string>& texts,
+                                     const TranslateOptions& options) const override {
+    return translate_texts(session, dynamic_cast<const Seq2SeqModel&>(model), texts, options);
   }
 
  private:

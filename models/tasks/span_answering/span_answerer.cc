@@ -111,18 +111,26 @@ std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options) {
-  if (options.most < 1 || options.most_tokens < 1 || options.stride < 0)
+  const SpanReading how{.window = options.window.value_or(model.spans.window),
+                        .stride = options.stride.value_or(model.spans.stride),
+                        .answer_tokens = options.most_tokens.value_or(model.spans.answer_tokens)};
+  if (options.most < 1 || how.answer_tokens < 1 || how.stride < 0)
     throw ArgumentError(
         fmt::format("{} answers of {} tokens, in windows with {} in common: nothing "
                     "can be found so",
-                    options.most, options.most_tokens, options.stride));
+                    options.most, how.answer_tokens, how.stride));
   const TextReader reader(model.config, model.tokenizer, model.reading);
   std::vector<SpanWindow> windows;
   for (std::size_t q = 0; q < questions.size(); ++q) {
-    std::vector<SpanWindow> more = span_windows(reader, q, questions[q], options);
-    std::move(more.begin(), more.end(), std::back_inserter(windows));
+    try {
+      std::vector<SpanWindow> more =
+          with_number(q, [&] { return span_windows(reader, q, questions[q], how); });
+      std::move(more.begin(), more.end(), std::back_inserter(windows));
+    } catch (const ArgumentError& e) {
+      throw TextError(q, e.what());
+    }
   }
-  return answer_through(session, model, questions, windows, options);
+  return answer_through(session, model, questions, windows, how, options);
 }
 
 }  // namespace weft

@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// How files say that texts are read: what AnswerOptions say to weft answer.
+/// How files say that texts are read, where AnswerOptions do not.
 struct SpanReading {
   std::int64_t window = 384, stride = 128;
   std::int64_t answer_tokens = 30;
@@ -70,8 +70,8 @@ std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
 /// Answers of questions, in their order, the best first: parts of the context whose logits of begin
 /// and end have the greatest sum over all windows onto it. Without options.no_answer there is at
 /// least one, where the context has a token; with it, Answer::none stands alone. Windows are read
-/// in batches of like length. `session` runs the model's graph over its store. Throws ArgumentError
-/// for a question that leaves a window no room for its context.
+/// in batches of like length. `session` runs the model's graph over its store. Throws TextError for
+/// a question that leaves a window no room for its context, and for invalid UTF-8.
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options = {});

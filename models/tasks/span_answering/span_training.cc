@@ -23,12 +23,6 @@ namespace {
 /// About what it takes to encode a byte.
 constexpr double kNanosecondsPerByte = 100;
 
-AnswerOptions options_of(const SpanAnswerer& model) {
-  return {.most_tokens = model.spans.answer_tokens,
-          .window = model.spans.window,
-          .stride = model.spans.stride};
-}
-
 /// A question with its windows, and what is right in each of them.
 struct ReadQuestion {
   Question question;
@@ -42,7 +36,7 @@ ReadQuestion read_question(const SpanAnswerer& model, const SquadData& data, std
   ReadQuestion read{{asked.question, data.context_of(asked)}, {}, {}};
   const TextReader reader(model.config, model.tokenizer, model.reading);
   try {
-    read.windows = span_windows(reader, number, read.question, options_of(model));
+    read.windows = span_windows(reader, number, read.question, model.spans);
   } catch (const ArgumentError& e) {
     throw ArgumentError(fmt::format("the question '{}': {}", excerpt(asked.id), e.what()));
   }
@@ -127,12 +121,12 @@ SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, con
     std::move(one.windows.begin(), one.windows.end(), std::back_inserter(windows));
     ends.insert(ends.end(), one.targets.ends.begin(), one.targets.ends.end());
   }
-  AnswerOptions options = options_of(model);
+  AnswerOptions options;
   if (data.unanswered() > 0) options.no_answer = 0;
   SpanAnsweringScores scores;
   WeightedMean mean;
   const auto found = answer_through(
-      session, model, questions, windows, options,
+      session, model, questions, windows, model.spans, options,
       [&](std::size_t w, std::span<const float> start, std::span<const float> end) {
         mean.add((cross_entropy_of(start, ends[w].start) + cross_entropy_of(end, ends[w].end)) / 2,
                  1);

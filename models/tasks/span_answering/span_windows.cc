@@ -80,10 +80,9 @@ std::vector<Answer> best_of(Found found, std::string_view context, const AnswerO
 }  // namespace
 
 std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t number,
-                                     const Question& question, const AnswerOptions& options) {
+                                     const Question& question, const SpanReading& how) {
   std::vector<SpanWindow> windows;
-  for (Encoding& e :
-       reader.windows(question.question, question.context, options.window, options.stride)) {
+  for (Encoding& e : reader.windows(question.question, question.context, how.window, how.stride)) {
     windows.push_back({number,
                        {std::move(e.ids), std::move(e.type_ids)},
                        std::move(e.spans),
@@ -125,6 +124,7 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
 std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,
+                                                const SpanReading& how,
                                                 const AnswerOptions& options,
                                                 const SeeLogits& see) {
   const TextReader reader(model.config, model.tokenizer, model.reading);
@@ -140,7 +140,7 @@ std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnsw
       const SpanWindow& window = windows[batch[r]];
       const auto start = results["start"].span<float>().subspan(r * length, window.spans.size());
       const auto end = results["end"].span<float>().subspan(r * length, window.spans.size());
-      look(window, start, end, options.most_tokens, found[window.question]);
+      look(window, start, end, how.answer_tokens, found[window.question]);
       if (see) see(batch[r], start, end);
     }
   }

@@ -29,7 +29,7 @@ struct SpanWindow {
 /// All windows of a question, whose number is `number`. Throws ArgumentError as
 /// TextReader::windows.
 std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t number,
-                                     const Question& question, const AnswerOptions& options);
+                                     const Question& question, const SpanReading& how);
 
 /// What an answer is in each of the windows of one question.
 struct SpanTargets {
@@ -47,10 +47,12 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
 using SeeLogits =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
-/// answer() by windows of the questions that were made already.
+/// answer() by windows of the questions that were made already, as `how` says; of the options only
+/// what is no part of that counts.
 std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,
+                                                const SpanReading& how,
                                                 const AnswerOptions& options,
                                                 const SeeLogits& see = {});
 

@@ -117,7 +117,8 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
                  {"validation_fraction",
                   "share of the texts of --data, with their questions, that validates, where there "
                   "is no --validation"}},
-        .folders = "encoders ...ForQuestionAnswering"};
+        .folders = "encoders ...ForQuestionAnswering",
+        .uses = {Use::answer, Use::embed}};
     return info;
   }
   TaskOptions options() const override {

@@ -150,7 +150,8 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                                .about = "classes of texts",
                                .help = {{"batch", "texts per step"}},
                                .plots = {kConfusion, kAttention},
-                               .folders = "encoders ...ForSequenceClassification"};
+                               .folders = "encoders ...ForSequenceClassification",
+                               .uses = {Use::classify, Use::embed}};
     return info;
   }
   TaskOptions options() const override {
@@ -216,17 +217,17 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
 
   std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                 const std::vector<std::string>& inputs,
-                                                std::int64_t most) const override {
+                                                const ClassifyOptions& options) const override {
     const auto& classifier = dynamic_cast<const TextClassifier&>(model);
     std::vector<std::vector<ClassScore>> result;
-    for (const Classified& found : weft::classify(session, classifier, inputs)) {
+    for (const Classified& found : weft::classify(session, classifier, inputs, options.on_cut)) {
       std::vector<ClassScore>& scores = result.emplace_back();
       for (std::size_t c = 0; c < classifier.classes.size(); ++c)
         scores.push_back({classifier.classes[c], found.probabilities[c]});
       std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
         return a.probability > b.probability;
       });
-      scores.resize(std::min(scores.size(), static_cast<std::size_t>(most)));
+      scores.resize(std::min(scores.size(), static_cast<std::size_t>(options.most)));
     }
     return result;
   }

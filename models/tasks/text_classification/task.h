@@ -6,5 +6,8 @@
 namespace weft {
 
 const Task& text_classification_task();
+/// Of folders: ...ForSequenceClassification over a decoder, and over an encoder-decoder.
+const Task& decoder_classification_task();
+const Task& encoder_decoder_classification_task();
 
 }  // namespace weft

@@ -262,10 +262,10 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
 }
 
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
-                                 std::span<const std::string> texts) {
+                                 std::span<const std::string> texts, const OnCut& on_cut) {
   std::vector<std::string> read;
   for (const std::string& text : texts) read.push_back(model.head.read(text));
-  const std::vector<TextRow> rows = reader_of(model).rows(read);
+  const std::vector<TextRow> rows = reader_of(model).rows(read, on_cut);
   return classify_rows(session, model, texts, [&](std::size_t i) { return rows[i]; });
 }
 
@@ -278,14 +278,14 @@ std::vector<Classified> classify(const TextClassifier& model, std::span<const st
 ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data) {
   ConfusionMatrix matrix(model.classes);
   std::vector<std::int32_t> predicted;
-  for (const Classified& found : classify(session, model, data.texts))
+  for (const Classified& found : classify(session, model, data.texts, cut_unheard()))
     predicted.push_back(found.label);
   matrix.add(data.labels, predicted);
   return matrix;
 }
 
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data) {
-  return evaluation_of(model, classify(session, model, data.texts), data.labels);
+  return evaluation_of(model, classify(session, model, data.texts, cut_unheard()), data.labels);
 }
 
 TrainTask text_classifier_task(Session& session, const TextClassifier& model,

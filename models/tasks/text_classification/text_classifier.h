@@ -57,15 +57,15 @@ struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
-/// Classes of texts, in their order. `session` runs the model's graph over its store. Long texts
-/// are cut to the model's context. Throws FormatError for invalid UTF-8.
+/// Classes of texts, in their order. `session` runs the model's graph over its store. Throws as
+/// TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
-                                 std::span<const std::string> texts);
+                                 std::span<const std::string> texts, const OnCut& on_cut = {});
 /// The same in a Session of its own.
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
                                  int threads = 0);
 
-/// All predictions for labelled texts.
+/// All predictions for labelled texts; long ones are cut, as in training.
 ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data);
 
 /// On labelled texts: mean loss, "accuracy" and the "f1" of the last class (two classes) or its

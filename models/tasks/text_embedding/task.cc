@@ -28,7 +28,8 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
                                .family = "",
                                .name = "embed",
                                .about = "vectors of texts",
-                               .folders = "encoders of any other class"};
+                               .folders = "encoders of any other class",
+                               .uses = {Use::embed}};
     return info;
   }
 

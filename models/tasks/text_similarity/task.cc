@@ -174,6 +174,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
                  {"validation_fraction",
                   "share of the lines of --data that validates, without --validation"}},
         .folders = "encoders ...ForSequenceClassification of a regression",
+        .uses = {Use::embed},
         .loss_unit = "squared error of scores scaled to [0, 1]"};
     return info;
   }

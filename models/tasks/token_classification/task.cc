@@ -144,7 +144,8 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
                  {"validation_fraction",
                   "share of the training sentences that validates, where there is no "
                   "--validation"}},
-        .folders = "encoders ...ForTokenClassification"};
+        .folders = "encoders ...ForTokenClassification",
+        .uses = {Use::tag, Use::embed}};
     return info;
   }
   TaskOptions options() const override {
@@ -203,8 +204,9 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   }
 
   std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
-                              const std::vector<std::string>& texts) const override {
-    return tag_texts(session, dynamic_cast<const TokenClassifier&>(model), texts);
+                              const std::vector<std::string>& texts,
+                              const TagOptions& options) const override {
+    return tag_texts(session, dynamic_cast<const TokenClassifier&>(model), texts, options.on_cut);
   }
 
  private:

@@ -29,8 +29,15 @@ TextReader reader_of(const TokenClassifier& model) {
   return {model.config, model.tokenizer, model.reading};
 }
 
+/// One of several texts, and who listens where it is cut.
+struct TextNumber {
+  std::size_t text;
+  const OnCut& on_cut;
+};
+
 /// A row of words that are cut into pieces each by itself.
-WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> words) {
+WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> words,
+                     const TextNumber& number) {
   WordRow row;
   std::vector<std::int32_t> pieces;
   for (const std::string& word : words) {
@@ -39,8 +46,9 @@ WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> 
     row.firsts.push_back(ids.empty() ? -1 : static_cast<std::int64_t>(pieces.size()) + 1);
     pieces.insert(pieces.end(), ids.begin(), ids.end());
   }
-  row.ids = with_ends(pieces, model.tokenizer.cls_id(), model.tokenizer.sep_id(),
-                      model.config.longest_row());
+  const std::int64_t tokens = std::ssize(pieces) + 2, longest = model.config.longest_row();
+  if (tokens > longest) cut_or_throw({number.text, tokens, longest}, number.on_cut);
+  row.ids = with_ends(pieces, model.tokenizer.cls_id(), model.tokenizer.sep_id(), longest);
   const auto end = static_cast<std::int64_t>(row.ids.size()) - 1;  // [SEP]
   for (std::int64_t& first : row.firsts) {
     if (first >= end) first = -1;
@@ -69,8 +77,10 @@ std::vector<std::int64_t> first_ids(const Encoding& encoding, std::span<const Wo
   return firsts;
 }
 
-WordRow word_row(const TokenClassifier& model, std::span<const std::string> words) {
-  if (!model.reading) return row_of_words(model, words);
+WordRow word_row(const TokenClassifier& model, std::span<const std::string> words,
+                 const TextNumber& number) {
+  if (!model.reading)
+    return with_number(number.text, [&] { return row_of_words(model, words, number); });
   std::string text;
   std::vector<WordPlace> places;
   for (const std::string& word : words) {
@@ -78,7 +88,7 @@ WordRow word_row(const TokenClassifier& model, std::span<const std::string> word
     places.push_back({text.size(), text.size() + word.size()});
     text += word;
   }
-  Encoding encoding = reader_of(model).encode({text});
+  Encoding encoding = reader_of(model).encode(text, number.text, number.on_cut);
   std::vector<std::int64_t> firsts = first_ids(encoding, places);
   WordRow row = row_of_text(std::move(encoding));
   row.firsts = std::move(firsts);
@@ -130,17 +140,18 @@ void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& 
   }
 }
 
-TextOfWords text_of_words(const TokenClassifier& model, const std::string& text) {
+TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
+                          const TextNumber& number) {
   TextOfWords result;
   if (!model.reading) {
     result.words = words_between_blanks(text);
     std::vector<std::string> words;
     for (const WordPlace& word : result.words)
       words.push_back(text.substr(word.begin, word.end - word.begin));
-    result.row = row_of_words(model, words);
+    result.row = word_row(model, words, number);
     return result;
   }
-  Encoding encoding = reader_of(model).encode({text});
+  Encoding encoding = reader_of(model).encode(text, number.text, number.on_cut);
   const bool finds_words = std::any_of(encoding.words.begin(), encoding.words.end(),
                                        [](std::int32_t word) { return word >= 0; });
   if (!finds_words) {  // SentencePiece's models know no words
@@ -312,7 +323,8 @@ std::int64_t WordRow::words_seen() const {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences) {
   TaggedRows result;
   for (const TaggedSentence& sentence : sentences) {
-    WordRow row = word_row(model, sentence.words);
+    const OnCut counted = cut_unheard();  // below, in words
+    WordRow row = word_row(model, sentence.words, {result.rows.size(), counted});
     row.labels.assign(row.ids.size(), kNoLabel);
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
       const auto found = std::find(model.tags.begin(), model.tags.end(), sentence.tags[w]);
@@ -336,11 +348,12 @@ TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence>
   return result;
 }
 
-std::vector<std::vector<std::string>> tag_words(
-    Session& session, const TokenClassifier& model,
-    std::span<const std::vector<std::string>> sentences) {
+std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
+                                                std::span<const std::vector<std::string>> sentences,
+                                                const OnCut& on_cut) {
   std::vector<WordRow> rows;
-  for (const std::vector<std::string>& words : sentences) rows.push_back(word_row(model, words));
+  for (const std::vector<std::string>& words : sentences)
+    rows.push_back(word_row(model, words, {rows.size(), on_cut}));
   std::vector<const WordRow*> places;
   for (const WordRow& row : rows) places.push_back(&row);
   std::vector<std::vector<std::string>> tags(rows.size());
@@ -353,9 +366,10 @@ std::vector<std::vector<std::string>> tag_words(
 }
 
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
-                                  std::span<const std::string> texts) {
+                                  std::span<const std::string> texts, const OnCut& on_cut) {
   std::vector<TextOfWords> read;
-  for (const std::string& text : texts) read.push_back(text_of_words(model, text));
+  for (const std::string& text : texts)
+    read.push_back(text_of_words(model, text, {read.size(), on_cut}));
   std::vector<const WordRow*> places;
   for (const TextOfWords& text : read) places.push_back(&text.row);
   std::vector<TaggedText> tagged(texts.size());

@@ -75,17 +75,18 @@ struct TaggedRows {
 /// Throws DataError for a tag that the model does not know, FormatError for invalid UTF-8.
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
-/// The likeliest tag of every word. `session` runs the model's graph over its store. Words that do
-/// not fit into the model's context are "O". Throws FormatError for invalid UTF-8.
-std::vector<std::vector<std::string>> tag_words(
-    Session& session, const TokenClassifier& model,
-    std::span<const std::vector<std::string>> sentences);
+/// The likeliest tag of every word. `session` runs the model's graph over its store. Words behind a
+/// cut are "O". Throws TextError for a sentence that is longer than the model reads where nobody
+/// listens, and for invalid UTF-8.
+std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
+                                                std::span<const std::vector<std::string>> sentences,
+                                                const OnCut& on_cut = {});
 
 /// The likeliest tag of every word of texts, and the spans that they mark. What stands between
-/// blanks is a word, but for encoders of folders, whose tokenizer parts words. Words that do not
-/// fit into the model's context are "O". Throws as tag_words().
+/// blanks is a word, but for encoders of folders, whose tokenizer parts words. Words behind a cut
+/// are "O". Throws as tag_words().
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
-                                  std::span<const std::string> texts);
+                                  std::span<const std::string> texts, const OnCut& on_cut = {});
 
 struct TaggingScores {
   double loss = 0;   // mean over the words that the model sees

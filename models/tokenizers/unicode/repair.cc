@@ -25,6 +25,11 @@ std::size_t first_broken(std::string_view text) {
   return at;
 }
 
+void require_utf8(std::string_view text) {
+  std::size_t at = first_broken(text);
+  if (at < text.size()) next_code_point(text, at);
+}
+
 RepairedText repair(std::string_view text) {
   RepairedText result;
   for (std::size_t at = 0; at < text.size();) {

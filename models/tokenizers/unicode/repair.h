@@ -13,6 +13,9 @@ namespace weft {
 /// Where the first part of `text` begins that is no UTF-8; its size where all of it is.
 std::size_t first_broken(std::string_view text);
 
+/// Throws FormatError with that byte where there is one.
+void require_utf8(std::string_view text);
+
 /// A text with one U+FFFD for each broken part (examine_character()) of another.
 struct RepairedText {
   std::string text;

@@ -1,0 +1,181 @@
+#include "weft/models/tasks/text_classification/sequence_classifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/models/data/by_length.h"
+#include "weft/models/data/token_rows.h"
+#include "weft/models/generate/generator.h"
+#include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/gpt.h"
+#include "weft/models/tasks/common/cut_ids.h"
+#include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/trained/folder_encoder.h"
+
+namespace weft {
+namespace {
+
+/// Tokens that are computed together.
+constexpr std::int64_t kBatchTokens = 4096;
+
+template <class Config>
+constexpr bool kDecoder = std::is_same_v<Config, GptConfig>;
+
+std::int64_t longest_row(const GptConfig& config) { return trained_context(config); }
+std::int64_t longest_row(const EncoderDecoderConfig& config) {
+  return config.positions == Seq2SeqPositions::relative_bias
+             ? std::numeric_limits<std::int64_t>::max()
+             : config.context;
+}
+
+/// The config that a class was built of; nothing of another family.
+template <class Config>
+std::optional<Config> config_of(const hf::Model& model) {
+  const auto* config = model.family ? std::get_if<Config>(&*model.family) : nullptr;
+  return config == nullptr ? std::nullopt : std::optional(*config);
+}
+
+/// The rows of a batch as inputs.
+template <class Config>
+NamedTensors inputs_of(const SequenceClassifier<Config>& model,
+                       const std::vector<std::vector<std::int32_t>>& rows) {
+  const TokenRows padded =
+      pad_rows(rows, static_cast<std::int32_t>(model.generation.options.pad_id), 1);
+  NamedTensors inputs = {{"tokens", padded.ids}};
+  if (!kDecoder<Config>) inputs.emplace_back("mask", padded.mask);
+  return inputs;
+}
+
+std::vector<ClassScore> best_of(std::span<const float> log_probabilities,
+                                const std::vector<std::string>& classes, std::int64_t most) {
+  std::vector<ClassScore> scores;
+  for (std::size_t c = 0; c < classes.size(); ++c)
+    scores.push_back({classes[c], std::exp(static_cast<double>(log_probabilities[c]))});
+  std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
+    return a.probability > b.probability;
+  });
+  scores.resize(std::min(scores.size(), static_cast<std::size_t>(most)));
+  return scores;
+}
+
+}  // namespace
+
+template <class Config>
+const ModelLayout& SequenceClassifier<Config>::file_layout() {
+  using Self = SequenceClassifier<Config>;
+  static const ModelLayout layout =
+      ModelLayout{.kind = kDecoder<Config> ? "text classifier over a decoder"
+                                           : "text classifier over an encoder-decoder",
+                  .programs = {"classify"},
+                  .plan_cache = 64}
+          .config(&Self::config)
+          .tokenizer(&Self::tokenizer)
+          .part(kClassesPart, "weft.classes", &Self::classes)
+          .part(kGenerationPart, "weft.generation", &Self::generation);
+  return layout;
+}
+
+template <class Config>
+void SequenceClassifier<Config>::check() const {
+  if (classes.empty()) throw ArgumentError("a classifier needs a class");
+  if (tokenizer.vocab_size() > config.vocab)
+    throw ArgumentError(ids_without_rows(tokenizer.vocab_size(), config.vocab));
+}
+
+template <class Config>
+std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Folder& folder,
+                                                                   const FolderTokenizer& text) {
+  const std::string problem = hf::problem_type(folder.config);
+  if (!hf::architecture_of(folder.config).ends_with("ForSequenceClassification") ||
+      problem == "regression" || hf::is_gpt(folder.config) != kDecoder<Config>)
+    return nullptr;
+  Graph scratch;
+  const auto config = config_of<Config>(
+      hf::build_model(scratch, folder.config, {{"input_ids", {DType::i64, {1, 1}}}}));
+  if (!config) return nullptr;
+  auto model = std::make_unique<SequenceClassifier<Config>>();
+  model->config = *config;
+  model->tokenizer = require_tokenizer(text);
+  require_ids_fit(folder.path, model->tokenizer, config->vocab);
+  model->generation = folder_settings(folder, text);
+  std::int64_t padding = -1;
+  hf::ConfigReader(folder.config).optional_id("pad_token_id", padding);
+  model->generation.options.pad_id = std::max<std::int64_t>(padding, 0);
+  Graph& graph = *model->graph;
+  const bool alone = kDecoder<Config> && padding < 0;
+  hf::InputValues inputs;
+  const Value tokens = inputs["input_ids"] =
+      alone ? graph.input("tokens", DType::i32, {1, "seq"})
+            : graph.input("tokens", DType::i32, {"batch", "seq"});
+  if (!kDecoder<Config>)
+    inputs["attention_mask"] = graph.input("mask", DType::i32, {"batch", "seq"});
+  const hf::Model built = hf::build_model_over(graph, folder.config, inputs);
+  const Value logits = built.outputs.at("logits");
+  const std::int64_t classes = logits.size(1).constant();
+  const bool exclusive = problem != "multi_label_classification" && classes > 1;
+  model->add_program("classify")
+      .precision(model->settings.precision)
+      .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
+  model->task = kDecoder<Config> ? "decoder-classification" : "encoder-decoder-classification";
+  model->classes = label_names(folder.config, classes);
+  model->store = hf::load_weights(built, graph, folder);
+  return model;
+}
+
+template <class Config>
+std::vector<std::vector<ClassScore>> classify(Session& session,
+                                              const SequenceClassifier<Config>& model,
+                                              std::span<const std::string> texts,
+                                              const ClassifyOptions& options) {
+  const std::int64_t longest = longest_row(model.config);
+  std::vector<std::vector<std::int32_t>> rows;
+  std::vector<std::size_t> lengths;
+  for (const std::string& text : texts) {
+    TokenIds ids = with_number(
+        rows.size(), [&] { return read_prompt(model.tokenizer, model.generation, text); });
+    if (ids.empty()) throw TextError(rows.size(), "it is empty: there is nothing to classify");
+    if (std::ssize(ids) > longest) {
+      cut_or_throw({rows.size(), std::ssize(ids), longest}, options.on_cut);
+      ids = cut_ids(ids, longest, &model.tokenizer, TextEnd::right);
+    }
+    rows.emplace_back(ids.begin(), ids.end());
+    lengths.push_back(ids.size());
+  }
+  const Value tokens = session.graph().find_input("tokens");
+  const bool alone = tokens.size(0).is_constant();
+  std::vector<std::vector<ClassScore>> result(texts.size());
+  for (const auto& batch : batches_by_tokens(lengths, alone ? 1 : kBatchTokens)) {
+    std::vector<std::vector<std::int32_t>> together;
+    for (const std::size_t i : batch) together.push_back(rows[i]);
+    const Tensor found =
+        session.run(model.program("classify"), inputs_of(model, together))["log_probabilities"];
+    const std::size_t classes = model.classes.size();
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      result[batch[r]] =
+          best_of(found.span<float>().subspan(r * classes, classes), model.classes, options.most);
+    }
+  }
+  return result;
+}
+
+template struct SequenceClassifier<GptConfig>;
+template struct SequenceClassifier<EncoderDecoderConfig>;
+template std::unique_ptr<DecoderClassifier> sequence_classifier_of(const hf::Folder&,
+                                                                   const FolderTokenizer&);
+template std::unique_ptr<EncoderDecoderClassifier> sequence_classifier_of(const hf::Folder&,
+                                                                          const FolderTokenizer&);
+template std::vector<std::vector<ClassScore>> classify(Session&, const DecoderClassifier&,
+                                                       std::span<const std::string>,
+                                                       const ClassifyOptions&);
+template std::vector<std::vector<ClassScore>> classify(Session&, const EncoderDecoderClassifier&,
+                                                       std::span<const std::string>,
+                                                       const ClassifyOptions&);
+
+}  // namespace weft

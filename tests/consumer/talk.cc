@@ -1,0 +1,23 @@
+// A conversation with a decoder, and how likely it finds a text.
+#include <cstdio>
+
+#include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tasks/tasks.h"
+
+int main(int, char** arguments) {
+  using namespace weft;
+  const LoadedModel opened = load_model_for(Use::chat, arguments[1]);
+  Session session(*opened.model->graph, opened.model->store);
+  const auto writer = opened.task.text_generator(session, *opened.model);
+  ChatSession chat(*writer, {.system = "good", .when_full = WhenFull::forget, .room = 8});
+  for (const char* message : {"the film", "was it good"}) {
+    const auto show = [](std::string_view part) {
+      return std::fwrite(part.data(), 1, part.size(), stdout) == part.size();
+    };
+    const ChatAnswer answer = chat.say(message, show);
+    std::printf("\n(%d of %d tokens were there)\n", int(answer.reused), int(answer.prompt));
+  }
+  for (const ScoredText& scored :
+       writer->score_texts({{"the film was good"}, {" good", "the film"}}))
+    std::printf("%.2f bits per byte\n", scored.bits_per_byte());
+}

@@ -1,0 +1,130 @@
+// weft chat as people see it: in a terminal, with Ctrl-C and Ctrl-D.
+#include <boost/test/unit_test.hpp>
+
+#include "terminal.h"
+#include "weft/tests/models/program_shell.h"
+#include "writer_folders.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(chat_terminal)
+namespace {
+
+using testing::Folder;
+using testing::Terminal;
+using testing::write_parrot;
+
+// Each of its bytes is an id of its own, and none is there twice.
+const std::string kAnswer = "\u00e9\u20ac\U0001F600\u0436";
+constexpr std::int64_t kLong = 30'000;
+
+/// weft chat with a folder, past its greeting.
+class Chat : public Terminal {
+ public:
+  explicit Chat(const std::string& folder, const std::vector<std::string>& options = {})
+      : Terminal(words(folder, options)) {
+    const std::string hello = until("> ");
+    BOOST_TEST(hello ==
+               "talking with " + folder + ". /help says what there is besides talking.\r\n> ");
+  }
+  /// Types a line; what is shown until the next prompt.
+  std::string say(const std::string& line) {
+    type(line + "\n");
+    return until("\n> ");
+  }
+
+ private:
+  static std::vector<std::string> words(const std::string& folder,
+                                        const std::vector<std::string>& options) {
+    std::vector<std::string> all = {WEFT_PROGRAM, "chat", folder, "--threads", "1"};
+    all.insert(all.end(), options.begin(), options.end());
+    return all;
+  }
+};
+
+BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
+  const Folder made("parrot");
+  Chat chat(write_parrot(made, 512, kAnswer), {"--tokens", "40"});
+  BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
+  BOOST_TEST(chat.whole_characters());
+  BOOST_TEST(chat.say("gr\u00fc\u00dfe") == "gr\u00fc\u00dfe\r\n" + kAnswer + "\r\n> ");
+  BOOST_TEST(chat.say("") == "\r\n> ");
+  BOOST_TEST(chat.say("/surprise") ==
+             "/surprise\r\nweft: there is no command /surprise: /reset, /system TEXT, /help, "
+             "/exit\r\n> ");
+  BOOST_TEST(contains(chat.say("/help"), "/reset forgets what was said, /system TEXT sets"));
+  BOOST_TEST(contains(chat.say("a\xC3(b"), "weft: not UTF-8: "));
+  chat.end();
+  BOOST_TEST(contains(chat.rest(), "\r\n2 answers, 24 tokens in "));
+  BOOST_TEST(chat.wait() == 0);  // nothing that was said wrong is a failure where people see it
+}
+
+BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_them) {
+  const Folder made("parrot");
+  Chat chat(write_parrot(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
+  for (int turn = 0; turn < 2; ++turn) {
+    chat.type("hello\n");
+    chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // and there is no end to it
+    chat.interrupt();
+    const std::string rest = chat.until("(stopped)\r\n> ");
+    BOOST_TEST(!contains(rest, "\uFFFD"));  // a character is not begun where it cannot be ended
+  }
+  // At the prompt it is asked for twice; a line in between is an answer to that.
+  chat.interrupt();
+  chat.until("\r\n(Ctrl-C again ends, and so do Ctrl-D and /exit)\r\n> ");
+  chat.say("/reset");
+  chat.type("half a li");
+  chat.interrupt();
+  chat.until("(Ctrl-C again ends, and so do Ctrl-D and /exit)\r\n> ");
+  chat.interrupt();
+  BOOST_TEST(contains(chat.rest(), "2 answers, "));
+  BOOST_TEST(chat.wait() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
+  const Folder made("parrot");
+  const std::string path = write_parrot(made, 110, kAnswer);
+  Chat chat(path, {"--room", "20", "--tokens", "40"});
+  std::string said;
+  for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = chat.say("hello");
+  BOOST_TEST(contains(said, "hello\r\nweft: the context is full: the conversation has "));
+  BOOST_TEST(contains(said,
+                      "(it may forget the oldest turns, or the conversation begins anew): "
+                      "/reset\r\n> "));
+  BOOST_TEST(chat.say("/reset") ==
+             "/reset\r\n(everything but the system message is forgotten)\r\n> ");
+  BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
+  BOOST_TEST(
+      contains(chat.say("/system a duke"), "(a new system message; the conversation begins "));
+  chat.type("/exit\n");
+  chat.rest();
+  BOOST_TEST(chat.wait() == 0);
+
+  Chat forgetful(path, {"--room", "20", "--tokens", "5", "--when-full", "forget"});
+  said.clear();
+  for (int i = 0; i < 9 && !contains(said, "full"); ++i) said = forgetful.say("hello");
+  BOOST_TEST(
+      contains(said,
+               "(the context was full: the oldest 2 messages are forgotten)\r\n(the answer was cut "
+               "at its longest)\r\n> "));
+}
+
+BOOST_AUTO_TEST_CASE(what_ctrl_c_ends_behind_a_pipe_has_the_exit_code_of_that) {
+  const Folder made("parrot");
+  const std::string path = write_parrot(made, kLong, kAnswer + " ", true);
+  for (const bool in_answer : {true, false}) {
+    Terminal chat(
+        {WEFT_PROGRAM, "chat", path, "--tokens", in_answer ? "20000" : "11", "--threads", "1"},
+        true);
+    chat.type("hello\n");
+    // Nothing but the answer is shown.
+    BOOST_TEST(chat.until(kAnswer).starts_with(kAnswer));
+    if (!in_answer) chat.until("\r\n");
+    chat.interrupt();
+    chat.rest();
+    BOOST_TEST(chat.wait() == 130);
+  }
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

@@ -1,0 +1,349 @@
+// What goes wrong where models are used by words: one line that says what and where, for every
+// command.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tiny_folder.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/tests/models/program_shell.h"
+#include "writer_folders.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(use_errors)
+namespace {
+
+constexpr const char* kChatTemplate =
+    "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
+
+/// A folder for each command, and texts that are wrong for all of them.
+class Commands {
+ public:
+  Commands() : gpt2_("gpt2"), bart_("bart"), mbart_("mbart") {
+    testing::write_gpt2(gpt2_);
+    gpt2_.write("chat_template.jinja", kChatTemplate);
+    testing::write_bart(bart_);
+    testing::write_mbart(mbart_, false);
+    for (int i = 0; i < 70; ++i) long_ += i % 2 == 0 ? "the " : "film ";
+    weft.write("long.txt", "good\n" + long_ + "\n");
+    weft.write("long_masked.txt", "the [MASK]\n[MASK] " + long_ + "\n");
+    weft.write("broken.txt", "good\nthe f\xC3(lm\n");
+    weft.write("empty.txt", "");
+    weft.write("context.txt", "mary lives in york .");
+  }
+
+  Outcome operator()(const std::string& arguments) const {
+    return weft(arguments + " --threads 1");
+  }
+  /// `weft USE FOLDER`.
+  std::string ask(Use use) const { return std::string(choice_name(use)) + " " + folder(use) + " "; }
+  std::string folder(Use use) const {
+    switch (use) {
+      case Use::classify: return classifier_.path();
+      case Use::tag: return tagger_.path();
+      case Use::fill: return filler_.path();
+      case Use::answer: return answerer_.path();
+      case Use::embed: return encoder_.path();
+      case Use::translate: return mbart_.path();
+      default: return gpt2_.path();
+    }
+  }
+  std::string file(const std::string& name) const { return weft.path(name); }
+  /// The program with `lines` as its input.
+  Outcome with_stdin(const std::string& arguments, const std::string& path) const {
+    return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + arguments +
+                " --threads 1 <" + path + "'");
+  }
+  const std::string& long_text() const { return long_; }
+  const testing::Folder& gpt2() const { return gpt2_; }
+  const testing::Folder& bart() const { return bart_; }
+  const testing::Folder& mbart() const { return mbart_; }
+
+  Shell weft;
+
+ private:
+  TinyFolder classifier_{"bert", "ForSequenceClassification"},
+      tagger_{"bert", "ForTokenClassification"}, filler_{"bert", "ForMaskedLM"},
+      answerer_{"bert", "ForQuestionAnswering"}, encoder_{"bert", "Model"};
+  testing::Folder gpt2_, bart_, mbart_;
+  std::string long_;
+};
+
+const Commands& commands() {
+  static const Commands all;
+  return all;
+}
+
+/// A command line, and what is said of it.
+struct Case {
+  std::string arguments;
+  int code;
+  std::string message;
+};
+void check_all(const std::vector<Case>& cases) {
+  for (const Case& one : cases) {
+    BOOST_TEST_CONTEXT(one.arguments.substr(0, 200)) {
+      check_error(commands()(one.arguments), one.code, one.message);
+    }
+  }
+}
+
+/// How each command is given a text, or a file of lines.
+std::string with_text(Use use, const std::string& text) {
+  const std::string quoted = "'" + text + "'";
+  switch (use) {
+    case Use::answer:
+      return "--context " + commands().file("context.txt") + " --question " + quoted;
+    case Use::embed: return "--json " + quoted;
+    case Use::fill: return "'[MASK] " + text + "'";
+    case Use::generate: return "--prompt " + quoted;
+    case Use::score: return "--continuation " + quoted;
+    default: return quoted;
+  }
+}
+std::string with_lines(Use use, const std::string& file) {
+  const std::string path = commands().file(file);
+  if (use == Use::generate) return "--prompts " + path;
+  if (use == Use::embed) return "--json --input " + path;
+  return "--input " + path;
+}
+const std::vector<Use> kOfTexts = {Use::classify, Use::tag,   Use::fill,     Use::embed,
+                                   Use::generate, Use::score, Use::translate};
+
+BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
+  const Commands& c = commands();
+  const std::string& text = c.long_text();
+  const std::string cut = " at most (--truncate cuts it)";
+  std::vector<Case> cases;
+  for (const Use use : kOfTexts) {
+    const std::string file = use == Use::fill ? "long_masked.txt" : "long.txt";
+    const std::string alone = use == Use::generate ? "weft: the prompt: it has "
+                              : use == Use::score  ? "weft: the continuation: it has "
+                                                   : "weft: the text: it has ";
+    cases.push_back({c.ask(use) + with_text(use, text), 1, alone});
+    cases.push_back({c.ask(use) + with_text(use, text), 1, cut});
+    cases.push_back(
+        {c.ask(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
+  }
+  cases.push_back({c.ask(Use::classify) + "'" + text + "'", 1,
+                   "the text: it has 72 tokens, and the model reads 40" + cut});
+  cases.push_back({c.ask(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
+  cases.push_back({c.ask(Use::embed) + "good --similar " + c.file("long.txt"), 1,
+                   c.file("long.txt") + ", line 2: it has 72 tokens"});
+  cases.push_back({c.ask(Use::answer) + with_text(Use::answer, text), 1,
+                   "weft: the question: it takes 73 tokens with what stands around, and rows of 40 "
+                   "leave no room for a text beside it"});
+  cases.push_back(
+      {c.ask(Use::generate) + "--prompt up --prompt '" + text + "'", 1, "weft: prompt 2: it has "});
+  cases.push_back({c.ask(Use::generate) + with_text(Use::generate, text), 1,
+                   "and the model, which needs room to write, reads 47" + cut});
+  cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
+                   "and the model reads 64" + cut});
+  cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
+                   "ids is beyond the 48 positions of the model"});
+  check_all(cases);
+  weft::Outcome said =
+      c.with_stdin("chat " + c.folder(Use::chat), c.weft.write("lines", text + "\nup\n"));
+  check_error({said.code, said.out, said.err.substr(0, said.err.find('\n') + 1)}, 1,
+              "weft: the context is full: the conversation has ");
+}
+
+BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
+  const Commands& c = commands();
+  for (const Use use : kOfTexts) {
+    BOOST_TEST_CONTEXT(choice_name(use)) {
+      const std::string file = use == Use::fill ? "long_masked.txt" : "long.txt";
+      const Outcome found = c(c.ask(use) + with_lines(use, file) + " --truncate");
+      BOOST_TEST_INFO(found.err);
+      BOOST_TEST(found.code == 0);
+      BOOST_TEST(
+          contains(found.err, "cut to what the model reads: " + c.file(file) + ", line 2: "));
+      // Cutting changes nothing where it is not needed, and says nothing.
+      const Outcome same = c(c.ask(use) + with_text(use, "good film") + " --truncate");
+      BOOST_TEST(same.code == 0);
+      BOOST_TEST(!contains(same.err, "cut to"));
+      BOOST_TEST(same.out == c(c.ask(use) + with_text(use, "good film")).out);
+    }
+  }
+  const auto says = [&](const std::string& arguments) { return c(arguments + " --truncate").err; };
+  const std::string quoted = "'" + c.long_text() + "'";
+  BOOST_TEST(says(c.ask(Use::classify) + quoted) ==
+             "cut to what the model reads: the text: the first 40 of 72 tokens\n");
+  // A decoder goes on from the end of its prompt, with room for what it is to write.
+  const Outcome six = c(c.ask(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
+  BOOST_TEST(contains(six.err, "the prompt: the last 42 of "));
+  BOOST_TEST(contains(c.long_text() + six.out, six.out.substr(0, 20)));
+  BOOST_TEST(contains(says(c.ask(Use::generate) + "--prompt " + quoted), "the last 24 of "));
+}
+
+BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
+  const Commands& c = commands();
+  const testing::Folder t5("t5"), marian("marian"), several("several");
+  testing::write_t5(t5,
+                    {{"task_specific_params",
+                      {{"translation_en_to_de", {{"prefix", "translate English to German: "}}}}}});
+  testing::write_marian(marian);
+  testing::write_marian(several, {"deu", "fra"});
+  const std::string ask = c.ask(Use::translate) + "up ",
+                    known = ": the model knows de_DE, en_XX, ro_RO";
+  check_all(
+      {{ask + "--to sv_SE", 1, "weft: unknown language code 'sv_SE'" + known},
+       {ask + "--to de", 1, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
+       {ask + "--from en_xx --to de_DE", 1, "code 'en_xx' (did you mean en_XX?)" + known},
+       {ask + "--from english --to de_DE", 1, "weft: unknown language code 'english'"},
+       {"translate " + c.bart().path() + " up --to de_DE", 1,
+        "weft: the model knows no language codes, and so not 'de_DE'"},
+       {"translate " + marian.path() + " up --from English --to German", 1,
+        "weft: the model knows no language codes, and so not 'English'"},
+       {"translate " + several.path() + " up --to de", 1,
+        "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
+       {"translate " + several.path() + " up --from eng --to deu", 1,
+        "weft: the model is told the language to translate into, not that of the texts: leave it "
+        "out"},
+       {"translate " + t5.path() + " up --to de", 1,
+        "weft: the model is told in words what to translate: it needs the language of the texts"},
+       {"translate " + t5.path() + " up --from en --to fi", 1,
+        "weft: the model does not translate en to fi: it knows en to de"},
+       {"generate " + t5.path() + " --prompt up --task summary", 1,
+        "weft: unknown task 'summary'; there are translation_en_to_de"},
+       {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
+        "weft: the model has no settings for tasks, and so not for 'summarization'"}});
+}
+
+BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
+  const Commands& c = commands();
+  const testing::Folder folder("formats");
+  testing::write_gpt2(folder);
+  const std::string chat = "chat " + folder.path();
+  check_all(
+      {{chat, 2,
+        folder.path() + ": the tokenizer has no chat template: give --format, one of "
+                        "chatml, llama-2, llama-3, alpaca, or a file"},
+       {chat + " --format surprise", 2,
+        "--format: there is no chat format 'surprise'; there are 'chatml', 'llama-2', 'llama-3', "
+        "'alpaca' (and there is no file of that name)"}});
+  const std::string outside = "hello\n{% include 'x' %}";
+  folder.write("chat_template.jinja", outside);
+  const std::string file = c.weft.write("outside.jinja", outside);
+  check_all(
+      {{chat, 2, folder.path() + ": chat_template.jinja: "},
+       {chat, 2, "the chat template has the statement 'include', which is not supported (line 2"},
+       {chat + " --format " + file, 1, "weft: " + file + ": "},
+       {chat + " --format " + file, 1, "has the statement 'include', which is not supported"}});
+}
+
+BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
+  const Commands& c = commands();
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";
+  for (const char* head : {"ForSequenceClassification", "ForTokenClassification", "ForMaskedLM",
+                           "ForQuestionAnswering", "Model"}) {
+    const TinyFolder folder("bert", head),
+        silent(tiny_config("bert", std::string("Bert") + head), false);
+    const Use use = load_any_model(folder.path()).task.info().uses.front();
+    folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
+    const std::string rest = " " + with_text(use, "good"), name(choice_name(use));
+    check_all({{name + " " + folder.path() + rest, 1,
+                "weft: " + folder.path() +
+                    ": the tokenizer has 65 ids, and the model's table of embeddings 48 rows: they "
+                    "do not belong together"},
+               {name + " " + silent.path() + rest, 1,
+                "weft: " + silent.path() +
+                    " has no tokenizer: it holds none of tokenizer.json, vocab.json with"}});
+  }
+  std::vector<std::string> many;
+  for (int i = 0; i < 90; ++i) many.push_back("<" + std::to_string(i) + ">");
+  for (const Use use : {Use::generate, Use::score, Use::chat, Use::translate}) {
+    const testing::Folder folder("writer");
+    use == Use::translate ? testing::write_mbart(folder, false) : testing::write_gpt2(folder);
+    const std::string ask = std::string(choice_name(use)) + " " + folder.path() + " " +
+                            (use == Use::chat ? "" : with_text(use, "good"));
+    folder.write("tokenizer.json", testing::tokenizer_json(many, {}));
+    check_all({{ask, 1, folder.path() + ": the tokenizer has 387 ids, and the model's table of "}});
+    std::filesystem::remove(folder.path("tokenizer.json"));
+    const bool knows_ids = use == Use::generate || use == Use::score;
+    check_all({{ask, knows_ids ? 2 : 1, "weft: " + folder.path() + " has no tokenizer: it holds"}});
+    if (knows_ids) check_all({{ask, 2, "give --prompt-ids"}});
+  }
+  check_all({{"classify " + c.file("no_such_folder") + " good", 1, c.file("no_such_folder")}});
+}
+
+BOOST_AUTO_TEST_CASE(uses_that_a_model_has_not) {
+  const Commands& c = commands();
+  std::vector<Case> cases;
+  for (std::size_t i = 0; i < kUseNames.size(); ++i) {
+    const Use use = static_cast<Use>(i);
+    for (const std::string& path :
+         {c.folder(Use::classify), c.folder(Use::tag), c.folder(Use::fill), c.folder(Use::answer),
+          c.folder(Use::embed), c.folder(Use::generate), c.folder(Use::translate)}) {
+      const Task& task = load_any_model(path).task;
+      if (task.can(use)) continue;
+      const std::string ask = std::string(kUseNames[i]) + " " + path + " " +
+                              (use == Use::chat ? "" : with_text(use, "good"));
+      cases.push_back({ask, 1, "weft: " + path + " holds " + task.refusal(use)});
+      for (const Use other : task.info().uses)
+        cases.push_back({ask, 1, "weft " + std::string(choice_name(other))});
+    }
+  }
+  BOOST_TEST(cases.size() > 100U);
+  check_all(cases);
+  check_all(
+      {{"classify " + c.folder(Use::translate) + " good", 1,
+        "holds a translator, which knows no classes: it is for weft generate, weft score, weft "
+        "translate"}});
+}
+
+BOOST_AUTO_TEST_CASE(nothing_to_work_on) {
+  const Commands& c = commands();
+  std::vector<Case> cases;
+  for (const Use use : kOfTexts) {
+    const std::string holds = use == Use::generate ? " holds no prompt" : " holds no text";
+    cases.push_back({c.ask(use) + with_lines(use, "empty.txt"), 1, c.file("empty.txt") + holds});
+    if (use != Use::generate && use != Use::score && use != Use::embed)
+      cases.push_back({c.ask(use), 2, "there is nothing to read: give "});
+    if (use != Use::fill)
+      cases.push_back({c.ask(use) + with_text(use, ""), 2, " is empty: leave it out, or give it"});
+  }
+  cases.push_back({c.ask(Use::embed) + "--json", 2, "there is nothing to read: give texts"});
+  cases.push_back({c.ask(Use::score), 2, "what is to be scored is given by --continuation"});
+  cases.push_back({c.ask(Use::score) + "--continuation g", 1,
+                   "the continuation: it is one token, and without a prompt the first is not"});
+  cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("empty.txt"), 1,
+                   c.file("empty.txt") + " holds no text"});
+  cases.push_back({c.ask(Use::answer) + "--context " + c.file("context.txt"), 2, "--question"});
+  cases.push_back(
+      {"generate " + c.bart().path(), 2, "an encoder-decoder answers a text: give --prompt"});
+  check_all(cases);
+  BOOST_TEST(c("chat " + c.folder(Use::chat)).code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(texts_that_are_not_utf8) {
+  const Commands& c = commands();
+  std::vector<Case> cases;
+  for (const Use use : kOfTexts) {
+    cases.push_back({c.ask(use) + with_lines(use, "broken.txt"), 1,
+                     "weft: " + c.file("broken.txt") + ", line 2: not UTF-8: "});
+    const std::string alone = use == Use::generate ? "the prompt"
+                              : use == Use::score  ? "the continuation"
+                                                   : "the text";
+    cases.push_back(
+        {c.ask(use) + with_text(use, "f\xC3(lm"), 1, "weft: " + alone + ": not UTF-8: "});
+  }
+  cases.push_back({c.ask(Use::answer) + with_text(Use::answer, "f\xC3(lm"), 1,
+                   "weft: the question: not UTF-8: "});
+  cases.push_back({c.ask(Use::answer) + "--question who --context " + c.file("broken.txt"), 1,
+                   c.file("broken.txt") + ", line 2: not UTF-8: "});
+  cases.push_back({c.ask(Use::embed) + "good --similar " + c.file("broken.txt"), 1,
+                   c.file("broken.txt") + ", line 2: not UTF-8: "});
+  check_all(cases);
+  const Outcome said = c.with_stdin("chat " + c.folder(Use::chat), c.file("broken.txt"));
+  BOOST_TEST(said.code == 1);
+  BOOST_TEST(contains(said.err, "weft: stdin, line 2: not UTF-8: "));
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

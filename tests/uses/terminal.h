@@ -1,0 +1,109 @@
+// A program in a terminal of its own, for tests of what people see and type there.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/models/tokenizers/utf8.h"
+
+namespace weft::testing {
+
+class Terminal {
+ public:
+  /// `piped`: what is typed comes through a pipe, as from another program.
+  explicit Terminal(std::vector<std::string> command, bool piped = false) {
+    std::vector<char*> arguments;
+    for (std::string& word : command) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int pipe_ends[2] = {-1, -1};
+    if (piped && pipe2(pipe_ends, O_CLOEXEC) != 0) throw std::runtime_error("there is no pipe");
+    process_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (process_ < 0) throw std::runtime_error("there is no terminal");
+    if (process_ == 0) {
+      if (piped) dup2(pipe_ends[0], STDIN_FILENO);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    keyboard_ = piped ? pipe_ends[1] : terminal_;
+    if (piped) close(pipe_ends[0]);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    if (process_ > 0) {
+      kill(process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+    }
+    if (keyboard_ != terminal_) close(keyboard_);
+    close(terminal_);
+  }
+
+  void type(const std::string& keys) { write_all(keyboard_, keys); }
+  /// Ctrl-C, which the terminal makes a signal of.
+  void interrupt() { write_all(terminal_, "\x03"); }
+  /// Ctrl-D: the end of what is typed.
+  void end() { write_all(terminal_, "\x04"); }
+  /// What is shown until `text` is there, with it. Fails where that takes too long.
+  std::string until(const std::string& text) {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (;;) {
+      const std::size_t found = shown_.find(text);
+      if (found != std::string::npos) {
+        const std::string part = shown_.substr(0, found + text.size());
+        shown_.erase(0, part.size());
+        return part;
+      }
+      if (std::chrono::steady_clock::now() > late || !read_more())
+        BOOST_FAIL("'" << text << "' is not shown, but '" << shown_ << "'");
+    }
+  }
+  /// The rest of what is shown, once the program has ended.
+  std::string rest() {
+    while (read_more()) {
+    }
+    return std::exchange(shown_, {});
+  }
+  /// The program's exit code.
+  int wait() {
+    int status = 0;
+    waitpid(std::exchange(process_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// Whether all that was shown ended with a whole character whenever it was looked at.
+  bool whole_characters() const { return whole_; }
+
+ private:
+  static void write_all(int file, const std::string& bytes) {
+    BOOST_REQUIRE_EQUAL(write(file, bytes.data(), bytes.size()), std::ssize(bytes));
+  }
+  /// False at the end.
+  bool read_more() {
+    pollfd waiting{terminal_, POLLIN, 0};
+    constexpr int kSecond = 1000;
+    if (poll(&waiting, 1, kSecond) == 0) return true;
+    char bytes[4096];
+    const ssize_t size = read(terminal_, bytes, sizeof bytes);
+    if (size <= 0) return false;  // EIO: nobody has it open any more
+    shown_.append(bytes, static_cast<std::size_t>(size));
+    whole_ = whole_ && unfinished_bytes(shown_) == 0;
+    return true;
+  }
+
+  int terminal_ = -1, keyboard_ = -1;
+  pid_t process_ = -1;
+  std::string shown_;
+  bool whole_ = true;
+};
+
+}  // namespace weft::testing
