@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_all_beams_agree_on_is_told_while_they_run) {
       BOOST_TEST(few[0].size() == std::min<std::size_t>(5, silent.sequences[0].size()));
     }
   }
-  BOOST_TEST(early > 400);
+  BOOST_TEST(early > 200);
 }
 
 BOOST_AUTO_TEST_CASE(lengths_repetitions_and_ids_can_be_ruled) {

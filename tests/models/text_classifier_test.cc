@@ -293,7 +293,8 @@ BOOST_AUTO_TEST_CASE(long_texts_are_cut_to_any_context_and_looks_cost_what_they_
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const Texts shown = {"win a free prize now call see you at home then win a free prize now call"};
-  BOOST_TEST(classify(session, model, shown).size() == 1u);
+  BOOST_TEST(classify(session, model, shown, cut_unheard()).size() == 1u);
+  BOOST_CHECK_THROW(classify(session, model, shown), TextError);
   // A periodic look at two batches is not one at everything; one at more than there is, is.
   model.settings.eval_batches = 2;
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
