@@ -21,8 +21,8 @@ int main(int, char** paths) {
       std::printf("%s %.4f\n", classes[0].name.c_str(), classes[0].probability);
   });
   with_model(Use::tag, paths[2], [&](const Task& task, Session& session, auto& model) {
-    for (const TaggedWord& word : task.tag(session, model, texts, {})[0].words)
-      std::printf("%s ", word.tag.c_str());
+    const auto tagged = task.tag(session, model, texts, {});
+    for (const TaggedWord& word : tagged[0].words) std::printf("%s ", word.tag.c_str());
   });
   with_model(Use::answer, paths[3], [&](const Task& task, Session& session, auto& model) {
     const auto answers = task.answer(session, model, {{"was it good", "the film was good"}}, {});

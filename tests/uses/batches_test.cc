@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
                      {"n_embd", 16},
                      {"n_layer", 2},
                      {"n_head", 2},
-                     {"n_positions", 48},
+                     {"n_positions", 96},
                      {"initializer_range", 0.4},
                      {"id2label", labels}};
   Json padded = gpt2;
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
                      {"decoder_attention_heads", 2},
                      {"encoder_ffn_dim", 32},
                      {"decoder_ffn_dim", 32},
-                     {"max_position_embeddings", 48},
+                     {"max_position_embeddings", 96},
                      {"init_std", 0.4},
                      {"pad_token_id", 1},
                      {"eos_token_id", 2},
