@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
         BOOST_CHECK_EXCEPTION(classes({"a", text}), TextError, testing::says("text 2: it has "));
         std::int64_t kept = 0;
         BOOST_TEST(classes({"a", text}, [&](const CutText& c) { kept = c.kept; })[1].size() == 3U);
-        BOOST_TEST(kept == 48);
+        BOOST_TEST(kept == 96);
       }
     }
   }
