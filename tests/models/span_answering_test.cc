@@ -328,7 +328,8 @@ BOOST_AUTO_TEST_CASE(every_window_knows_whether_it_has_the_answer) {
   data.questions.back().answers = {{data.contexts.back(), 0}};
   BOOST_TEST(span_rows(model, data).unseen == 1);
   data.questions.back().question = text;
-  check_says<ArgumentError>([&] { span_rows(model, data); }, "the question 'q17': it takes 63 tokens");
+  check_says<ArgumentError>([&] { span_rows(model, data); },
+                            "the question 'q17': it takes 63 tokens");
 }
 
 BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_goes_on_with_the_same_bits) {
