@@ -111,9 +111,8 @@ std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Fol
   Graph& graph = *model->graph;
   const bool alone = kDecoder<Config> && padding < 0;
   hf::InputValues inputs;
-  const Value tokens = inputs["input_ids"] =
-      alone ? graph.input("tokens", DType::i32, {1, "seq"})
-            : graph.input("tokens", DType::i32, {"batch", "seq"});
+  inputs["input_ids"] = alone ? graph.input("tokens", DType::i32, {1, "seq"})
+                              : graph.input("tokens", DType::i32, {"batch", "seq"});
   if (!kDecoder<Config>)
     inputs["attention_mask"] = graph.input("mask", DType::i32, {"batch", "seq"});
   const hf::Model built = hf::build_model_over(graph, folder.config, inputs);
