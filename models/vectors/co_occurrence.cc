@@ -1,0 +1,102 @@
+#include "weft/models/vectors/co_occurrence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kCountedRows = 64;
+
+// Where each word stands in the text, in order.
+struct Places {
+  std::vector<std::int64_t> ends, places;  // of the words
+
+  explicit Places(const WordText& text) : places(text.words.size()) {
+    std::int64_t sum = 0;
+    for (std::int64_t w = 0; w < text.counts.size(); ++w) {
+      ends.push_back(sum);
+      sum += text.counts.count(w);
+    }
+    for (std::int64_t p = 0; p < text.size(); ++p) {
+      const auto word = static_cast<std::size_t>(text.words[static_cast<std::size_t>(p)]);
+      places[static_cast<std::size_t>(ends[word]++)] = p;
+    }
+  }
+};
+
+// The sentence of every word of the text.
+std::vector<std::int32_t> sentences_of(const WordText& text) {
+  std::vector<std::int32_t> result;
+  for (std::size_t s = 0; s < text.ends.size(); ++s)
+    result.resize(static_cast<std::size_t>(text.ends[s]), static_cast<std::int32_t>(s));
+  return result;
+}
+
+// The sums of some rows.
+struct Part {
+  std::vector<std::int64_t> ends;
+  std::vector<std::int32_t> column;
+  std::vector<float> value;
+};
+
+}  // namespace
+
+SparseMatrix co_occurrences(const WordText& text, const CoOccurrenceOptions& options,
+                            Workers& workers) {
+  if (options.window < 1)
+    throw ArgumentError(fmt::format("the window must be at least 1, but is {}", options.window));
+  const Places places(text);
+  const std::vector<std::int32_t> sentences = sentences_of(text);
+  const std::int64_t words = text.counts.size();
+  std::vector<Part> parts(static_cast<std::size_t>((words + kCountedRows - 1) / kCountedRows));
+  workers.for_chunks(std::ssize(parts), [&](std::int64_t chunk, int) {
+    Part& part = parts[static_cast<std::size_t>(chunk)];
+    std::vector<double> sums(static_cast<std::size_t>(words), 0.0);
+    std::vector<std::int32_t> touched;
+    const auto count = [&](std::int64_t place, std::int64_t other) {
+      const std::int32_t word = text.words[static_cast<std::size_t>(other)];
+      double& sum = sums[static_cast<std::size_t>(word)];
+      if (sum == 0) touched.push_back(word);
+      sum += options.by_distance ? 1 / static_cast<double>(std::abs(other - place)) : 1;
+    };
+    for (std::int64_t w = chunk * kCountedRows; w < std::min((chunk + 1) * kCountedRows, words);
+         ++w) {
+      const std::int64_t begin = w == 0 ? 0 : places.ends[static_cast<std::size_t>(w - 1)];
+      for (std::int64_t i = begin; i < places.ends[static_cast<std::size_t>(w)]; ++i) {
+        const std::int64_t place = places.places[static_cast<std::size_t>(i)];
+        const std::int32_t sentence = sentences[static_cast<std::size_t>(place)];
+        const std::int64_t first = std::max<std::int64_t>(0, place - options.window);
+        const std::int64_t last = std::min(text.size() - 1, place + options.window);
+        for (std::int64_t other = first; other <= last; ++other) {
+          if (other != place && sentences[static_cast<std::size_t>(other)] == sentence)
+            count(place, other);
+        }
+      }
+      std::sort(touched.begin(), touched.end());
+      for (const std::int32_t word : touched) {
+        part.column.push_back(word);
+        part.value.push_back(
+            static_cast<float>(std::exchange(sums[static_cast<std::size_t>(word)], 0.0)));
+      }
+      touched.clear();
+      part.ends.push_back(std::ssize(part.column));
+    }
+  });
+  SparseMatrix all{words, words, {}, {}, {}};
+  for (Part& part : parts) {
+    const std::int64_t before = std::ssize(all.column);
+    for (const std::int64_t end : part.ends) all.ends.push_back(before + end);
+    all.column.insert(all.column.end(), part.column.begin(), part.column.end());
+    all.value.insert(all.value.end(), part.value.begin(), part.value.end());
+    part = {};
+  }
+  return all;
+}
+
+}  // namespace weft

@@ -1,0 +1,236 @@
+#include "weft/models/vectors/negative_sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/core/random.h"
+#include "weft/ops/kernels/linalg/row_products.h"
+
+namespace weft {
+namespace {
+
+constexpr double kLastRate = 1e-4;
+// About what a worker takes for a word with the usual options.
+constexpr double kNsPerWord = 500;
+
+void check(const NegativeSamplingOptions& o) {
+  if (o.width < 1 || o.epochs < 1) {
+    throw ArgumentError(
+        fmt::format("width ({}) and epochs ({}) must be at least 1", o.width, o.epochs));
+  }
+  if (!(o.rate > 0)) throw ArgumentError(fmt::format("the rate must be positive, but is {}", o.rate));
+  if (!o.subwords) return;
+  const SubwordOptions& s = *o.subwords;
+  if (s.shortest < 1 || s.longest < s.shortest || s.buckets < 1) {
+    throw ArgumentError(fmt::format(
+        "n-grams of {} to {} characters in {} buckets: 1 <= shortest <= longest, and a bucket at "
+        "least",
+        s.shortest, s.longest, s.buckets));
+  }
+}
+
+}  // namespace
+
+// What a piece of a step works with: its sums, and the numbers of one example.
+struct NegativeSampling::Shard {
+  explicit Shard(std::int64_t width)
+      : rows(width),
+        answers(width),
+        mean(static_cast<std::size_t>(kernels::padded_row(width))),
+        mean_sum(mean.size()) {}
+
+  RowSums rows, answers;
+  WordWindows::Scratch windows;
+  std::vector<const float*> inputs, targets;
+  std::vector<float*> input_sums, target_sums;
+  std::vector<float> steps;
+  std::vector<float> mean, mean_sum;
+  std::vector<std::int32_t> mean_rows;
+};
+
+NegativeSampling::~NegativeSampling() = default;
+
+NegativeSampling::NegativeSampling(const WordText& text, const NegativeSamplingOptions& options)
+    : text_(text), options_(options), windows_(text, options.windows) {
+  check(options);
+  const std::int64_t words = text.counts.size(), step_words = kShards * kShardWords;
+  steps_per_epoch_ = (text.size() + step_words - 1) / step_words;
+  for (std::int32_t w = 0; w < words; ++w) {
+    word_rows_.push_back(w);
+    if (options.subwords) {
+      for (const std::int32_t bucket : subword_buckets(text.counts.word(w), *options.subwords))
+        word_rows_.push_back(static_cast<std::int32_t>(words) + bucket);
+    }
+    word_rows_end_.push_back(static_cast<std::int64_t>(word_rows_.size()));
+  }
+  rows_ = RowMatrix(words + (options.subwords ? options.subwords->buckets : 0), options.width);
+  answer_rows_ = RowMatrix(words, options.width);
+  const RandomStream random{options.windows.seed, 0, 0};
+  std::uint64_t element = 0;
+  for (std::int64_t r = 0; r < rows_.rows(); ++r) {
+    for (std::int64_t i = 0; i < options.width; ++i) {
+      rows_.row(r)[i] = (uniform_float(random.word(element++)) - 0.5f) / static_cast<float>(options.width);
+    }
+  }
+  for (std::int64_t s = 0; s < kShards; ++s) shards_.emplace_back(options.width);
+}
+
+double NegativeSampling::rate() const {
+  const double left = 1 - static_cast<double>(step_) / static_cast<double>(steps());
+  return options_.rate * std::max(left, kLastRate);
+}
+
+std::span<const std::int32_t> NegativeSampling::rows_of(std::int32_t word) const {
+  const std::int64_t begin = word == 0 ? 0 : word_rows_end_[static_cast<std::size_t>(word - 1)];
+  const std::int64_t end = word_rows_end_[static_cast<std::size_t>(word)];
+  return std::span(word_rows_)
+      .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
+void NegativeSampling::mean_of(std::span<const std::int32_t> rows, float* to) const {
+  std::fill_n(to, rows_.stride(), 0.0f);
+  const float share = 1 / static_cast<float>(rows.size());
+  for (const std::int32_t r : rows) {
+    const float* const row = rows_.row(r);
+    kernels::add_row_sums(&to, 1, &share, 0, 0, &row, 1, rows_.stride());
+  }
+}
+
+// The words around are rows as they are: nothing is copied.
+void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& shard) const {
+  shard.rows.reserve(std::ssize(example.around));
+  for (const std::int32_t word : example.around) {
+    shard.inputs.push_back(rows_.row(word));
+    shard.input_sums.push_back(shard.rows.row(word));
+  }
+}
+
+// The mean of the words around, or of the word itself.
+void NegativeSampling::take_mean(const WordWindows::Example& example, Shard& shard) const {
+  shard.mean_rows.clear();
+  const auto add = [&](std::int32_t word) {
+    const auto rows = rows_of(word);
+    shard.mean_rows.insert(shard.mean_rows.end(), rows.begin(), rows.end());
+  };
+  if (options_.cbow) {
+    for (const std::int32_t word : example.around) add(word);
+  } else {
+    add(example.answers.front());
+  }
+  mean_of(shard.mean_rows, shard.mean.data());
+  std::fill(shard.mean_sum.begin(), shard.mean_sum.end(), 0.0f);
+  shard.inputs.push_back(shard.mean.data());
+  shard.input_sums.push_back(shard.mean_sum.data());
+}
+
+// Each row of a mean gets its share of what the mean gets.
+void NegativeSampling::spread_mean(Shard& shard) const {
+  const float share = 1 / static_cast<float>(shard.mean_rows.size());
+  const float* const sum = shard.mean_sum.data();
+  shard.rows.reserve(std::ssize(shard.mean_rows));
+  for (const std::int32_t r : shard.mean_rows) {
+    float* const to = shard.rows.row(r);
+    kernels::add_row_sums(&to, 1, &share, 0, 0, &sum, 1, rows_.stride());
+  }
+}
+
+// Right answers first; how many there are.
+std::int64_t NegativeSampling::take_answers(const WordWindows::Example& example,
+                                            Shard& shard) const {
+  const bool outwards = options_.subwords && !options_.cbow;
+  const auto right = outwards ? example.around : example.answers.first(1);
+  shard.answers.reserve(std::ssize(right) + std::ssize(example.answers) - 1);
+  for (const auto& words : {right, example.answers.subspan(1)}) {
+    for (const std::int32_t word : words) {
+      shard.targets.push_back(answer_rows_.row(word));
+      shard.target_sums.push_back(shard.answers.row(word));
+    }
+  }
+  return std::ssize(right);
+}
+
+void NegativeSampling::learn(std::int64_t number, Shard& shard) const {
+  const std::int64_t epoch = step_ / steps_per_epoch_;
+  const std::int64_t begin = (step_ % steps_per_epoch_ * kShards + number) * kShardWords;
+  if (begin >= text_.size()) return;
+  const bool plain = !options_.cbow && !options_.subwords;
+  const std::int64_t width = rows_.stride();
+  const auto rate = static_cast<float>(this->rate());
+  const auto use = [&](const WordWindows::Example& example) {
+    shard.inputs.clear();
+    shard.input_sums.clear();
+    shard.targets.clear();
+    shard.target_sums.clear();
+    plain ? take_rows(example, shard) : take_mean(example, shard);
+    const std::int64_t right = take_answers(example, shard);
+    const std::int64_t m = std::ssize(shard.inputs), k = std::ssize(shard.targets);
+    shard.steps.resize(static_cast<std::size_t>(m * k));
+    float* const steps = shard.steps.data();
+    kernels::row_products(shard.inputs.data(), m, shard.targets.data(), k, width, steps);
+    kernels::logistic_steps(steps, m, k, right, rate);
+    // Each right answer comes with all wrong ones.
+    for (std::int64_t j = right; right > 1 && j < k; ++j) steps[j] *= static_cast<float>(right);
+    kernels::add_row_sums(shard.input_sums.data(), m, steps, k, 1, shard.targets.data(), k, width);
+    kernels::add_row_sums(shard.target_sums.data(), k, steps, 1, k, shard.inputs.data(), m, width);
+    if (!plain) spread_mean(shard);
+  };
+  windows_.for_examples(epoch, begin, begin + kShardWords, shard.windows, use);
+}
+
+void NegativeSampling::advance(Workers& workers) {
+  if (step_ >= steps()) throw StateError("the training has taken its last step");
+  workers.for_chunks(
+      kShards,
+      [&](std::int64_t s, int) {
+        Shard& shard = shards_[static_cast<std::size_t>(s)];
+        shard.rows.clear();
+        shard.answers.clear();
+        learn(s, shard);
+      },
+      kNsPerWord * static_cast<double>(kShards * kShardWords));
+  workers.for_chunks(
+      RowSums::kParts,
+      [&](std::int64_t part, int) {
+        const float one = 1;
+        const auto add_to = [&](RowMatrix& matrix) {
+          return [&](std::int32_t number, const float* sum) {
+            float* const row = matrix.row(number);
+            kernels::add_row_sums(&row, 1, &one, 0, 0, &sum, 1, matrix.stride());
+          };
+        };
+        for (const Shard& shard : shards_) {
+          shard.rows.for_part(static_cast<std::int32_t>(part), add_to(rows_));
+          shard.answers.for_part(static_cast<std::int32_t>(part), add_to(answer_rows_));
+        }
+      },
+      kNsPerWord / 4 * static_cast<double>(kShards * kShardWords));
+  ++step_;
+}
+
+WordVectors NegativeSampling::vectors() const {
+  Tensor all = Tensor::empty(DType::f32, {text_.counts.size(), options_.width});
+  std::vector<float> mean(static_cast<std::size_t>(rows_.stride()));
+  for (std::int64_t w = 0; w < text_.counts.size(); ++w) {
+    mean_of(rows_of(static_cast<std::int32_t>(w)), mean.data());
+    std::copy_n(mean.data(), options_.width, all.mutable_data<float>() + w * options_.width);
+  }
+  return WordVectors(text_.counts.words(), std::move(all));
+}
+
+std::vector<float> NegativeSampling::vector_of(std::string_view word) const {
+  std::vector<std::int32_t> rows;
+  if (const std::int32_t known = text_.counts.find(word); known >= 0) rows.push_back(known);
+  if (options_.subwords) {
+    for (const std::int32_t bucket : subword_buckets(word, *options_.subwords))
+      rows.push_back(static_cast<std::int32_t>(text_.counts.size()) + bucket);
+  }
+  std::vector<float> mean(static_cast<std::size_t>(rows_.stride()), 0.0f);
+  if (!rows.empty()) mean_of(rows, mean.data());
+  mean.resize(static_cast<std::size_t>(options_.width));
+  return mean;
+}
+
+}  // namespace weft

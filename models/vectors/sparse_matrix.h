@@ -1,0 +1,46 @@
+// Matrices that are mostly zeros, and their largest singular values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
+
+namespace weft {
+
+/// The elements that are not zero, row by row, by column in each.
+struct SparseMatrix {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<std::int64_t> ends;  // of the rows
+  std::vector<std::int32_t> column;
+  std::vector<float> value;
+
+  std::int64_t begin(std::int64_t row) const {
+    return row == 0 ? 0 : ends[static_cast<std::size_t>(row - 1)];
+  }
+  std::int64_t end(std::int64_t row) const { return ends[static_cast<std::size_t>(row)]; }
+  SparseMatrix transposed() const;
+};
+
+/// a x for x f32 [a.columns, n]: f32 [a.rows, n], the same bits for any number of threads.
+Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers);
+
+struct TruncatedSvdOptions {
+  std::int64_t rank = 100;
+  std::int64_t more = 16;  // dimensions beside these while it is computed
+  int iterations = 4;
+  std::uint64_t seed = 1;
+};
+struct TruncatedSvd {
+  Tensor u;  // f32 [rows, rank]
+  Tensor s;  // f32 [rank], falling
+  Tensor v;  // f32 [columns, rank]
+};
+/// The `rank` largest singular values of a with their vectors, about: by random projections and
+/// subspace iterations (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011,
+/// algorithms 4.4 and 5.1). Throws ArgumentError unless 1 <= rank <= min(rows, columns).
+TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& options,
+                           Workers& workers);
+
+}  // namespace weft

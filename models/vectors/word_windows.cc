@@ -1,0 +1,149 @@
+#include "weft/models/vectors/word_windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+// SplitMix64 (Steele, Lea and Flood 2014): some draws per word, of which Philox would take most of
+// the time.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+
+class PlaceDraws {
+ public:
+  /// `what` tells the draws of one place apart.
+  PlaceDraws(std::uint64_t seed, std::int64_t epoch, std::int64_t place, std::uint64_t what)
+      : state_(mixed(mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + what)) +
+                     static_cast<std::uint64_t>(place))) {}
+  std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15u); }
+
+ private:
+  std::uint64_t state_;
+};
+
+std::uint32_t share_of_32_bits(double share) {
+  constexpr double kAll = 4294967295.0;
+  return static_cast<std::uint32_t>(std::min(share * 4294967296.0, kAll));
+}
+
+/// High half of the product: a number below `bound` from 32 random bits.
+std::uint32_t below(std::uint32_t bits, std::uint64_t bound) {
+  return static_cast<std::uint32_t>(bits * bound >> 32);
+}
+
+}  // namespace
+
+WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
+    : text_(text), options_(options) {
+  if (options.window < 1 || options.negatives < 1)
+    throw ArgumentError(fmt::format("window ({}) and negatives ({}) must be at least 1",
+                                    options.window, options.negatives));
+  if (!(options.subsample >= 0))
+    throw ArgumentError(fmt::format("subsample must not be negative, but is {}", options.subsample));
+  const std::int64_t words = text.counts.size();
+  if (words < 2) throw ArgumentError("a text of one word alone says nothing of it");
+  std::vector<double> weights;
+  double total = 0;
+  for (std::int64_t w = 0; w < words; ++w) {
+    const double count = static_cast<double>(text.counts.count(w));
+    const double relative = count / static_cast<double>(text.size()) / options.subsample;
+    kept_share_.push_back(options.subsample == 0
+                              ? std::numeric_limits<std::uint32_t>::max()
+                              : share_of_32_bits(std::sqrt(1 / relative) + 1 / relative));
+    weights.push_back(std::pow(count, 0.75));
+    total += weights.back();
+  }
+  // What a word has too little of, one that has more gives it.
+  own_share_.assign(weights.size(), std::numeric_limits<std::uint32_t>::max());
+  alias_.resize(weights.size());
+  std::vector<std::size_t> less, more;
+  for (std::size_t w = 0; w < weights.size(); ++w) {
+    weights[w] *= static_cast<double>(words) / total;
+    alias_[w] = static_cast<std::int32_t>(w);
+    (weights[w] < 1 ? less : more).push_back(w);
+  }
+  while (!less.empty() && !more.empty()) {
+    const std::size_t small = less.back(), large = more.back();
+    less.pop_back();
+    own_share_[small] = share_of_32_bits(weights[small]);
+    alias_[small] = static_cast<std::int32_t>(large);
+    weights[large] -= 1 - weights[small];
+    if (weights[large] >= 1) continue;
+    more.pop_back();
+    less.push_back(large);
+  }
+}
+
+bool WordWindows::keeps(std::int64_t epoch, std::int64_t place) const {
+  const auto word = static_cast<std::size_t>(text_.words[static_cast<std::size_t>(place)]);
+  if (kept_share_[word] == std::numeric_limits<std::uint32_t>::max()) return true;
+  const auto bits = static_cast<std::uint32_t>(PlaceDraws(options_.seed, epoch, place, 0).next());
+  return bits < kept_share_[word];
+}
+
+void WordWindows::for_sentence(std::int64_t epoch, std::int64_t begin, std::int64_t end,
+                               std::int64_t sentence_begin, std::int64_t sentence_end,
+                               Scratch& scratch, FunctionRef<void(const Example&)> use) const {
+  std::vector<std::int32_t>& kept = scratch.kept;
+  std::vector<std::int64_t>& places = scratch.places;
+  kept.clear();
+  places.clear();
+  const auto window = static_cast<std::size_t>(options_.window);
+  const auto keep = [&](std::int64_t place) {
+    if (!keeps(epoch, place)) return;
+    kept.push_back(text_.words[static_cast<std::size_t>(place)]);
+    places.push_back(place);
+  };
+  for (std::int64_t p = begin - 1; p >= sentence_begin && kept.size() < window; --p) keep(p);
+  std::reverse(kept.begin(), kept.end());
+  std::reverse(places.begin(), places.end());
+  const std::size_t first = kept.size();
+  for (std::int64_t p = begin; p < end; ++p) keep(p);
+  const std::size_t last = kept.size();
+  for (std::int64_t p = end; p < sentence_end && kept.size() < last + window; ++p) keep(p);
+
+  const auto words = static_cast<std::uint64_t>(own_share_.size());
+  for (std::size_t i = first; i < last; ++i) {
+    PlaceDraws draws(options_.seed, epoch, places[i], 1);
+    const std::size_t reach = 1 + below(static_cast<std::uint32_t>(draws.next() >> 32), window);
+    scratch.around.clear();
+    for (std::size_t j = i > reach ? i - reach : 0; j <= i + reach && j < kept.size(); ++j) {
+      if (j != i) scratch.around.push_back(kept[j]);
+    }
+    if (scratch.around.empty()) continue;
+    scratch.answers.assign(1, kept[i]);
+    for (int n = 0; n < options_.negatives; ++n) {
+      const std::uint64_t bits = draws.next();
+      const std::size_t w = below(static_cast<std::uint32_t>(bits >> 32), words);
+      const bool own = static_cast<std::uint32_t>(bits) <= own_share_[w];
+      const std::int32_t word = own ? static_cast<std::int32_t>(w) : alias_[w];
+      if (word != kept[i]) scratch.answers.push_back(word);
+    }
+    use({scratch.around, scratch.answers});
+  }
+}
+
+void WordWindows::for_examples(std::int64_t epoch, std::int64_t begin, std::int64_t end,
+                               Scratch& scratch, FunctionRef<void(const Example&)> use) const {
+  end = std::min(end, text_.size());
+  auto sentence = std::upper_bound(text_.ends.begin(), text_.ends.end(), begin);
+  while (begin < end) {
+    const std::int64_t sentence_begin = sentence == text_.ends.begin() ? 0 : *(sentence - 1);
+    const std::int64_t own_end = std::min(end, *sentence);
+    for_sentence(epoch, begin, own_end, sentence_begin, *sentence, scratch, use);
+    begin = own_end;
+    ++sentence;
+  }
+}
+
+}  // namespace weft
