@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/linalg/row_products.cc"
 #include "hwy/foreach_target.h"
+
 #include "hwy/contrib/math/math-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
