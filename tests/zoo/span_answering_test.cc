@@ -1,0 +1,60 @@
+// The zoo's span answering, as a short try: what it writes, and what it says.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "weft/models/data/squad.h"
+#include "weft/models/data/text.h"
+#include "weft/models/tasks/span_answering/span_training.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(zoo)
+namespace {
+
+int run(const std::string& arguments) {
+  const int status = std::system((std::string(WEFT_ZOO_SPAN_ANSWERING) + " " + arguments).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_before_and_after) {
+  const testing::Folder folder("zoo");
+  BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
+  const std::string said = read_text_file(folder.path("out"));
+  BOOST_TEST_CONTEXT(said) {
+    const std::size_t before = said.find("before training: exact match "),
+                      after = said.find("after training: exact match ");
+    BOOST_REQUIRE(before != std::string::npos);
+    BOOST_REQUIRE(after != std::string::npos);
+    BOOST_TEST(before < after);
+    BOOST_TEST(said.find(" of 80 held-out questions") != std::string::npos);
+    BOOST_TEST(said.find("Who lives in Porto? ") != std::string::npos);
+  }
+  // The figure of the file is that of the test part as it was written.
+  const std::vector<std::string> files = {folder.path("facts.test.json")};
+  const SquadData test = read_squad(files);
+  BOOST_TEST(test.size() == 80);
+  const auto model = load_model<SpanAnswerer>(folder.path("span_answering.weft"));
+  Session session(*model.graph, model.store);
+  const SquadScores found = score_spans(session, model, test).answers;
+  BOOST_TEST(said.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} of",
+                                   found.exact_match(), found.f1())) != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(span_answering_says_how_it_is_called_and_what_went_wrong) {
+  const testing::Folder folder("zoo");
+  BOOST_TEST(run(". fast 2>" + folder.path("err")) == 2);
+  BOOST_TEST(read_text_file(folder.path("err")) ==
+             "usage: zoo_span_answering [OUT_FOLDER [quick]]\n");
+  BOOST_TEST(run(folder.path("none") + " quick 2>" + folder.path("err")) == 1);
+  BOOST_TEST(read_text_file(folder.path("err")).starts_with("zoo_span_answering: "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
