@@ -122,8 +122,8 @@ double Glove::advance(Workers& workers) {
         total.words.clear();
         total.contexts.clear();
         for (const Shard& shard : shards_) {
-          shard.words.for_part(
-              p, [&](std::int32_t n, const float* sum) { total.words.add(n, sum); });
+          shard.words.for_part(p,
+                               [&](std::int32_t n, const float* sum) { total.words.add(n, sum); });
           shard.contexts.for_part(
               p, [&](std::int32_t n, const float* sum) { total.contexts.add(n, sum); });
         }

@@ -1,5 +1,5 @@
-// Vectors whose products are logarithms of how often words stand near each other (Pennington, Socher
-// and Manning, "GloVe: global vectors for word representation", 2014).
+// Vectors whose products are logarithms of how often words stand near each other (Pennington,
+// Socher and Manning, "GloVe: global vectors for word representation", 2014).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct GloveOptions {
   std::int64_t width = 100;
   int epochs = 15;
   double rate = 0.05;
-  double most = 100;    // counts from here on weigh 1, smaller ones (count / most) ^ power
+  double most = 100;  // counts from here on weigh 1, smaller ones (count / most) ^ power
   double power = 0.75;
   std::uint64_t seed = 1;
 };
@@ -26,8 +26,8 @@ struct GloveOptions {
 ///   weight(X_ij) * (w_i . c_j + b_i + d_j - ln X_ij)^2 / 2,
 /// and rows go down the gradient of a step by AdaGrad, whose sums of squares begin at 1. A step
 /// takes kShards pieces of kShardCounts elements in a random order that the seed gives; the pieces
-/// sum what they add from the matrices as they were, so that the bits do not depend on the number of
-/// threads.
+/// sum what they add from the matrices as they were, so that the bits do not depend on the number
+/// of threads.
 class Glove {
  public:
   static constexpr std::int64_t kShards = 8, kShardCounts = 64;

@@ -1,5 +1,5 @@
-// Latent semantic analysis (Deerwester et al., "Indexing by latent semantic analysis", 1990): vectors
-// from the largest singular values of a matrix of words.
+// Latent semantic analysis (Deerwester et al., "Indexing by latent semantic analysis", 1990):
+// vectors from the largest singular values of a matrix of words.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 namespace weft {
 
 /// Positive pointwise mutual information: max(0, ln(p(w, c) / (p(w) p(c))) - shift) of the counts
-/// (co_occurrences()), where p(c) follows the counts to the power of `smoothing` (Levy, Goldberg and
-/// Dagan, "Improving distributional similarity with lessons learned from word embeddings", 2015).
+/// (co_occurrences()), where p(c) follows the counts to the power of `smoothing` (Levy, Goldberg
+/// and Dagan, "Improving distributional similarity with lessons learned from word embeddings",
+/// 2015).
 SparseMatrix positive_information(const SparseMatrix& counts, double smoothing = 0.75,
                                   double shift = 0);
 
@@ -26,7 +27,8 @@ struct LsaOptions {
   double power = 0.5;  // a vector's k-th element is u_k s_k ^ power
   std::uint64_t seed = 1;
 };
-/// Vectors of the rows of a matrix with a row for each word. Throws ArgumentError as truncated_svd().
+/// Vectors of the rows of a matrix with a row for each word. Throws ArgumentError as
+/// truncated_svd().
 WordVectors lsa(const SparseMatrix& matrix, const WordCounts& words, const LsaOptions& options,
                 Workers& workers);
 

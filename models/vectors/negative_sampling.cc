@@ -21,7 +21,8 @@ void check(const NegativeSamplingOptions& o) {
     throw ArgumentError(
         fmt::format("width ({}) and epochs ({}) must be at least 1", o.width, o.epochs));
   }
-  if (!(o.rate > 0)) throw ArgumentError(fmt::format("the rate must be positive, but is {}", o.rate));
+  if (!(o.rate > 0))
+    throw ArgumentError(fmt::format("the rate must be positive, but is {}", o.rate));
   if (!o.subwords) return;
   const SubwordOptions& s = *o.subwords;
   if (s.shortest < 1 || s.longest < s.shortest || s.buckets < 1) {
@@ -72,7 +73,8 @@ NegativeSampling::NegativeSampling(const WordText& text, const NegativeSamplingO
   std::uint64_t element = 0;
   for (std::int64_t r = 0; r < rows_.rows(); ++r) {
     for (std::int64_t i = 0; i < options.width; ++i) {
-      rows_.row(r)[i] = (uniform_float(random.word(element++)) - 0.5f) / static_cast<float>(options.width);
+      rows_.row(r)[i] =
+          (uniform_float(random.word(element++)) - 0.5f) / static_cast<float>(options.width);
     }
   }
   for (std::int64_t s = 0; s < kShards; ++s) shards_.emplace_back(options.width);

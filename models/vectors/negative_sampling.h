@@ -1,5 +1,5 @@
-// Vectors of words from the words around them: skip-gram and CBOW with negative sampling (Mikolov et
-// al., "Distributed representations of words and phrases and their compositionality", 2013), and
+// Vectors of words from the words around them: skip-gram and CBOW with negative sampling (Mikolov
+// et al., "Distributed representations of words and phrases and their compositionality", 2013), and
 // with n-grams of characters as fastText's (Bojanowski et al. 2017).
 #pragma once
 
@@ -36,10 +36,10 @@ struct NegativeSamplingOptions {
 /// around it takes the place of w. Each row goes down its gradient.
 ///
 /// A step takes kShards pieces of kShardWords words: each sums what it adds to the rows that it
-/// touches, from the matrices as they were before the step; then the sums are added, piece by piece.
-/// So the bits do not depend on the number of threads, and a step costs what its rows cost. Wrong
-/// answers are shared by all words around one (Ji et al., "Parallelizing word2vec in shared and
-/// distributed memory", 2016), which makes the work products of a few rows with a few rows.
+/// touches, from the matrices as they were before the step; then the sums are added, piece by
+/// piece. So the bits do not depend on the number of threads, and a step costs what its rows cost.
+/// Wrong answers are shared by all words around one (Ji et al., "Parallelizing word2vec in shared
+/// and distributed memory", 2016), which makes the work products of a few rows with a few rows.
 class NegativeSampling {
  public:
   static constexpr std::int64_t kShards = 8, kShardWords = 32;
@@ -54,8 +54,8 @@ class NegativeSampling {
   void advance(Workers& workers);
 
   WordVectors vectors() const;
-  /// The vector of any word, known or not: from its row, if it has one, and its n-grams; zeros where
-  /// it has neither.
+  /// The vector of any word, known or not: from its row, if it has one, and its n-grams; zeros
+  /// where it has neither.
   std::vector<float> vector_of(std::string_view word) const;
 
   /// The rows whose mean a word is, and the matrices of those and of answers.

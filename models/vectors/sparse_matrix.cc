@@ -36,7 +36,8 @@ Tensor normals(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
   for (std::int64_t i = 0; i < t.numel(); i += 4) {
     const PhiloxBlock block = random.block(static_cast<std::uint64_t>(i / 4));
     for (std::int64_t k = 0; k < std::min<std::int64_t>(4, t.numel() - i); k += 2) {
-      const auto pair = normal_pair(block[static_cast<std::size_t>(k)], block[static_cast<std::size_t>(k + 1)]);
+      const auto pair =
+          normal_pair(block[static_cast<std::size_t>(k)], block[static_cast<std::size_t>(k + 1)]);
       t.mutable_data<float>()[i + k] = static_cast<float>(pair[0]);
       if (i + k + 1 < t.numel()) t.mutable_data<float>()[i + k + 1] = static_cast<float>(pair[1]);
     }
@@ -67,8 +68,8 @@ SparseMatrix SparseMatrix::transposed() const {
 Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers) {
   const std::int64_t width = x.size(1);
   if (x.dtype() != DType::f32 || x.size(0) != a.columns) {
-    throw ArgumentError(fmt::format("a matrix of {} columns cannot be multiplied by {}", a.columns,
-                                    x.type_str()));
+    throw ArgumentError(
+        fmt::format("a matrix of {} columns cannot be multiplied by {}", a.columns, x.type_str()));
   }
   RowMatrix rows(x.size(0), width);
   for (std::int64_t r = 0; r < x.size(0); ++r)

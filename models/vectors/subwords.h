@@ -9,7 +9,7 @@
 namespace weft {
 
 struct SubwordOptions {
-  int shortest = 3, longest = 6;  // characters of an n-gram
+  int shortest = 3, longest = 6;   // characters of an n-gram
   std::int64_t buckets = 100'000;  // rows that n-grams share by their hash
   friend bool operator==(const SubwordOptions&, const SubwordOptions&) = default;
 };

@@ -36,9 +36,9 @@ class WordCounts {
 
 struct WordText {
   WordCounts counts;
-  std::vector<std::int32_t> words;    // of all sentences, without those that are too rare
-  std::vector<std::int64_t> ends;     // of the sentences in `words`; none is empty
-  std::int64_t rare = 0;              // occurrences that were left out
+  std::vector<std::int32_t> words;  // of all sentences, without those that are too rare
+  std::vector<std::int64_t> ends;   // of the sentences in `words`; none is empty
+  std::int64_t rare = 0;            // occurrences that were left out
 
   std::int64_t size() const { return static_cast<std::int64_t>(words.size()); }
 };

@@ -77,7 +77,8 @@ std::span<const float> WordVectors::vector(std::int64_t i) const {
 }
 
 double WordVectors::cosine(std::int64_t a, std::int64_t b) const {
-  const double lengths = lengths_[static_cast<std::size_t>(a)] * lengths_[static_cast<std::size_t>(b)];
+  const double lengths =
+      lengths_[static_cast<std::size_t>(a)] * lengths_[static_cast<std::size_t>(b)];
   return lengths == 0 ? 0 : inner_product(vector(a), vector(b)) / lengths;
 }
 

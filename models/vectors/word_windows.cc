@@ -23,8 +23,9 @@ class PlaceDraws {
  public:
   /// `what` tells the draws of one place apart.
   PlaceDraws(std::uint64_t seed, std::int64_t epoch, std::int64_t place, std::uint64_t what)
-      : state_(mixed(mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + what)) +
-                     static_cast<std::uint64_t>(place))) {}
+      : state_(mixed(
+            mixed(seed + 0x9E3779B97F4A7C15u * (2 * static_cast<std::uint64_t>(epoch) + what)) +
+            static_cast<std::uint64_t>(place))) {}
   std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15u); }
 
  private:
@@ -49,7 +50,8 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
     throw ArgumentError(fmt::format("window ({}) and negatives ({}) must be at least 1",
                                     options.window, options.negatives));
   if (!(options.subsample >= 0))
-    throw ArgumentError(fmt::format("subsample must not be negative, but is {}", options.subsample));
+    throw ArgumentError(
+        fmt::format("subsample must not be negative, but is {}", options.subsample));
   const std::int64_t words = text.counts.size();
   if (words < 2) throw ArgumentError("a text of one word alone says nothing of it");
   std::vector<double> weights;

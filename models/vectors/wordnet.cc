@@ -36,7 +36,8 @@ WordNetEntry read_entry(std::string_view line, const std::string& place) {
   for (int i = 0; i < 3; ++i) next_field(rest);
   const int count = hexadecimal(next_field(rest));
   if (bar == std::string_view::npos || count < 1)
-    throw FormatError(fmt::format("{}: this is no synset with a gloss, as WordNet's files have them", place));
+    throw FormatError(
+        fmt::format("{}: this is no synset with a gloss, as WordNet's files have them", place));
   WordNetEntry entry;
   for (int i = 0; i < count; ++i) {
     std::string_view word = next_field(rest);
