@@ -2,14 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "weft/core/error.h"
@@ -20,45 +16,13 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/typed_lines.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/tokenizers/unicode/repair.h"
 
 namespace weft::program {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-/// Ctrl-C ends an answer, or the line that is being typed: reading must return for that.
-void install_interrupt_handler() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted.store(true); };
-  sigaction(SIGINT, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-/// A line from stdin.
-struct Line {
-  enum class Kind { text, interrupted, end } kind = Kind::end;
-  std::string text = {};
-};
-
-Line read_line() {
-  char* bytes = nullptr;
-  std::size_t capacity = 0;
-  errno = 0;
-  const ssize_t size = ::getline(&bytes, &capacity, stdin);
-  const std::unique_ptr<char, void (*)(void*)> owner(bytes, std::free);
-  if (size < 0) {
-    const bool ended = std::feof(stdin) != 0 || errno != EINTR;
-    std::clearerr(stdin);
-    if (!ended) interrupted.store(false);
-    return {ended ? Line::Kind::end : Line::Kind::interrupted};
-  }
-  std::string text(bytes, static_cast<std::size_t>(size));
-  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-  return {Line::Kind::text, std::move(text)};
-}
 
 /// What is wrong with the bytes of a line; nothing where it is UTF-8.
 std::string not_utf8(const std::string& text) {
@@ -136,9 +100,9 @@ class Talk {
     for (;;) {
       hint("> ");
       flush_stdout();
-      const Line line = read_line();
-      if (line.kind == Line::Kind::end || stdout_failed()) break;
-      if (line.kind == Line::Kind::interrupted) {
+      const TypedLine line = lines_.next();
+      if (line.kind == TypedLine::Kind::end || stdout_failed()) break;
+      if (line.kind == TypedLine::Kind::interrupted) {
         if (!terminal_) return kInterrupted;
         if (twice) break;
         twice = true;
@@ -147,10 +111,10 @@ class Talk {
       }
       twice = false;
       const std::string& text = line.text;
-      ++lines_;
+      ++line_number_;
       if (text.empty()) continue;
       if (const std::string wrong = not_utf8(text); !wrong.empty()) {
-        complain(terminal_ ? wrong : fmt::format("stdin, line {}: {}", lines_, wrong));
+        complain(terminal_ ? wrong : fmt::format("stdin, line {}: {}", line_number_, wrong));
         continue;
       }
       if (text.starts_with('/')) {
@@ -205,12 +169,11 @@ class Talk {
 
   /// False where the conversation ends.
   bool answer(const std::string& text) {
-    interrupted.store(false);
     const auto begin = std::chrono::steady_clock::now();
     try {
       const ChatAnswer found = chat_.say(text, [this](std::string_view part) {
         // What comes behind Ctrl-C may end within a character.
-        if (interrupted.load()) return false;
+        if (TypedLines::interrupted()) return false;
         if (json_) return true;
         write_stdout(repaired(part));
         flush_stdout();
@@ -230,12 +193,13 @@ class Talk {
     }
     total_.seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return !interrupted.exchange(false) || terminal_;
+    return !TypedLines::take_interrupt() || terminal_;
   }
 
   ChatSession& chat_;
   bool json_, terminal_, failed_ = false;
-  std::int64_t lines_ = 0;  // that were read
+  TypedLines lines_;
+  std::int64_t line_number_ = 0;
   Total total_;
 };
 
@@ -254,7 +218,7 @@ int run(const ChatArguments& args) {
   settings.change = [&](GenerationOptions& options) { apply_arguments(args.generate, options); };
   settings.stop = args.generate.stop;
   ChatSession chat(writer, format_of(args.generate, args.format, writer), settings);
-  install_interrupt_handler();
+  std::signal(SIGPIPE, SIG_IGN);
   return Talk(chat, fmt::format("talking with {}", args.generate.file), args.json).run();
 }
 
