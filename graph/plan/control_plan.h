@@ -19,6 +19,17 @@ struct ScratchRange {
   bool defined() const { return bytes > 0; }
 };
 
+/// The last elements of a sequence that is made and read while a loop runs, never whole.
+struct Ring {
+  ScratchRange memory;
+  std::size_t slots = 0;
+  bool defined() const { return slots > 0; }
+  /// Where the element of this index is in the scratch.
+  std::size_t place(std::size_t index) const {
+    return memory.offset + index % slots * (memory.bytes / slots);
+  }
+};
+
 /// A body for concrete sizes.
 struct BodyPlan {
   std::shared_ptr<const Plan> plan;
@@ -27,7 +38,10 @@ struct BodyPlan {
   IdVector<InputId, std::size_t> strides;   // bytes to the operand of the next index; 0: the same
   std::vector<int> outputs;                 // by output of the plan: the step's output
   std::vector<std::size_t> output_strides;  // bytes to the place of the next index
-  ScratchRange arena;                       // of the plan
+  // Segments (segment_loops.h); empty elsewhere.
+  IdVector<InputId, Ring> input_rings;  // elements that are not read from the step's operand
+  std::vector<Ring> output_rings;       // and those that do not go to the step's output
+  ScratchRange arena;                   // of the plan
   /// Operands that stay the same are packed once for all steps: by step of the plan.
   IdVector<StepId, ScratchRange> packed;
 };
@@ -60,6 +74,21 @@ struct ControlPlan {
   bool checks = false;
   /// {output, input}: carries whose last value may be made over the first one.
   std::vector<std::pair<int, int>> inplace;
+
+  // Segments (segment_loops.h). A loop keeps its carries as they are before every `segment`-th
+  // step, one place after the other, in its output `checkpoints`.
+  std::int64_t segment = 0;  // 0: none
+  int checkpoints = -1;
+  /// The loop over it has them as its operand `checkpoints`, and runs the steps of a segment again
+  /// before its own: they are its bodies[1].
+  const Node* replayed = nullptr;
+  std::vector<CarryPlan> replayed_carries;
+  std::size_t replayed_bytes = 0;  // of the results that are made again
+  double replayed_flops = 0;
 };
+
+/// Bytes of the carries that one checkpoint keeps; `at` gets the place of each in it.
+std::size_t checkpoint_bytes(const std::vector<CarryPlan>& carries,
+                             std::vector<std::size_t>* at = nullptr);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/graph/plan/layout.h"
 #include "weft/graph/plan/recompute.h"
 #include "weft/graph/plan/report_text.h"
+#include "weft/graph/plan/segment_loops.h"
 
 namespace weft {
 namespace {
@@ -176,6 +177,43 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
   return best;
 }
 
+// One way to run the program: with its loops as they are, or some of them in segments.
+struct Way {
+  Ordered ordered;
+  std::shared_ptr<Plan> whole;  // everything computed once, but for the segments
+  RecomputeProblem problem;
+};
+
+Way lay_out_way(Ordered ordered) {
+  Way way;
+  way.ordered = std::move(ordered);
+  way.whole = std::make_shared<Plan>(way.ordered.plan);
+  lay_out_in_order(*way.whole, way.ordered.chains);
+  way.problem = describe(*way.whole, way.ordered.chains);
+  return way;
+}
+
+// As it is or with rematerialised values; null where neither was found to fit.
+std::shared_ptr<Plan> fit(const Way& way, std::size_t budget) {
+  if (way.whole->arena_bytes <= budget) return way.whole;
+  // Guards and offsets need more than the sum of live bytes: lower the target by the excess.
+  std::size_t target = budget;
+  for (int i = 0; i < kTries; ++i) {
+    const auto recomputed = choose_recomputed(way.problem, target);
+    if (!recomputed) break;
+    auto tried = Rematerialiser(way.ordered, way.problem, *recomputed).run();
+    if (tried->arena_bytes <= budget) return tried;
+    const std::size_t missed = std::max(tried->arena_bytes - budget, budget / 256);
+    if (missed >= target) break;
+    target -= missed;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Plan> smallest_plan(const Way& way) {
+  return smallest_plan(way.ordered, way.problem, way.whole);
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
@@ -183,24 +221,23 @@ std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   Ordered ordered;
   ordered.plan = std::move(plan);
   ordered.chains = order_steps(ordered.plan);
-  auto whole = std::make_shared<Plan>(ordered.plan);
-  lay_out_in_order(*whole, ordered.chains);
-  if (whole->arena_bytes <= budget) return whole;
-  const RecomputeProblem problem = describe(*whole, ordered.chains);
-  // Guards and offsets need more than the sum of live bytes: lower the target by the excess.
-  std::size_t target = budget;
-  for (int i = 0; i < kTries; ++i) {
-    const auto recomputed = choose_recomputed(problem, target);
-    if (!recomputed) break;
-    auto tried = Rematerialiser(ordered, problem, *recomputed).run();
-    if (tried->arena_bytes <= budget) return tried;
-    const std::size_t missed = std::max(tried->arena_bytes - budget, budget / 256);
-    if (missed >= target) break;
-    target -= missed;
+  const Way as_built = lay_out_way(std::move(ordered));
+  if (auto plan_as_built = fit(as_built, budget)) return plan_as_built;
+  // Loops in segments, one more at a time: those that save most come first.
+  Way segmented = as_built;
+  for (;;) {
+    const std::vector<LoopPair> pairs = loops_to_segment(segmented.ordered.plan);
+    if (pairs.empty()) break;
+    segment_loop(segmented.ordered.plan, pairs.front());
+    segmented = lay_out_way(std::move(segmented.ordered));
+    if (auto found = fit(segmented, budget)) return found;
   }
-  const std::size_t without = whole->arena_bytes;
-  const auto smallest = smallest_plan(ordered, problem, std::move(whole));
+  std::shared_ptr<Plan> smallest = smallest_plan(as_built);
+  if (auto other = smallest_plan(segmented); other->arena_bytes < smallest->arena_bytes) {
+    smallest = std::move(other);
+  }
   if (smallest->arena_bytes <= budget) return smallest;
+  const std::size_t without = as_built.whole->arena_bytes;
   const Plan& p = *smallest;
   throw ArgumentError(fmt::format(
       "memory_budget of {} bytes ({}) is too small for program '{}' with {}: its arena needs {} "

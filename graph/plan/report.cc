@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "weft/graph/plan/control_plan.h"
 #include "weft/graph/plan/offsets.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/plan/report_text.h"
@@ -61,15 +62,24 @@ std::string Plan::step_name(StepId s) const {
 namespace {
 
 void report_rematerialised(const Plan& plan, MemoryReport& report) {
-  for (const PlanStep& step : plan.steps) {
-    if (!step.rematerialised) continue;
-    const std::string& op = step.node->op().name;
+  const auto entry_of = [&](const Node& node) {
+    const std::string& op = node.op().name;
     auto entry = std::find_if(report.recomputed.begin(), report.recomputed.end(),
                               [&](const auto& e) { return e.op == op; });
     if (entry == report.recomputed.end()) {
       entry = report.recomputed.insert(entry, MemoryReport::Recomputed{.op = op});
     }
     ++entry->steps;
+    return entry;
+  };
+  for (const PlanStep& step : plan.steps) {
+    if (step.control != nullptr && step.control->replayed != nullptr) {
+      const auto entry = entry_of(*step.control->replayed);
+      entry->flops += step.control->replayed_flops;
+      entry->bytes += step.control->replayed_bytes;
+    }
+    if (!step.rematerialised) continue;
+    const auto entry = entry_of(*step.node);
     entry->flops += step.flops;
     for (const ValueId id : step.outputs) {
       if (id.defined()) entry->bytes += plan.values[id].bytes;
@@ -229,6 +239,9 @@ std::string Plan::text() const {
       const PlanStep& step = steps[s];
       text += fmt::format("wave {}: {} = {}({}){}\n", w.number(), list(step.outputs), step_name(s),
                           list(step.inputs), step.inplace.empty() ? "" : " in place");
+      if (step.control != nullptr && step.control->segment > 0) {
+        text.insert(text.size() - 1, fmt::format(" in segments of {}", step.control->segment));
+      }
     }
   }
   for (const PlanOutput& o : outputs) {

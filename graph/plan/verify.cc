@@ -146,12 +146,15 @@ class Verifier {
       }
       const NodeId n = numbers.at(st.node);
       if (!st.rematerialised) ++first_runs[n];
-      for (Index i = 0; i < st.inputs.size(); ++i) {
-        if (source(st.inputs[i]) != c_.node_inputs[n].at(i)) {
-          wrong(st.inputs[i], c_.node_inputs[n].at(i));
+      for (Index i = 0; i < c_.node_inputs[n].size(); ++i) {
+        const ValueId wanted = c_.node_inputs[n][i];
+        if (source(st.inputs.at(i)) != wanted && !replays(st, i, wanted, numbers)) {
+          wrong(st.inputs[i], wanted);
         }
       }
-      for (Index o = 0; o < st.outputs.size(); ++o) {
+      check_replayed_operands(s, numbers);
+      const auto outputs = static_cast<Index>(st.node->output_count());
+      for (Index o = 0; o < std::min(st.outputs.size(), outputs); ++o) {
         const ValueId wanted = c_.first_value[n] + static_cast<int>(o);
         if (st.outputs[o].defined() && source(st.outputs[o]) != wanted)
           wrong(st.outputs[o], wanted);
@@ -159,6 +162,54 @@ class Verifier {
     }
     for (const NodeId n : c_.nodes.ids()) {
       if (first_runs[n] > 1) fail(fmt::format("{} is in it twice", c_.nodes[n]->op().name));
+    }
+  }
+
+  using Numbers = std::unordered_map<const Node*, NodeId>;
+
+  // Operand `i` of a loop over another one is what that one makes, and it makes it again.
+  bool replays(const PlanStep& st, Index i, ValueId wanted, const Numbers& numbers) const {
+    if (st.control == nullptr || st.control->replayed == nullptr || st.inputs[i].defined()) {
+      return false;
+    }
+    const BodyPlan &body = st.control->bodies.at(0), &again = st.control->bodies.at(1);
+    const int output = (wanted - c_.first_value[numbers.at(st.control->replayed)]);
+    bool found = false;
+    for (const InputId input : body.operands.ids()) {
+      if (body.operands[input] != static_cast<int>(i)) continue;
+      const Ring& ring = body.input_rings.at(input);
+      const auto at = std::find(again.outputs.begin(), again.outputs.end(), output);
+      if (at == again.outputs.end()) return false;
+      const Ring& made = again.output_rings[static_cast<Index>(at - again.outputs.begin())];
+      if (!ring.defined() || made.memory.offset != ring.memory.offset ||
+          static_cast<std::int64_t>(ring.slots) < st.control->segment) {
+        return false;
+      }
+      found = true;
+    }
+    // One that the body does not read need not be there.
+    return found || std::none_of(body.operands.begin(), body.operands.end(),
+                                 [&](int operand) { return operand == static_cast<int>(i); });
+  }
+
+  // Behind its own operands it has those of the loop that it replays, and the checkpoints.
+  void check_replayed_operands(StepId s, const Numbers& numbers) const {
+    const PlanStep& st = plan_.steps[s];
+    const Index own = c_.node_inputs[numbers.at(st.node)].size();
+    if (st.control == nullptr || st.control->replayed == nullptr) {
+      if (st.inputs.size() != own) fail(fmt::format("{} has further operands", step(s)));
+      return;
+    }
+    const auto& wanted = c_.node_inputs[numbers.at(st.control->replayed)];
+    if (st.inputs.size() != own + wanted.size() + 1) {
+      fail(fmt::format("{} lacks operands of the loop that it replays", step(s)));
+    }
+    for (Index i = 0; i < wanted.size(); ++i) {
+      const ValueId id = st.inputs[own + i];
+      const bool carry = i < st.control->replayed_carries.size();
+      if (carry ? id.defined() : source(id) != wanted[i]) {
+        fail(fmt::format("{} replays its loop with another operand {}", step(s), i));
+      }
     }
   }
 
@@ -297,6 +348,11 @@ class Verifier {
       }
       ranges.push_back(body.arena);
       for (const ScratchRange& packed : body.packed) ranges.push_back(packed);
+      for (const Ring& ring : body.output_rings) ranges.push_back(ring.memory);
+    }
+    for (const CarryPlan& carry : st.control->replayed_carries) {
+      ranges.push_back(carry.first);
+      ranges.push_back(carry.second);
     }
     for (const CarryPlan& carry : st.control->carries) {
       ranges.push_back(carry.first);

@@ -14,6 +14,8 @@
 
 namespace weft {
 
+struct CarryState;  // executor_control.cc
+
 /// Bytes on both sides of a buffer that are watched in poison mode.
 inline constexpr std::size_t kGuardBytes = 64;
 
@@ -65,7 +67,15 @@ class Executor {
   // Loops and branches.
   void run_control(Frame& frame, StepId step, const Run& run);
   void run_branch(Frame& frame, StepId step, const Run& run);
+  struct Loop;
   void run_scan(Frame& frame, StepId step, const Run& run);
+  /// Steps `begin` to `end` of a scan.
+  void run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, const Run& run);
+  void run_keeping_checkpoints(Loop& loop, const ControlPlan& control, const Run& run);
+  /// Segment by segment: the steps of a loop again, and then those of the loop over it.
+  void run_replaying(Loop& loop, Loop& again, const ControlPlan& control, const Run& run);
+  void start(std::vector<CarryState>& carries);
+  void finish(const std::vector<CarryState>& carries, const KernelRun& operands);
   void run_while(Frame& frame, StepId step, const Run& run);
   void run_body(Frame& body, const Run& run);
   /// Makes a body ready for a loop or branch whose operands are where they are now.

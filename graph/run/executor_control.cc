@@ -9,6 +9,15 @@
 #include "weft/graph/run/executor.h"
 
 namespace weft {
+
+// Where a carry is, and where its next value will be.
+struct CarryState {
+  const CarryPlan* plan;
+  const std::byte* current;
+  std::byte* first;
+  std::byte* second;
+};
+
 namespace {
 
 using Index = std::size_t;
@@ -20,20 +29,12 @@ std::byte* output_of(const KernelRun& run, int i) {
   return static_cast<std::byte*>(run.outputs[i]);
 }
 
-// Where a carry is, and where its next value will be.
-struct CarryState {
-  const CarryPlan* plan;
-  const std::byte* current;
-  std::byte* first;
-  std::byte* second;
-};
-
-std::vector<CarryState> carries_of(const ControlPlan& control, const KernelRun& run) {
+std::vector<CarryState> carries_of(const std::vector<CarryPlan>& plans, const KernelRun& run) {
   std::vector<CarryState> states;
-  for (Index i = 0; i < control.carries.size(); ++i) {
-    const CarryPlan& carry = control.carries[i];
-    std::byte* last = output_of(run, static_cast<int>(i));
-    std::byte* first = carry.first.defined() ? run.shared_scratch + carry.first.offset : last;
+  for (Index i = 0; i < plans.size(); ++i) {
+    const CarryPlan& carry = plans[i];
+    std::byte* first = carry.first.defined() ? run.shared_scratch + carry.first.offset
+                                             : output_of(run, static_cast<int>(i));
     std::byte* second = carry.second.defined() ? run.shared_scratch + carry.second.offset : nullptr;
     states.push_back({&carry, input_of(run, static_cast<int>(i)), first, second});
   }
@@ -50,6 +51,38 @@ void set_carry(RunMemory& memory, const CarryState& carry, std::byte* next) {
 }
 
 }  // namespace
+
+// A scan on its way.
+struct Executor::Loop {
+  const Node& node;
+  const KernelRun& operands;
+  const BodyPlan& plan;
+  Frame& body;
+  std::vector<CarryState> carries;
+  std::int64_t length;
+  bool reverse;
+  bool entered = false;
+
+  std::size_t index(std::int64_t step) const {
+    return static_cast<std::size_t>(reverse ? length - 1 - step : step);
+  }
+  // What the body of step `step` reads and writes besides carries.
+  void move_to(std::int64_t step) {
+    RunMemory& memory = body.memory;
+    for (const InputId i : plan.strides.ids()) {
+      if (plan.strides[i] == 0) continue;
+      const bool ring = !plan.input_rings.empty() && plan.input_rings[i].defined();
+      memory.feeds[i] = ring ? operands.shared_scratch + plan.input_rings[i].place(index(step))
+                             : input_of(operands, plan.operands[i]) + index(step) * plan.strides[i];
+    }
+    for (Index o = 0; o < plan.outputs.size(); ++o) {
+      const bool ring = !plan.output_rings.empty() && plan.output_rings[o].defined();
+      memory.outputs[o] =
+          ring ? operands.shared_scratch + plan.output_rings[o].place(index(step))
+               : output_of(operands, plan.outputs[o]) + index(step) * plan.output_strides[o];
+    }
+  }
+};
 
 void Executor::enter(Frame& frame, StepId s, std::size_t number) {
   const ControlPlan& control = *frame.plan().steps[s].control;
@@ -76,13 +109,14 @@ void Executor::enter(Frame& frame, StepId s, std::size_t number) {
                        body.operands[i] < static_cast<int>(control.carries.size());
     moving.feeds[i] = body.strides[i] > 0 || carry;
   }
-  for (const CarryPlan& carry : control.carries) {
+  const bool replayed = control.replayed != nullptr && number == 1;
+  for (const CarryPlan& carry : replayed ? control.replayed_carries : control.carries) {
     if (!carry.variable.defined() || !program.variables.contains(carry.variable)) continue;
     moving.variables[carry.variable] =
         carry.way == CarryWay::alternate || carry.way == CarryWay::output;
   }
   for (Index o = 0; o < body.outputs.size(); ++o) {
-    memory.outputs[o] = output_of(run, body.outputs[o]);
+    memory.outputs[o] = replayed ? nullptr : output_of(run, body.outputs[o]);
     moving.outputs = moving.outputs || body.output_strides[o] > 0;
   }
   inside.set_moving(moving);
@@ -121,43 +155,36 @@ void Executor::run_branch(Frame& frame, StepId s, const Run& run) {
   run_body(frame.body(s, branch), run);
 }
 
-void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
-  const ControlPlan& control = *frame.plan().steps[s].control;
-  const BodyPlan& plan = control.bodies[0];
-  const KernelRun& operands = frame.run(s);
-  Frame& body = frame.body(s, 0);
-  RunMemory& memory = body.memory;
-  std::vector<CarryState> carries = carries_of(control, operands);
+void Executor::start(std::vector<CarryState>& carries) {
   for (CarryState& carry : carries) {
     if (carry.plan->way != CarryWay::in_place) continue;
     copy(carry.first, carry.current, carry.plan->bytes);
     carry.current = carry.first;
   }
-  const std::int64_t length = control.length;
-  if (length > 0) enter(frame, s, 0);
-  std::int64_t step = 0;
+}
+
+void Executor::finish(const std::vector<CarryState>& carries, const KernelRun& operands) {
+  for (Index i = 0; i < carries.size(); ++i) {
+    std::byte* last = output_of(operands, static_cast<int>(i));
+    if (last != nullptr) copy(last, carries[i].current, carries[i].plan->bytes);
+  }
+}
+
+void Executor::run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, const Run& run) {
+  RunMemory& memory = loop.body.memory;
+  std::int64_t step = begin;
   try {
-    for (; step < length; ++step) {
-      const auto index = static_cast<std::size_t>(control.reverse ? length - 1 - step : step);
-      for (const InputId i : plan.strides.ids()) {
-        if (plan.strides[i] == 0) continue;
-        memory.feeds[i] = input_of(operands, plan.operands[i]) + index * plan.strides[i];
-      }
-      for (Index o = 0; o < plan.outputs.size(); ++o) {
-        memory.outputs[o] = output_of(operands, plan.outputs[o]) + index * plan.output_strides[o];
-      }
+    for (; step < end; ++step) {
+      loop.move_to(step);
       // The last step writes the first buffer, which may be the result's own.
-      const bool to_first = (length - 1 - step) % 2 == 0;
-      for (const CarryState& carry : carries) {
+      const bool to_first = (loop.length - 1 - step) % 2 == 0;
+      for (const CarryState& carry : loop.carries) {
         set_carry(memory, carry, to_first ? carry.first : carry.second);
       }
-      if (step == 0) {
-        body.point();
-      } else {
-        body.point_moving();
-      }
-      run_body(body, run);
-      for (CarryState& carry : carries) {
+      loop.entered ? loop.body.point_moving() : loop.body.point();
+      loop.entered = true;
+      run_body(loop.body, run);
+      for (CarryState& carry : loop.carries) {
         if (carry.plan->way == CarryWay::alternate) {
           carry.current = to_first ? carry.first : carry.second;
         } else if (carry.plan->way == CarryWay::output) {
@@ -168,13 +195,71 @@ void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
   } catch (const CancelledError&) {
     throw;
   } catch (const Error& e) {
-    const Node& node = *frame.plan().steps[s].node;
-    e.rethrow_as(fmt::format("{}\n  in step {} of {} of the loop at {}", e.what(), step, length,
-                             node.graph().where(node)));
+    e.rethrow_as(fmt::format("{}\n  in step {} of {} of the loop at {}", e.what(), step,
+                             loop.length, loop.node.graph().where(loop.node)));
   }
-  for (Index i = 0; i < carries.size(); ++i) {
-    std::byte* last = output_of(operands, static_cast<int>(i));
-    if (last != nullptr) copy(last, carries[i].current, carries[i].plan->bytes);
+}
+
+void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
+  const PlanStep& step = frame.plan().steps[s];
+  const ControlPlan& control = *step.control;
+  const KernelRun& operands = frame.run(s);
+  Loop loop{*step.node,
+            operands,
+            control.bodies[0],
+            frame.body(s, 0),
+            carries_of(control.carries, operands),
+            control.length,
+            control.reverse};
+  start(loop.carries);
+  if (control.length > 0) enter(frame, s, 0);
+  if (control.segment == 0) {
+    run_scan_steps(loop, 0, control.length, run);
+  } else if (control.replayed == nullptr) {
+    run_keeping_checkpoints(loop, control, run);
+  } else {
+    enter(frame, s, 1);
+    Loop again{*control.replayed,
+               operands,
+               control.bodies[1],
+               frame.body(s, 1),
+               carries_of(control.replayed_carries, operands),
+               control.length,
+               !control.reverse};
+    run_replaying(loop, again, control, run);
+  }
+  finish(loop.carries, operands);
+}
+
+void Executor::run_keeping_checkpoints(Loop& loop, const ControlPlan& control, const Run& run) {
+  std::vector<std::size_t> at;
+  const std::size_t bytes = checkpoint_bytes(control.carries, &at);
+  std::byte* to = output_of(loop.operands, control.checkpoints);
+  for (std::int64_t begin = 0; begin < control.length; begin += control.segment, to += bytes) {
+    for (Index i = 0; i < loop.carries.size(); ++i) {
+      const CarryState& carry = loop.carries[i];
+      if (carry.plan->variable.defined()) copy(to + at[i], carry.current, carry.plan->bytes);
+    }
+    run_scan_steps(loop, begin, std::min(begin + control.segment, control.length), run);
+  }
+}
+
+void Executor::run_replaying(Loop& loop, Loop& again, const ControlPlan& control, const Run& run) {
+  std::vector<std::size_t> at;
+  const std::size_t bytes = checkpoint_bytes(control.replayed_carries, &at);
+  const std::byte* from = input_of(loop.operands, control.checkpoints);
+  const std::int64_t length = control.length, segment = control.segment;
+  for (std::int64_t k = (length - 1) / segment; k >= 0; --k) {
+    const std::int64_t begin = k * segment, end = std::min(begin + segment, length);
+    for (Index i = 0; i < again.carries.size(); ++i) {
+      CarryState& carry = again.carries[i];
+      if (carry.plan->variable.defined())
+        carry.current = from + static_cast<std::size_t>(k) * bytes + at[i];
+    }
+    start(again.carries);
+    run_scan_steps(again, begin, end, run);
+    // It goes the other way: these elements come in its steps from length - end on.
+    run_scan_steps(loop, length - end, length - begin, run);
   }
 }
 
@@ -182,12 +267,8 @@ void Executor::run_while(Frame& frame, StepId s, const Run& run) {
   const ControlPlan& control = *frame.plan().steps[s].control;
   const KernelRun& operands = frame.run(s);
   Frame &condition = frame.body(s, 0), &body = frame.body(s, 1);
-  std::vector<CarryState> carries = carries_of(control, operands);
-  for (CarryState& carry : carries) {
-    if (carry.plan->way != CarryWay::in_place) continue;
-    copy(carry.first, carry.current, carry.plan->bytes);
-    carry.current = carry.first;
-  }
+  std::vector<CarryState> carries = carries_of(control.carries, operands);
+  start(carries);
   enter(frame, s, 0);
   enter(frame, s, 1);
   std::byte flag{0};
@@ -211,10 +292,7 @@ void Executor::run_while(Frame& frame, StepId s, const Run& run) {
       carry.current = carry.current == carry.first ? carry.second : carry.first;
     }
   }
-  for (Index i = 0; i < carries.size(); ++i) {
-    std::byte* last = output_of(operands, static_cast<int>(i));
-    if (last != nullptr) copy(last, carries[i].current, carries[i].plan->bytes);
-  }
+  finish(carries, operands);
 }
 
 }  // namespace weft

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <random>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/graph/control/cond.h"
 #include "weft/graph/functions.h"
 
@@ -180,6 +183,40 @@ Value weighted_sum(const ScanResult& result, bool outputs) {
     for (const Value& v : result.outputs) add(v);
   }
   return total;
+}
+
+Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result) {
+  Program program(name);
+  for (std::size_t i = 0; i < result.carries.size(); ++i) {
+    program.output(fmt::format("carry{}", i), result.carries[i]);
+  }
+  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+    program.output(fmt::format("output{}", i), result.outputs[i]);
+  }
+  const Value loss = weighted_sum(result);
+  const auto variables = step.variables();
+  const GradientOptions zeros{.unreachable = Unreachable::zeros};
+  const auto first = gradients(loss, variables, zeros);
+  Value second_loss;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    program.output(fmt::format("d{}", i), first[i]);
+    const Value part = sum(first[i] * first[i] * (0.5 + 0.2 * static_cast<double>(i)));
+    second_loss = second_loss.defined() ? second_loss + part : part;
+  }
+  const auto second = gradients(second_loss, variables, zeros);
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    program.output(fmt::format("dd{}", i), second[i]);
+  }
+  return program;
+}
+
+void check_same(const Results& a, const Results& b, const std::string& what) {
+  for (const auto& [name, tensor] : a) {
+    const Tensor& other = b[name];
+    const bool same = tensor.sizes() == other.sizes() &&
+                      std::memcmp(tensor.raw(), other.raw(), tensor.bytes()) == 0;
+    BOOST_TEST(same, what << ": bits of " << name);
+  }
 }
 
 }  // namespace weft::testing

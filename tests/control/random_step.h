@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/graph/control/scan.h"
+#include "weft/graph/ir/program.h"
 #include "weft/graph/run/results.h"
 
 namespace weft::testing {
@@ -39,5 +40,10 @@ class RandomStep {
 
 /// Sum of all results with weights of their own, so that every element counts differently.
 Value weighted_sum(const ScanResult& result, bool outputs = true);
+/// The loop's results, gradients by its variables, and gradients of a function of these.
+Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result);
+
+/// All results have the same bits.
+void check_same(const Results& a, const Results& b, const std::string& what);
 
 }  // namespace weft::testing

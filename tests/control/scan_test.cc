@@ -23,34 +23,10 @@ namespace weft {
 namespace {
 
 using testing::check_error;
+using testing::check_same;
 using testing::RandomStep;
 using testing::weighted_sum;
-
-// Results, gradients, and gradients of a function of these.
-Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result) {
-  Program program(name);
-  for (std::size_t i = 0; i < result.carries.size(); ++i) {
-    program.output(fmt::format("carry{}", i), result.carries[i]);
-  }
-  for (std::size_t i = 0; i < result.outputs.size(); ++i) {
-    program.output(fmt::format("output{}", i), result.outputs[i]);
-  }
-  const Value loss = weighted_sum(result);
-  const auto variables = step.variables();
-  const GradientOptions zeros{.unreachable = Unreachable::zeros};
-  const auto first = gradients(loss, variables, zeros);
-  Value second_loss;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    program.output(fmt::format("d{}", i), first[i]);
-    const Value part = sum(first[i] * first[i] * (0.5 + 0.2 * static_cast<double>(i)));
-    second_loss = second_loss.defined() ? second_loss + part : part;
-  }
-  const auto second = gradients(second_loss, variables, zeros);
-  for (std::size_t i = 0; i < second.size(); ++i) {
-    program.output(fmt::format("dd{}", i), second[i]);
-  }
-  return program;
-}
+using testing::with_gradients;
 
 void check_close(const Results& a, const Results& b, const std::string& what) {
   for (const auto& [name, tensor] : a) {
@@ -63,15 +39,6 @@ void check_close(const Results& a, const Results& b, const std::string& what) {
       BOOST_ERROR(fmt::format("{}: {}[{}] is {} and {}", what, name, i, x[i], y[i]));
       break;
     }
-  }
-}
-
-void check_same(const Results& a, const Results& b, const std::string& what) {
-  for (const auto& [name, tensor] : a) {
-    const Tensor& other = b[name];
-    const bool same = tensor.sizes() == other.sizes() &&
-                      std::memcmp(tensor.raw(), other.raw(), tensor.bytes()) == 0;
-    BOOST_TEST(same, what << ": bits of " << name);
   }
 }
 
