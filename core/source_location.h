@@ -7,7 +7,7 @@ namespace weft {
 
 /// A line of source code. clang 14 has no std::source_location, hence our own. Functions take it as
 /// a last parameter `SourceLocation loc = SourceLocation::current()`, so that it names the caller.
-/// The strings have static storage duration (or, for loaded graphs, are kept by the graph).
+/// A graph keeps its own copy of the file's name.
 struct SourceLocation {
   const char* file = "";
   int line = 0;

@@ -5,6 +5,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/conv.h"
+#include "weft/graph/functions/distributions.h"
 #include "weft/graph/functions/factorise.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg.h"

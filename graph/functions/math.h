@@ -37,6 +37,9 @@ Value cos(Arg x);
 Value tanh(Arg x);
 /// Error function.
 Value erf(Arg x);
+/// Its inverse, for floats in [-1, 1]: infinite at both ends, NaN outside. Relative error 4e-7 for
+/// f32, 1e-14 for f64 where |x| < 0.999.
+Value erfinv(Arg x);
 /// 1 / (1 + exp(-x)).
 Value sigmoid(Arg x);
 

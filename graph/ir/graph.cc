@@ -246,7 +246,7 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   Node& result = *node;
   nodes_.push_back(std::move(node));
   interned_.emplace(hash, &result);
-  source_infos_.push_back({override_location_ ? location_ : loc, frame_});
+  source_infos_.push_back({override_location_ ? location_ : kept(loc), frame_});
   return result;
 }
 

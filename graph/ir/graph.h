@@ -251,7 +251,9 @@ class Graph {
   std::string operands_text(std::string_view op, const std::vector<Value>& inputs,
                             bool declared_names = false) const;
   std::string frames_text(int frame) const;
-  const char* keep_file_name(const char* file);
+  /// `loc` with a file name that lives as long as this graph: it may come from another graph, which
+  /// passes drop, or from a plug-in.
+  SourceLocation kept(SourceLocation loc);
 
   std::shared_ptr<const OpSet> ops_;
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -277,7 +279,7 @@ class Graph {
   std::unordered_map<Value, std::string, ValueHash> name_of_;
   std::vector<SourceInfo> source_infos_;  // by node id
   std::vector<FrameRecord> frames_;
-  std::deque<std::string> file_names_;  // keeps locations copied from other graphs alive
+  std::deque<std::string> file_names_;                        // of all locations
   std::map<std::pair<const void*, int>, int> copied_frames_;  // (graph, frame) -> frame here
   int frame_ = -1;
   bool override_location_ = false;  // inside SourceInfoOf

@@ -88,11 +88,12 @@ std::string_view Graph::scope_of(const Node& node) const {
   return {};
 }
 
-const char* Graph::keep_file_name(const char* file) {
-  for (const std::string& known : file_names_) {
-    if (known == file) return known.c_str();
+SourceLocation Graph::kept(SourceLocation loc) {
+  // The name that came last is the likeliest.
+  for (auto known = file_names_.rbegin(); known != file_names_.rend(); ++known) {
+    if (*known == loc.file) return {known->c_str(), loc.line};
   }
-  return file_names_.emplace_back(file).c_str();
+  return {file_names_.emplace_back(loc.file).c_str(), loc.line};
 }
 
 void Graph::set_source_info(const Node& node, SourceLocation location, std::string_view scope) {
@@ -101,7 +102,7 @@ void Graph::set_source_info(const Node& node, SourceLocation location, std::stri
     frame = static_cast<int>(frames_.size());
     frames_.push_back({-1, "", {}, std::string(scope)});
   }
-  source_infos_[node.id()] = {{keep_file_name(location.file), location.line}, frame};
+  source_infos_[node.id()] = {kept(location), frame};
 }
 
 void Graph::copy_source_info(const Node& from, const Node& to) {
@@ -126,18 +127,19 @@ void Graph::copy_source_info(const Node& from, const Node& to) {
     }
     FrameRecord record = source.frames_[static_cast<std::size_t>(*it)];
     record.parent = parent;
-    record.location.file = keep_file_name(record.location.file);
+    record.location = kept(record.location);
     parent = static_cast<int>(frames_.size());
     frames_.push_back(std::move(record));
     copied_frames_.emplace(key, parent);
   }
-  source_infos_[to.id()] = {{keep_file_name(info.location.file), info.location.line}, parent};
+  source_infos_[to.id()] = {kept(info.location), parent};
 }
 
 Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
                     std::string_view scope)
     : graph_(graph), previous_(graph.frame_) {
-  graph.frames_.push_back({graph.frame_, std::string(function), loc, std::string(scope)});
+  graph.frames_.push_back(
+      {graph.frame_, std::string(function), graph.kept(loc), std::string(scope)});
   graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
 }
 
@@ -154,8 +156,7 @@ Graph::SourceInfoOf::SourceInfoOf(Graph& graph, const Node& node, std::string wh
     parent = info.frame;
     graph.location_ = info.location;
   } else {
-    graph.location_ = {graph.keep_file_name(node.graph().location(node).file),
-                       node.graph().location(node).line};
+    graph.location_ = graph.kept(node.graph().location(node));
   }
   graph.frames_.push_back({parent, std::move(what), {}, ""});
   graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;

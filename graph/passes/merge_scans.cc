@@ -109,6 +109,7 @@ Module merge_scans(Module module, const PassOptions& pass) {
       attributes.set("body", add_body(target, std::move(merged->body), {}));
       merged->made = &target.apply(node.op(), inputs, std::move(attributes),
                                    node.graph().location(node), node.instance());
+      target.copy_source_info(node, *merged->made);
     }
     for (const int o : merged->outputs[number]) results.push_back(merged->made->output(o));
     return results;

@@ -1,5 +1,6 @@
 #include "weft/graph/ir/graph.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -110,6 +111,22 @@ BOOST_AUTO_TEST_CASE(frames_show_the_callers) {
   BOOST_TEST(g.where(*node) ==
              "linear.cc:3, in linear called at block.cc:7, in my_block called at user.cc:12");
   BOOST_TEST(g.scope_of(*node) == "net.block");
+}
+
+// Passes build from graphs that they drop, and plug-ins may go.
+BOOST_AUTO_TEST_CASE(a_graph_keeps_the_names_of_files) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3});
+  std::vector<char> name(64, 'f');
+  name.back() = 0;
+  const std::string expected(name.data());
+  const Node* inner = nullptr;
+  {
+    const Graph::Frame frame(g, "layer", {name.data(), 9});
+    inner = &g.apply("exp", {x}, {}, {name.data(), 7});
+  }
+  std::fill(name.begin(), name.end() - 1, 'x');
+  BOOST_TEST(g.where(*inner) == expected + ":7, in layer called at " + expected + ":9");
 }
 
 BOOST_AUTO_TEST_CASE(required_dims_are_equal) {

@@ -1,0 +1,127 @@
+#include "weft/autodiff/derivatives.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <unordered_set>
+
+#include "weft/core/error.h"
+#include "weft/graph/control/scan.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/graph/ir/clone.h"
+
+namespace weft {
+namespace {
+
+using Index = std::size_t;
+
+void check_same_types(const std::vector<Value>& wrt, const std::vector<Value>& given,
+                      std::string_view function, std::string_view what, SourceLocation loc) {
+  if (wrt.empty()) throw ArgumentError(fmt::format("{}: wrt is empty", function));
+  const Graph& graph = wrt[0].graph();
+  if (given.size() != wrt.size()) {
+    throw ArgumentError(fmt::format("{}: {} {}s for {} values\n  {}", function, given.size(), what,
+                                    wrt.size(), graph.describe_source(loc)));
+  }
+  for (Index i = 0; i < wrt.size(); ++i) {
+    if (given[i].type() == wrt[i].type()) continue;
+    throw ShapeError(fmt::format("{}: {} {} is {}, but the value is {}\n  {}", function, what, i,
+                                 given[i].type().str(), wrt[i].type().str(),
+                                 graph.describe_source(loc)));
+  }
+}
+
+Value inner_product(const std::vector<Value>& a, const std::vector<Value>& b) {
+  Value total;
+  for (Index i = 0; i < a.size(); ++i) {
+    const Value part = sum(a[i] * b[i]);
+    total = total.defined() ? total + part : part;
+  }
+  return total;
+}
+
+// What `output` is computed from without `wrt`: the operands of a function from `wrt` to it.
+std::vector<Value> other_operands(const Value& output, const Value& wrt) {
+  const std::vector<Node*> nodes = reachable_nodes({output});
+  std::unordered_set<const Node*> depend = {wrt.node_pointer()};
+  std::unordered_set<Value, ValueHash> seen = {wrt};
+  std::vector<Value> result;
+  for (const Node* n : nodes) {
+    if (n == wrt.node_pointer()) continue;
+    for (const Value& v : n->inputs()) {
+      // Another output of the node that makes wrt does not depend on it.
+      const bool other = v.defined() && v.node_pointer() == wrt.node_pointer() && v != wrt;
+      if (v.defined() && !other && depend.contains(v.node_pointer())) depend.insert(n);
+    }
+  }
+  for (const Node* n : nodes) {
+    if (n == wrt.node_pointer() || !depend.contains(n)) continue;
+    for (const Value& v : n->inputs()) {
+      const bool outside = v.defined() && (v.node_pointer() == wrt.node_pointer() ||
+                                           !depend.contains(v.node_pointer()));
+      if (outside && seen.insert(v).second) result.push_back(v);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
+                       SourceLocation loc) {
+  return gradients(output, wrt, {.cotangent = cotangent}, loc);
+}
+
+Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>& tangents,
+          SourceLocation loc) {
+  check_same_types(wrt, tangents, "jvp", "tangent", loc);
+  // Any value does, since the result does not depend on it; this one is nobody else's.
+  const Value cotangent = optimization_barrier(zeros_like(output));
+  const std::vector<Value> linear = gradients(output, wrt, {.cotangent = cotangent}, loc);
+  return gradient(inner_product(linear, tangents), cotangent, {.unreachable = Unreachable::zeros},
+                  loc);
+}
+
+Value jacobian(Value output, Value wrt, SourceLocation loc) {
+  Graph& graph = output.graph();
+  {
+    // Says what is wrong with output and wrt, if anything, before the loop is there.
+    const Graph::Undo undo(graph);
+    vjp(output, {wrt}, output, loc);
+  }
+  std::vector<Value> operands = other_operands(output, wrt);
+  operands.insert(operands.begin(), wrt);
+  const Dim elements = output.shape().numel();
+  const Value units = one_hot(arange(graph, elements, DType::i64, loc), elements, output.dtype());
+  std::vector<Dim> rows = {elements};
+  rows.insert(rows.end(), output.shape().begin(), output.shape().end());
+  const ScanResult result = scan(
+      graph, {}, {reshape(Arg(units, loc), Shape(rows))}, operands,
+      [&](Graph& body, const ScanElements& in) {
+        Cloner cloner(body);
+        for (Index i = 0; i < operands.size(); ++i) cloner.set(operands[i], in.operands[i]);
+        const Value copy = cloner.copy(output);
+        return ScanStep{{}, {vjp(copy, {in.operands[0]}, in.elements[0])[0]}};
+      },
+      {.name = "jacobian"}, loc);
+  std::vector<Dim> dims(output.shape().begin(), output.shape().end());
+  dims.insert(dims.end(), wrt.shape().begin(), wrt.shape().end());
+  return reshape(Arg(result.outputs[0], loc), Shape(dims));
+}
+
+Value hessian(Value output, Value wrt, SourceLocation loc) {
+  return jacobian(gradient(output, wrt, {}, loc), wrt, loc);
+}
+
+std::vector<Value> hessian_vector_product(Value output, const std::vector<Value>& wrt,
+                                          const std::vector<Value>& direction, SourceLocation loc) {
+  check_same_types(wrt, direction, "hessian_vector_product", "direction", loc);
+  return gradients(inner_product(gradients(output, wrt, {}, loc), direction), wrt,
+                   {.unreachable = Unreachable::zeros}, loc);
+}
+
+}  // namespace weft

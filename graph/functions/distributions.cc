@@ -1,0 +1,95 @@
+#include "weft/graph/functions/distributions.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/reduce.h"
+
+namespace weft {
+namespace {
+
+[[noreturn]] void refuse(const Value& key, SourceLocation loc, const std::string& what) {
+  throw ArgumentError(what + "\n  " + key.graph().describe_source(loc));
+}
+
+// -log(1 - u): u in [0, 1) is never 1.
+Value unit_exponential(const Value& key, const Shape& shape, DType dtype, SourceLocation loc) {
+  return -log1p(-uniform(Arg(key, loc), shape, 0, 1, dtype));
+}
+
+}  // namespace
+
+Value exponential(Arg key, const Shape& shape, double rate, DType dtype) {
+  const Value k = key.value("exponential");
+  if (!(rate > 0)) {
+    refuse(k, key.location(), fmt::format("exponential: rate must be positive, but is {}", rate));
+  }
+  const Graph::Frame frame(k.graph(), "exponential", key.location());
+  const Value draw = unit_exponential(k, shape, dtype, key.location());
+  return rate == 1 ? draw : draw * (1 / rate);
+}
+
+Value gumbel(Arg key, const Shape& shape, double location, double scale, DType dtype) {
+  const Value k = key.value("gumbel");
+  if (!(scale > 0)) {
+    refuse(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
+  }
+  const Graph::Frame frame(k.graph(), "gumbel", key.location());
+  // Draws that are 0 stand for what is below half of the least other one.
+  const double least = dtype == DType::f64 ? 0x1p-54 : 0x1p-25;
+  const Value draw = -log(maximum(unit_exponential(k, shape, dtype, key.location()), least));
+  return (scale == 1 ? draw : draw * scale) + location;
+}
+
+Value categorical(Arg key, Arg logits, int axis) {
+  const Value k = key.value("categorical"), l = logits.value("categorical");
+  const Graph::Frame frame(k.graph(), "categorical", key.location());
+  return argmax(l + gumbel(Arg(k, key.location()), l.shape(), 0, 1, l.dtype()), axis);
+}
+
+Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
+                      DType dtype) {
+  const Value k = key.value("random_integers");
+  if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) >
+                         (std::uint64_t{1} << 53)) {
+    refuse(k, key.location(),
+           fmt::format("random_integers: there are no numbers in [{}, {}), or more than 2^53", low,
+                       high));
+  }
+  const Graph::Frame frame(k.graph(), "random_integers", key.location());
+  const auto range = static_cast<double>(high - low);
+  const Value draw = floor(uniform(Arg(k, key.location()), shape, 0, 1, DType::f64) * range);
+  return cast(cast(draw, DType::i64) + low, dtype);
+}
+
+Value permutation(Arg key, const Dim& n) {
+  const Value k = key.value("permutation");
+  const Graph::Frame frame(k.graph(), "permutation", key.location());
+  return argsort(uniform(Arg(k, key.location()), Shape{n}, 0, 1, DType::f64));
+}
+
+Value truncated_normal(Arg key, const Shape& shape, double mean, double std, double low,
+                       double high, DType dtype) {
+  const Value k = key.value("truncated_normal");
+  if (!(low < high) || !(std > 0)) {
+    refuse(k, key.location(),
+           fmt::format("truncated_normal: low must be below high and std positive, but they are "
+                       "{}, {} and {}",
+                       low, high, std));
+  }
+  const Graph::Frame frame(k.graph(), "truncated_normal", key.location());
+  const auto distribution = [](double x) { return std::erf(x / std::numbers::sqrt2); };
+  const Value u =
+      uniform(Arg(k, key.location()), shape, distribution(low), distribution(high), dtype);
+  // Bounds beyond what a float tells from 1 have draws there, which are infinite before this.
+  return clamp(erfinv(clamp(u, -1, 1)) * std::numbers::sqrt2, low, high) * std + mean;
+}
+
+}  // namespace weft

@@ -1,0 +1,117 @@
+// Products with Jacobians, Jacobians and Hessians.
+#include "weft/autodiff/derivatives.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/tests/autodiff/evaluate.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::check_error;
+using testing::evaluate;
+using testing::kPoint;
+
+void check_near(const std::vector<double>& found, const std::vector<double>& wanted) {
+  BOOST_REQUIRE(found.size() == wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) BOOST_TEST(std::abs(found[i] - wanted[i]) < 1e-12);
+}
+
+const double kX[] = {0.5, -1, 2};
+
+BOOST_AUTO_TEST_SUITE(derivatives)
+
+// y_i = x_i^2 x_(i+1): J = diag(2 x_i x_(i+1)) + x_i^2 at (i, i + 1), cyclic.
+BOOST_AUTO_TEST_CASE(of_a_function_whose_jacobian_is_known) {
+  for (const bool symbolic : {false, true}) {
+    Graph g;
+    const Value x = symbolic ? g.input("x", DType::f64, {"n"}) : g.input("x", DType::f64, {3});
+    const Value next = take(x, g.input("next", DType::i64, {symbolic ? g.dim("n") : Dim(3)}));
+    const Value y = square(x) * next;
+    const Value v = g.input("v", DType::f64, {symbolic ? g.dim("n") : Dim(3)});
+    const NamedTensors feeds = {{"x", kPoint},
+                                {"next", Tensor::of<std::int64_t>({3}, {1, 2, 0})},
+                                {"v", Tensor::of<double>({3}, {1, -2, 3})}};
+    const double d[] = {1, -2, 3};
+    std::vector<double> j(9), forward(3), back(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::size_t k = (i + 1) % 3;
+      j[i * 3 + i] = 2 * kX[i] * kX[k];
+      j[i * 3 + k] = kX[i] * kX[i];
+    }
+    for (std::size_t r = 0; r < 3; ++r) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        forward[r] += j[r * 3 + c] * d[c];
+        back[c] += j[r * 3 + c] * d[r];
+      }
+    }
+    check_near(evaluate(g, jacobian(y, x), feeds), j);
+    check_near(evaluate(g, jvp(y, {x}, {v}), feeds), forward);
+    check_near(evaluate(g, vjp(y, {x}, v)[0], feeds), back);
+    // Of a matrix by a vector, and of a scalar.
+    const Value outer = unsqueeze(x, 1) * unsqueeze(x, 0);
+    const Value by_outer = jacobian(outer, x);
+    BOOST_TEST(by_outer.rank() == 3);
+    std::vector<double> wanted;
+    for (int r = 0; r < 3; ++r) {
+      for (int c = 0; c < 3; ++c) {
+        for (int i = 0; i < 3; ++i) {
+          wanted.push_back((i == r ? kX[c] : 0) + (i == c ? kX[r] : 0));
+        }
+      }
+    }
+    check_near(evaluate(g, by_outer, feeds), wanted);
+    check_near(evaluate(g, jacobian(sum(square(x)), x), feeds), {1, -2, 4});
+  }
+}
+
+// f = sum x_i^3 + x_0 x_1.
+BOOST_AUTO_TEST_CASE(second_derivatives) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), v = g.input("v", DType::f64, {3});
+  const Value f = sum(x * x * x) + sum(slice(x, 0, {.begin = Dim(0), .end = Dim(1)}) *
+                                       slice(x, 0, {.begin = Dim(1), .end = Dim(2)}));
+  const NamedTensors feeds = {{"x", kPoint}, {"v", Tensor::of<double>({3}, {1, -2, 3})}};
+  check_near(evaluate(g, hessian(f, x), feeds), {3, 1, 0, 1, -6, 0, 0, 0, 12});
+  check_near(evaluate(g, hessian_vector_product(f, {x}, {v})[0], feeds), {1, 13, 36});
+  // Forward over reverse is the same product.
+  check_near(evaluate(g, jvp(gradient(f, x), {x}, {v}), feeds), {1, 13, 36});
+  // Of a linear function.
+  check_near(evaluate(g, hessian_vector_product(sum(x * 2), {x}, {v})[0], feeds), {0, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(a_jacobian_by_what_is_neither_input_nor_all) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), a = g.input("a", DType::f64, {3});
+  const Value h = exp(x), y = h * a + x;  // by h alone
+  check_near(evaluate(g, jacobian(y, h), {{"x", kPoint}, {"a", kPoint}}),
+             {0.5, 0, 0, 0, -1, 0, 0, 0, 2});
+  // Of a jacobian.
+  const Value twice = jacobian(jacobian(square(x) * x, x), x);
+  const std::vector<double> third = evaluate(g, twice, {{"x", kPoint}});
+  for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(std::abs(third[i * 13] - 6 * kX[i]) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(errors_say_what_does_not_fit) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {4});
+  const Value ids = g.input("ids", DType::i64, {3});
+  check_error<ArgumentError>([&] { jvp(square(x), {x}, {}); },
+                             {"jvp: 0 tangents for 1 values", "derivatives_test.cc"});
+  check_error<ShapeError>([&] { jvp(square(x), {x}, {y}); },
+                          {"jvp: tangent 0 is f64[4], but the value is f64[3]"});
+  check_error<ShapeError>([&] { hessian_vector_product(sum(square(x)), {x}, {y}); },
+                          {"hessian_vector_product: direction 0 is f64[4]"});
+  check_error<GradientError>([&] { jacobian(square(x), y); }, {"derivatives_test.cc"});
+  check_error<GradientError>([&] { jacobian(ids, ids); }, {"i64"});
+  BOOST_TEST(g.functions().empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,153 @@
+// Draws from distributions that are made of others.
+#include "weft/graph/functions/distributions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "weft/autodiff/check_gradients.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/numbers.h"
+
+namespace weft {
+namespace {
+
+using testing::check_error;
+using testing::elements_of;
+
+constexpr std::int64_t kDraws = 20000;
+
+std::vector<double> values_of(Graph& g, const Value& v) {
+  Session session(g, {.seed = 7, .threads = 1});
+  return elements_of(session.run(Program("draw").output("v", v))["v"]);
+}
+
+/// Kolmogorov's distance of the draws from a distribution function: above 1.95 / sqrt(n) for one
+/// sample in a thousand, and these are always the same.
+double distance(std::vector<double> draws, const std::function<double(double)>& below) {
+  std::sort(draws.begin(), draws.end());
+  double worst = 0;
+  const auto n = static_cast<double>(draws.size());
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const double p = below(draws[i]);
+    worst = std::max({worst, std::abs(p - static_cast<double>(i) / n),
+                      std::abs(p - static_cast<double>(i + 1) / n)});
+  }
+  return worst * std::sqrt(n);
+}
+
+double phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+BOOST_AUTO_TEST_SUITE(distributions)
+
+BOOST_AUTO_TEST_CASE(draws_have_their_distributions) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    BOOST_TEST_CONTEXT(dtype_name(dtype)) {
+      Graph g;
+      const Value key = g.key("noise");
+      const Shape n{kDraws};
+      BOOST_TEST(distance(values_of(g, exponential(key, n, 2.5, dtype)),
+                          [](double x) { return 1 - std::exp(-2.5 * x); }) < 1.95);
+      BOOST_TEST(distance(values_of(g, gumbel(key, n, 3, 0.5, dtype)),
+                          [](double x) { return std::exp(-std::exp(-(x - 3) / 0.5)); }) < 1.95);
+      const std::vector<double> cut = values_of(g, truncated_normal(key, n, 1, 2, -1, 3, dtype));
+      BOOST_TEST(distance(cut, [](double x) {
+                   return (phi((x - 1) / 2) - phi(-1)) / (phi(3) - phi(-1));
+                 }) < 1.95);
+      BOOST_TEST(*std::min_element(cut.begin(), cut.end()) >= -1);
+      BOOST_TEST(*std::max_element(cut.begin(), cut.end()) <= 7);
+      // Hardly truncated: all are finite.
+      for (const double x : values_of(g, truncated_normal(key, n, 0, 1, -30, 30, dtype))) {
+        BOOST_REQUIRE(std::abs(x) < 7);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(whole_numbers) {
+  Graph g;
+  const Value key = g.key("noise");
+  const std::vector<double> dice = values_of(g, random_integers(key, Shape{kDraws}, -2, 4));
+  std::vector<int> counts(6);
+  for (const double d : dice) ++counts.at(static_cast<std::size_t>(d + 2));
+  for (const int c : counts) BOOST_TEST(std::abs(c - kDraws / 6.0) < 5 * std::sqrt(kDraws / 6.0));
+  BOOST_TEST(random_integers(key, Shape{3}, 0, 9, DType::i32).dtype() == DType::i32);
+
+  std::vector<double> order = values_of(g, permutation(key, 1000));
+  int moved = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) moved += order[i] != static_cast<double>(i);
+  BOOST_TEST(moved > 950);
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) BOOST_TEST(order[i] == static_cast<double>(i));
+  BOOST_TEST(values_of(g, permutation(key, 0)).empty());
+
+  // log(1), log(2), log(5) and never the last one.
+  const Value logits =
+      constant(g, Tensor::of<float>({4}, {0, std::log(2.0F), std::log(5.0F), -INFINITY}));
+  const std::vector<double> ids =
+      values_of(g, categorical(key, broadcast_to(logits, Shape{kDraws, 4})));
+  std::vector<int> drawn(4);
+  for (const double id : ids) ++drawn.at(static_cast<std::size_t>(id));
+  const double wanted[] = {1 / 8.0, 2 / 8.0, 5 / 8.0, 0};
+  for (std::size_t i = 0; i < 4; ++i)
+    BOOST_TEST(std::abs(drawn[i] - wanted[i] * kDraws) <= 5 * std::sqrt(wanted[i] * kDraws));
+}
+
+BOOST_AUTO_TEST_CASE(the_inverse_of_the_error_function) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"n"}), y = g.input("y", DType::f32, {"n"});
+  std::vector<double> points, wanted;
+  for (const double z : {-3.5, -2.0, -1.3, -0.2, -1e-3, 0.0, 1e-8, 0.4, 0.9, 1.7, 3.0}) {
+    wanted.push_back(z);
+    points.push_back(std::erf(z));
+  }
+  std::vector<float> narrow(points.begin(), points.end());
+  const auto n = static_cast<std::int64_t>(points.size());
+  Session session(g, {.threads = 1});
+  const Results r =
+      session.run(Program("p").output("d", erfinv(x)).output("f", erfinv(y)),
+                  {{"x", Tensor::of<double>({n}, points)}, {"y", Tensor::of<float>({n}, narrow)}});
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double z = wanted[static_cast<std::size_t>(i)];
+    // What rounding its argument does to the result, and 4 units in the last place.
+    const double slope = std::sqrt(std::acos(-1.0)) / 2 * std::exp(z * z);
+    BOOST_TEST(std::abs(r["d"].at(i) - z) <= 4 * 0x1p-53 * (std::abs(z) + slope));
+    BOOST_TEST(std::abs(r["f"].at(i) - z) <= 4 * 0x1p-24 * (std::abs(z) + slope));
+  }
+  const Tensor ends = Tensor::of<double>({4}, {-1, 1, 1.5, NAN});
+  const Results e = session.run(Program("ends").output("d", erfinv(x)), {{"x", ends}});
+  BOOST_TEST(e["d"].at(0) == -INFINITY);
+  BOOST_TEST(e["d"].at(1) == INFINITY);
+  BOOST_TEST(std::isnan(e["d"].at(2)));
+  BOOST_TEST(std::isnan(e["d"].at(3)));
+  const GradientReport report =
+      check_gradients(erfinv(x), {x},
+                      {.feeds = {{"x", Tensor::of<double>({5}, {-0.9, -0.3, 0.0, 0.2, 0.99})}},
+                       .second_order = true});
+  BOOST_TEST(report.max_relative_error < 1e-5, report.worst);
+}
+
+BOOST_AUTO_TEST_CASE(errors_name_the_bounds) {
+  Graph g;
+  const Value key = g.key("noise");
+  check_error<ArgumentError>([&] { exponential(key, Shape{2}, 0); },
+                             {"rate must be positive, but is 0", "distributions_test.cc"});
+  check_error<ArgumentError>([&] { gumbel(key, Shape{2}, 0, -1); },
+                             {"scale must be positive, but is -1"});
+  check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 3, 3); },
+                             {"there are no numbers in [3, 3)"});
+  check_error<ArgumentError>([&] { truncated_normal(key, Shape{2}, 0, 1, 2, 1); },
+                             {"low must be below high", "2, 1 and 1"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
