@@ -134,6 +134,12 @@ BOOST_AUTO_TEST_CASE(every_preset_is_legal) {
     preset.training.check();
     BOOST_TEST(&find_preset(gpt_presets(), preset.name) == &preset);
   }
+  for (const Preset<GptConfig>& preset : instruction_presets()) {
+    preset.model.check();
+    preset.training.check();
+    BOOST_TEST(&find_preset(instruction_presets(), preset.name) == &preset);
+  }
+  BOOST_TEST(instruction_presets().front().name == "instruct-cpu");
   const Preset<GptConfig>& cpu = find_preset(gpt_presets(), "nanogpt-cpu");
   BOOST_TEST(cpu.model.layers == 4);
   BOOST_TEST(cpu.training.steps == 2000);

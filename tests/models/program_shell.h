@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "weft/models/data/text.h"
 #include "weft/tests/models/folder.h"
@@ -18,10 +19,11 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program. Files are in a folder of its own, which holds text.txt.
+/// Runs the program, or another one. Files are in a folder of its own, which holds text.txt.
 class Shell {
  public:
-  Shell() : folder_("program") {
+  explicit Shell(std::string program = WEFT_PROGRAM)
+      : program_(std::move(program)), folder_("program") {
     std::string text;
     for (int i = 0; i < 200; ++i)
       text += "all work and no play makes jack a dull boy " + std::to_string(i % 7) + "\n";
@@ -36,7 +38,7 @@ class Shell {
   Outcome operator()(const std::string& arguments) const { return in(".", arguments); }
   /// The same with `folder` as the working folder.
   Outcome in(const std::string& folder, const std::string& arguments) const {
-    const std::string command = "cd " + folder + " && " + WEFT_PROGRAM + " " + arguments + " >" +
+    const std::string command = "cd " + folder + " && " + program_ + " " + arguments + " >" +
                                 path("out") + " 2>" + path("err") + " </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
@@ -44,6 +46,7 @@ class Shell {
   }
 
  private:
+  std::string program_;
   testing::Folder folder_;
 };
 

@@ -1,5 +1,7 @@
 // Instruction tuning: conversations from files, what counts of them, packing, answers.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdint>
 
 #include "weft/core/error.h"
 #include "weft/models/chat/encode_chat.h"
@@ -144,17 +146,20 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
   const Tokenizer tokenizer = letters();
   for (const GptPositions positions :
        {GptPositions::learned, GptPositions::rotary, GptPositions::linear_bias}) {
-    GptConfig config = tiny(tokenizer, 192);
+    std::vector<InstructionExample> examples;
+    std::int64_t longest = 0;
+    for (const Conversation& turns : conversations(make_instructions({.count = 20, .seed = 5}))) {
+      examples.push_back(make_example(tokenizer, chatml(), turns));
+      longest = std::max(longest, std::ssize(examples.back().inputs));
+    }
+    GptConfig config = tiny(tokenizer, 2 * longest);  // no row is closed with one example alone
     config.positions = positions;
     const LanguageModel model = build_instructed_model(config, tokenizer, chatml(), settings(1));
     Session session(*model.graph, model.store, {.seed = 4, .threads = 2});
     session.initialise();
-    std::vector<InstructionExample> examples;
-    for (const Conversation& turns : conversations(make_instructions({.count = 20, .seed = 5})))
-      examples.push_back(make_example(tokenizer, chatml(), turns));
     const InstructionRows packed(examples, config.context, 1);
     const InstructionRows alone(examples, config.context, 1, false);
-    BOOST_TEST(packed.size() < 12);
+    BOOST_TEST(packed.size() <= 10);
     BOOST_TEST(alone.size() == 20);
     BOOST_TEST(packed.counted() == alone.counted());
     const Program& evaluate = model.program("evaluate");
@@ -175,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_to_talk) {
-  const std::vector<std::string> kinds = {"even", "first letter", "last letter"};
+  const std::vector<std::string> kinds = {"parity", "first letter", "last letter"};
   const Tokenizer tokenizer = letters();
   GptConfig config = tiny(tokenizer, 160);
   config.positions = GptPositions::rotary;
@@ -212,13 +217,14 @@ BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_t
                                            o.max_new = 30;
                                          }});
   std::string heard;
-  const ChatAnswer answer = chat.say("Is 12 even?", [&](std::string_view text) {
+  const ChatAnswer answer = chat.say("Tell me the parity of 12.", [&](std::string_view text) {
     heard += text;
     return true;
   });
   BOOST_TEST(answer.written.text == heard);
   BOOST_TEST(heard.find("<|") == std::string::npos);
-  BOOST_TEST(heard == instruction_answers(other, again, {{{"user", "Is 12 even?"}}}).front());
+  BOOST_TEST(heard ==
+             instruction_answers(other, again, {{{"user", "Tell me the parity of 12."}}}).front());
 }
 
 BOOST_AUTO_TEST_CASE(the_command_teaches_and_measures_full_and_beside_frozen_weights) {

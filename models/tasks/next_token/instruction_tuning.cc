@@ -179,10 +179,10 @@ class InstructionTask final : public TaskOf<LanguageModel> {
     return options;
   }
   TaskFields config_fields() const override { return {"Model", &GptConfig::fields(), {"vocab"}}; }
-  std::vector<PresetAbout> presets() const override { return abouts(gpt_presets()); }
+  std::vector<PresetAbout> presets() const override { return abouts(instruction_presets()); }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    const Preset<GptConfig> preset = chosen_preset(gpt_presets(), args);
+    const Preset<GptConfig> preset = chosen_preset(instruction_presets(), args);
     const ChatFormat format = format_for(args);
     const ConversationSplit split = read_split(args.options, format, preset.training);
     GptConfig config = base_config(preset.model, args);

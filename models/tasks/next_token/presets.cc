@@ -41,6 +41,13 @@ GptConfig llama_cpu() {
   return wide_start(config);
 }
 
+/// llama-cpu with room for a conversation.
+GptConfig instruct_cpu() {
+  GptConfig config = llama_cpu();
+  config.context = 256;
+  return config;
+}
+
 }  // namespace
 
 const std::vector<Preset<GptConfig>>& gpt_presets() {
@@ -80,6 +87,31 @@ const std::vector<Preset<GptConfig>>& gpt_presets() {
         .eval_every = 1000,
         .save_every = 500}},
   };
+  return presets;
+}
+
+const std::vector<Preset<GptConfig>>& instruction_presets() {
+  static const std::vector<Preset<GptConfig>> presets = [] {
+    // Adapters learn from gradients of frozen weights: several times the rate, as in Hu et al.
+    // 2022.
+    const TrainSettings all{.steps = 1000,
+                            .batch = 4,
+                            .lr = 1e-3,
+                            .min_lr = 1e-4,
+                            .warmup = 50,
+                            .precision = Precision::medium,
+                            .eval_every = 250};
+    TrainSettings adapters = all;
+    adapters.lr = 4e-3;
+    adapters.min_lr = 4e-4;
+    std::vector<Preset<GptConfig>> made = {
+        {"instruct-cpu", "llama-cpu for conversations of up to 256 tokens: all of its weights",
+         instruct_cpu(), all},
+        {"instruct-cpu-lora", "the same for adapters beside its weights (--lora-rank 16)",
+         instruct_cpu(), adapters}};
+    made.insert(made.end(), gpt_presets().begin(), gpt_presets().end());
+    return made;
+  }();
   return presets;
 }
 

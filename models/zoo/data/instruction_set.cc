@@ -22,21 +22,24 @@ InstructionCase draw_case(Draws& draws, const InstructionKind& kind, Instruction
   return about;
 }
 
-std::span<const std::string> phrasings_of(const InstructionKind& kind, InstructionPart part) {
-  const std::span<const std::string> all = kind.phrasings;
+std::span<const std::string_view> frames_of(InstructionPart part) {
+  const std::span<const std::string_view> all = kInstructionFrames;
   switch (part) {
-    case InstructionPart::train: return all.first(all.size() - 2 * kHeldOutPhrasings);
-    case InstructionPart::validation:
-      return all.last(2 * kHeldOutPhrasings).first(kHeldOutPhrasings);
+    case InstructionPart::train: return all.first(all.size() - 2 * kHeldOutFrames);
+    case InstructionPart::validation: return all.last(2 * kHeldOutFrames).first(kHeldOutFrames);
     case InstructionPart::test: break;
   }
-  return all.last(kHeldOutPhrasings);
+  return all.last(kHeldOutFrames);
 }
 
-std::string filled(Draws& draws, std::span<const std::string> forms, const InstructionCase& about) {
-  const std::string& form =
-      forms[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(forms.size())))];
-  return fmt::format(fmt::runtime(form), about.first, about.second, about.answer);
+template <class T>
+const T& drawn(Draws& draws, std::span<const T> of) {
+  return of[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(of.size())))];
+}
+
+std::string draw_form(Draws& draws, const InstructionKind& kind, const InstructionCase& about) {
+  const std::string& form = drawn(draws, std::span<const std::string>(kind.forms));
+  return fmt::format(fmt::runtime(form), about.first, about.second);
 }
 
 }  // namespace
@@ -54,8 +57,10 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
     if (turn == 0) draws.shuffle(kinds);
     const InstructionKind& kind = *kinds[turn];
     const InstructionCase about = draw_case(draws, kind, options.arguments);
-    made.push_back(
-        {kind.name, filled(draws, phrasings_of(kind, options.phrasings), about), about.answer});
+    const std::string form = draw_form(draws, kind, about);
+    made.push_back({kind.name,
+                    fmt::format(fmt::runtime(drawn(draws, frames_of(options.phrasings))), form),
+                    about.answer});
   }
   return made;
 }
@@ -68,7 +73,7 @@ std::string make_statements(std::int64_t count, std::uint64_t seed) {
     const InstructionKind& kind =
         kinds[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(kinds.size())))];
     const InstructionCase about = draw_case(draws, kind, InstructionPart::train);
-    text += filled(draws, kind.statements, about) + "\n";
+    text += fmt::format("{}: {}\n", draw_form(draws, kind, about), about.answer);
   }
   return text;
 }

@@ -11,8 +11,8 @@
 
 namespace weft::zoo {
 
-/// Phrasings belong to one of these by their place in the list of their kind, what instructions
-/// are about by a hash of it: eight tenths, one and one.
+/// Phrasings belong to one of these by their frame (instruction_kinds.h), what instructions are
+/// about by a hash of it: eight tenths, one and one.
 enum class InstructionPart : std::uint8_t { train, validation, test };
 
 struct Instruction {
@@ -31,8 +31,8 @@ struct InstructionSetOptions {
 /// that there is not.
 std::vector<Instruction> make_instructions(const InstructionSetOptions& options);
 
-/// A text of `count` statements, each on a line of its own: what instructions ask for, said by a
-/// book that knows no questions, about what is in the part "train". A function of count and seed.
+/// A text of `count` statements, each on a line of its own, by a book that knows no questions: "the
+/// reverse of abc: cba". They are about what is in the part "train". A function of count and seed.
 std::string make_statements(std::int64_t count, std::uint64_t seed);
 
 std::vector<Conversation> conversations(std::span<const Instruction> instructions);

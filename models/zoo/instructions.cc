@@ -1,0 +1,150 @@
+// A small GPT reads a book of statements, then learns to answer instructions, in five ways: all its
+// weights; adapters beside them, which are floats, int8 or int4; all weights by a loss that counts
+// questions, too. It is asked in phrasings and about things that it has never seen.
+//
+//   zoo_instructions [--quick]       --quick: a few steps of everything
+//   zoo_instructions --write FOLDER  only writes the data, for weft train
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/weights/quantize.h"
+#include "weft/models/chat/marks.h"
+#include "weft/models/tasks/next_token/instructions.h"
+#include "weft/models/tasks/next_token/presets.h"
+#include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/trained/adapters.h"
+#include "weft/models/trained/trainable.h"
+#include "weft/models/trained/weights.h"
+#include "weft/models/zoo/data/answer_table.h"
+#include "weft/models/zoo/data/teaching_data.h"
+
+using namespace weft;
+using namespace weft::zoo;
+
+namespace {
+
+struct Way {
+  std::string name;
+  bool adapters = false;
+  std::optional<WeightFormat> weights = {};
+  InstructionLoss loss = InstructionLoss::answers;
+};
+
+void train(Session& session, const TrainTask& task, TrainSettings settings) {
+  struct Progress : TrainObserver {
+    void on_step(const StepReport& r) override {
+      if (r.step % 500 == 0 || r.step == r.steps)
+        fmt::print("  step {:4}/{}  loss {:.3f}\n", r.step, r.steps, r.loss);
+      std::fflush(stdout);
+    }
+  } progress;
+  Trainer(session, task, {.settings = settings, .observer = &progress}).run();
+}
+
+TrainSettings made_short(TrainSettings settings, bool quick) {
+  settings.eval_every = 0;
+  if (quick) settings.steps = 4, settings.warmup = 1;
+  return settings;
+}
+
+/// A decoder that knows how the book goes on. Its ids are bytes, and the marks of conversations,
+/// which the book has none of.
+LanguageModel read_book(const std::string& book, const ChatFormat& format, bool quick) {
+  const std::vector<std::string> marks = marks_of(format), texts = {book};
+  TextList list(texts);
+  Workers workers;
+  const Tokenizer tokenizer =
+      learn_tokenizer(list, {.vocab = 256 + std::ssize(marks), .special_tokens = marks}, workers);
+  GptConfig config = find_preset(instruction_presets(), "instruct-cpu").model;
+  config.vocab = tokenizer.vocab_size();
+  const TrainSettings settings = made_short(
+      {.steps = 4000, .batch = 4, .lr = 2e-3, .min_lr = 2e-4, .precision = Precision::medium},
+      quick);
+  LanguageModel model = trainable(build_language_model(config, tokenizer, settings));
+  Session session(*model.graph, model.store, {.seed = settings.seed});
+  const TextData ids(tokenizer.encode(book), 0.01);
+  train(session, text_task(session, model, ids, config.context), settings);
+  return model;
+}
+
+/// The same decoder as one that talks, its weights taken over, and not trained yet.
+LanguageModel talking(const LanguageModel& reader, const ChatFormat& format, const Way& way,
+                      bool quick) {
+  const auto& preset =
+      find_preset(instruction_presets(), way.adapters ? "instruct-cpu-lora" : "instruct-cpu");
+  LanguageModel model = build_instructed_model(reader.config, reader.tokenizer, format,
+                                               made_short(preset.training, quick));
+  load_weights(*model.store, *model.graph, weights_of(*reader.graph, *reader.store), "the reader");
+  if (way.weights) {
+    const QuantizedModel small =
+        quantize(model.all_programs(), *model.store, {.weights = *way.weights});
+    model.replace_programs(small.graph, small.programs);
+    model.store = small.store;
+  }
+  if (way.adapters) add_adapters(model, {.rank = 16, .alpha = 32});
+  make_trainable(model);
+  return model;
+}
+
+void run(bool quick) {
+  const TeachingData data(quick);
+  const ChatFormat format = ChatFormat::built_in("chatml");
+  fmt::print("reading {} bytes\n", data.book.size());
+  const LanguageModel reader = read_book(data.book, format, quick);
+
+  AnswerTable table;
+  const std::vector<Way> ways = {{"all weights"},
+                                 {"LoRA", true},
+                                 {"QLoRA int8", true, WeightFormat::int8},
+                                 {"QLoRA int4", true, WeightFormat::int4},
+                                 {"loss on all", false, {}, InstructionLoss::all}};
+  for (const Way& way : ways) {
+    fmt::print("{}\n", way.name);
+    LanguageModel model = talking(reader, format, way, quick);
+    const InstructionData rows(model, conversations(data.learned), {}, way.loss);
+    Session session(*model.graph, model.store, {.seed = model.settings.seed});
+    const auto measure = [&](const std::string& column) {
+      const auto asked = answer_instructions(session, model, conversations(data.asked));
+      const auto known = answer_instructions(session, model, conversations(data.known));
+      table.add(column, data.asked, asked.answers, data.known, known.answers);
+      fmt::print("  {}: exact match {:.1f}% in new phrasings, {:.1f}% in known ones\n", column,
+                 100 * asked.exact_match(), 100 * known.exact_match());
+    };
+    session.initialise();
+    if (&way == &ways.front()) measure("before");
+    train(session, instruction_task(session, model, rows), model.settings);
+    measure(way.name);
+    if (&way == &ways.front()) save_model("instructions.weft", model);
+  }
+  fmt::print("\n{}", table.text());
+
+  // One file holds the model and its chat format; who loads it needs none of the code above.
+  const auto loaded = load_model<LanguageModel>("instructions.weft");
+  Session session(*loaded.graph, loaded.store);
+  for (const char* question : {"Please write weft in upper case.", "What is the sum of 9 and 4?"})
+    fmt::print("{} -> {}\n", question,
+               instruction_answers(session, loaded, {{{"user", question}}}).front());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view option = argc > 1 ? argv[1] : "";
+  const bool quick = option == "--quick" && argc == 2, writes = option == "--write" && argc == 3;
+  if (argc > 1 && !quick && !writes) {
+    fmt::print(stderr, "usage: zoo_instructions [--quick | --write FOLDER]\n");
+    return 2;
+  }
+  try {
+    writes ? TeachingData().write(argv[2]) : run(quick);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "zoo_instructions: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
