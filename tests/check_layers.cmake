@@ -43,7 +43,7 @@ function(floor_of path floor folder)  # the floor's number, and the folder that 
   set(${folder} "${best}" PARENT_SCOPE)
 endfunction()
 set(floors
-  "fields" "tokenizers|layers|language" "chat|families" "data" "plots" "metrics" "vectors|generate" "hf" "train" "trained"
+  "fields" "tokenizers|layers" "chat|families" "language" "data" "plots" "metrics" "vectors|generate" "hf" "train" "trained"
   "tasks/common"
   "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
   "tasks" "zoo|program")

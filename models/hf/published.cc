@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/graph/weights/quantized_weights.h"
 
 namespace weft::hf {
 namespace {
@@ -146,20 +143,6 @@ InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std
   if (model.modality == Modality::text_to_text) types["decoder_input_ids"] = ids;
   if (labels) types["labels"] = ids;
   return types;
-}
-
-std::int64_t count_parameters(const Graph& graph) {
-  std::int64_t count = 0;
-  std::set<std::string> quantized;
-  for (const auto& [name, weight] : quantized_weights(graph)) {
-    count += weight.inputs * weight.outputs;
-    for (std::string& kept : stored_names(name, weight.format)) quantized.insert(std::move(kept));
-  }
-  for (const Variable& v : graph.variables()) {
-    if (v.info().kind != VariableKind::parameter || quantized.contains(v.name())) continue;
-    count += num_elements(v.info().type.shape.evaluate({}));
-  }
-  return count;
 }
 
 }  // namespace weft::hf

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/models/hf/model.h"
 
 namespace weft::hf {
@@ -41,8 +42,6 @@ const PublishedModel& find_published_model(std::string_view name);
 InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std::int64_t seq,
                             bool labels = false);
 
-/// Number of different trainable and frozen parameters of a graph. Weights in fewer bits count as
-/// those that they were.
-std::int64_t count_parameters(const Graph& graph);
+using weft::count_parameters;
 
 }  // namespace weft::hf

@@ -146,29 +146,29 @@ RecurrentResult apply_recurrent(Recurrence kind, Arg arg,
   return result;
 }
 
-RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg arg, std::int64_t hidden,
-                          const RecurrentOptions& options, SourceLocation loc) {
-  const Value x = arg.value("recurrent");
+std::vector<RecurrentWeights> make_recurrent(const Scope& scope, Recurrence kind, DType dtype,
+                                             const Dim& input, std::int64_t hidden,
+                                             const RecurrentOptions& options, SourceLocation loc) {
   if (hidden < 1) {
     throw ArgumentError(fmt::format("recurrent: hidden must be at least 1, but is {}\n  {}", hidden,
-                                    x.graph().describe_source(loc)));
+                                    scope.graph().describe_source(loc)));
   }
   const std::int64_t rows = gate_count(kind) * hidden;
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
   const VariableOptions start{.initializer = Initializer::uniform(-bound, bound)};
   std::vector<RecurrentWeights> weights;
-  Dim input = x.shape()[x.rank() - 1];
+  Dim read = input;
   for (int layer = 0; layer < options.layers; ++layer) {
     for (const char* side : {"", "_reverse"}) {
       if (*side != 0 && !options.bidirectional) continue;
       const auto declare = [&](const char* name, Shape shape) {
         return scope
             .variable(fmt::format("{}_l{}{}", name, layer, side),
-                      ValueType{x.dtype(), std::move(shape)}, start, loc)
+                      ValueType{dtype, std::move(shape)}, start, loc)
             .value();
       };
       RecurrentWeights w;
-      w.weight_ih = declare("weight_ih", Shape{Dim(rows), input});
+      w.weight_ih = declare("weight_ih", Shape{Dim(rows), read});
       w.weight_hh = declare("weight_hh", Shape{Dim(rows), Dim(hidden)});
       if (options.bias) {
         w.bias_ih = declare("bias_ih", Shape{Dim(rows)});
@@ -176,8 +176,16 @@ RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg arg, std::int
       }
       weights.push_back(w);
     }
-    input = Dim(hidden * (options.bidirectional ? 2 : 1));
+    read = Dim(hidden * (options.bidirectional ? 2 : 1));
   }
+  return weights;
+}
+
+RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg arg, std::int64_t hidden,
+                          const RecurrentOptions& options, SourceLocation loc) {
+  const Value x = arg.value("recurrent");
+  const auto weights =
+      make_recurrent(scope, kind, x.dtype(), x.shape()[x.rank() - 1], hidden, options, loc);
   return apply_recurrent(kind, x, weights, options, loc);
 }
 

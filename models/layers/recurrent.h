@@ -53,10 +53,17 @@ RecurrentResult apply_recurrent(Recurrence kind, Arg x,
                                 const RecurrentOptions& options = {},
                                 SourceLocation loc = SourceLocation::current());
 
-/// Declares and applies the layers. Parameters, in PyTorch's order and names:
-/// "<scope>.weight_ih_l0" [gates * hidden, input], "<scope>.weight_hh_l0", "<scope>.bias_ih_l0",
-/// "<scope>.bias_hh_l0", with
-/// "_reverse" behind the names of the other direction; they start uniform in +-1/sqrt(hidden).
+/// Declares the weights of layers over `input` features, for apply_recurrent; of `options` layers,
+/// bidirectional and bias count. Parameters, in PyTorch's order and names: "<scope>.weight_ih_l0"
+/// [gates * hidden, input], "<scope>.weight_hh_l0", "<scope>.bias_ih_l0", "<scope>.bias_hh_l0",
+/// with "_reverse" behind the names of the other direction; they start uniform in
+/// +-1/sqrt(hidden). Throws ArgumentError for hidden below 1.
+std::vector<RecurrentWeights> make_recurrent(const Scope& scope, Recurrence kind, DType dtype,
+                                             const Dim& input, std::int64_t hidden,
+                                             const RecurrentOptions& options = {},
+                                             SourceLocation loc = SourceLocation::current());
+
+/// Declares (make_recurrent) and applies the layers.
 RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg x, std::int64_t hidden,
                           const RecurrentOptions& options = {},
                           SourceLocation loc = SourceLocation::current());

@@ -1,0 +1,77 @@
+#include "weft/models/language/convolution_network.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/models/language/windows.h"
+
+namespace weft {
+
+namespace {
+
+const ConvolutionOptions& checked_convolution(const ConvolutionOptions& options) {
+  if (options.kernel < 1)
+    throw ArgumentError(fmt::format("a kernel has at least 1 place, not {}", options.kernel));
+  for (std::size_t i = 0; i < options.dilations.size(); ++i) {
+    if (options.dilations[i] >= 1) continue;
+    throw ArgumentError(fmt::format("the dilation of layer {} is {}; it must be at least 1", i,
+                                    options.dilations[i]));
+  }
+  return options;
+}
+
+}  // namespace
+
+std::int64_t ConvolutionOptions::receptive_field() const {
+  return 1 + (kernel - 1) * std::accumulate(dilations.begin(), dilations.end(), std::int64_t{0});
+}
+
+ConvolutionNetwork::ConvolutionNetwork(const Scope& scope, std::int64_t vocab,
+                                       const ConvolutionOptions& options)
+    : CarryingNetwork(scope, vocab),
+      options_(checked_convolution(options)),
+      embedding_(make_embedding(
+          scope / "embedding",
+          {.vocab = vocab, .width = options.width, .initializer = Initializer::normal(1)})),
+      norm_(make_norm(scope / "norm", DType::f32, options.width)),
+      head_(make_linear(scope / "head", DType::f32, options.width, vocab)) {
+  for (std::size_t i = 0; i < options.dilations.size(); ++i) {
+    const Scope at = scope / "layers" / i;
+    layers_.push_back({make_norm(at / "norm", DType::f32, options.width),
+                       make_linear(at / "convolution", DType::f32, options.kernel * options.width,
+                                   2 * options.width)});
+  }
+}
+
+std::vector<StatePart> ConvolutionNetwork::state(const Dim& batch) const {
+  std::vector<StatePart> parts;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Dim places((options_.kernel - 1) * options_.dilations[i]);
+    parts.push_back(
+        {fmt::format("layers.{}", i), {DType::f32, Shape{batch, places, Dim(options_.width)}}});
+  }
+  return parts;
+}
+
+Reading ConvolutionNetwork::read(Value tokens, const std::vector<Value>& state,
+                                 SourceLocation loc) const {
+  const Graph::Frame frame(scope().graph(), "convolution", loc, scope().path());
+  Reading reading;
+  Value h = embedding_(tokens);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const CausalWindows seen =
+        causal_windows(layers_[i].norm(h), state[i], options_.kernel, options_.dilations[i]);
+    const auto gated = split_equal(layers_[i].convolution(seen.windows), 2, -1);
+    h = h + gated[0] * sigmoid(gated[1]);
+    reading.state.push_back(seen.past);
+  }
+  reading.logits = head_(norm_(h));
+  return reading;
+}
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+#include "weft/models/language/network.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft {
+namespace {
+
+/// Where a network keeps its state between runs.
+std::vector<Variable> state_variables(const Scope& scope, const std::vector<StatePart>& parts,
+                                      VariableKind kind, SourceLocation loc) {
+  std::vector<Variable> variables;
+  for (const StatePart& part : parts) {
+    variables.push_back(scope.variable(
+        part.name, part.type,
+        {.kind = kind, .trainable = false, .initializer = Initializer::zeros()}, loc));
+  }
+  return variables;
+}
+
+void keep(const std::vector<Variable>& variables, const Reading& reading, Updates* updates) {
+  for (std::size_t i = 0; i < variables.size(); ++i) updates->add(variables[i], reading.state[i]);
+}
+
+}  // namespace
+
+LanguageNetwork::LanguageNetwork(Scope scope, std::int64_t vocab)
+    : scope_(std::move(scope)), vocab_(vocab) {
+  if (vocab_ < 1) {
+    throw ArgumentError(
+        fmt::format("a language model needs a vocabulary of at least 1, not {}", vocab_));
+  }
+}
+
+Value CarryingNetwork::operator()(Value tokens, SourceLocation loc) const {
+  std::vector<Value> start;
+  for (const StatePart& part : state(tokens.size(0)))
+    start.push_back(zeros(scope().graph(), part.type.dtype, part.type.shape, loc));
+  return read(tokens, start, loc).logits;
+}
+
+Value CarryingNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {
+  const std::vector<Variable> caches =
+      state_variables(scope() / "state", state(tokens.size(0)), VariableKind::cache, loc);
+  const Reading reading = read(tokens, {caches.begin(), caches.end()}, loc);
+  keep(caches, reading, updates);
+  return select(reading.logits, 1, tokens.size(1) - 1);
+}
+
+Value CarryingNetwork::go_on(Value tokens, Value fresh, Updates* updates,
+                             SourceLocation loc) const {
+  Graph& graph = scope().graph();
+  if (!tokens.size(0).is_constant()) {
+    graph.fail(ShapeError(fmt::format("a carried state is of so many rows, but the batch is {}",
+                                      tokens.size(0).str())),
+               "go_on", {tokens}, loc);
+  }
+  const std::vector<Variable> buffers =
+      state_variables(scope() / "carried", state(tokens.size(0)), VariableKind::buffer, loc);
+  std::vector<Value> start;
+  for (const Variable& buffer : buffers)
+    start.push_back(stop_gradient(where(fresh, zeros_like(buffer), buffer)));
+  const Reading reading = read(tokens, start, loc);
+  keep(buffers, reading, updates);
+  return reading.logits;
+}
+
+}  // namespace weft

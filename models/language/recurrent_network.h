@@ -1,0 +1,37 @@
+// Recurrent language models (Mikolov et al. 2010; with LSTM Sundermeyer et al. 2012).
+#pragma once
+
+#include "weft/models/language/network.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/models/layers/linear.h"
+#include "weft/models/layers/recurrent.h"
+
+namespace weft {
+
+struct RecurrentNetworkOptions {
+  Recurrence kind = Recurrence::lstm;
+  std::int64_t hidden = 256;   // units of each layer
+  std::int64_t embedding = 0;  // numbers for each token; 0 = as many as units
+  int layers = 1;
+};
+
+/// Embeddings, recurrent layers (layers/recurrent.h) and a linear layer. Parameters:
+/// "<scope>.embedding.weight" [vocab, embedding], "<scope>.layers.weight_ih_l0" and so on, as
+/// PyTorch's, "<scope>.head.{weight [vocab, hidden], bias [vocab]}". The state is that of the
+/// layers, with their cells.
+class RecurrentNetwork final : public CarryingNetwork {
+ public:
+  RecurrentNetwork(const Scope& scope, std::int64_t vocab, const RecurrentNetworkOptions& options);
+
+  std::vector<StatePart> state(const Dim& batch) const override;
+  Reading read(Value tokens, const std::vector<Value>& state,
+               SourceLocation loc = SourceLocation::current()) const override;
+
+ private:
+  RecurrentNetworkOptions options_;
+  Embedding embedding_;
+  std::vector<RecurrentWeights> layers_;
+  Linear head_;
+};
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// The neural probabilistic language model (Bengio, Ducharme, Vincent and Jauvin 2003).
+#pragma once
+
+#include <optional>
+
+#include "weft/models/language/network.h"
+#include "weft/models/layers/embedding.h"
+#include "weft/models/layers/linear.h"
+
+namespace weft {
+
+struct WindowOptions {
+  std::int64_t tokens = 16;     // that are seen, the last ones: the paper's n - 1
+  std::int64_t embedding = 32;  // numbers for each: the paper's m
+  std::int64_t hidden = 256;    // the paper's h
+  bool direct = true;           // whether scores also depend on the embeddings without hidden units
+};
+
+/// Equation 1 of the paper: with x the embeddings of the last `tokens` tokens side by side,
+///   logits = b + W x + U tanh(d + H x).
+/// What is before the first token of a text counts as zeros. Parameters:
+/// "<scope>.embedding.weight" [vocab, embedding], "<scope>.hidden.{weight [hidden, tokens *
+/// embedding], bias}" (H, d), "<scope>.head.{weight [vocab, hidden], bias}" (U, b),
+/// "<scope>.direct.weight" [vocab, tokens * embedding] (W). The state is the embeddings of the last
+/// tokens - 1.
+class WindowNetwork final : public CarryingNetwork {
+ public:
+  WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowOptions& options);
+
+  std::vector<StatePart> state(const Dim& batch) const override;
+  Reading read(Value tokens, const std::vector<Value>& state,
+               SourceLocation loc = SourceLocation::current()) const override;
+
+ private:
+  WindowOptions options_;
+  Embedding embedding_;
+  Linear hidden_, head_;
+  std::optional<Linear> direct_;
+};
+
+}  // namespace weft

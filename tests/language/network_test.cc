@@ -1,0 +1,273 @@
+// What every language network must do, whatever its kind.
+#include "weft/models/language/network.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/autodiff/check_gradients.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/weights/parameter_count.h"
+#include "weft/models/language/convolution_network.h"
+#include "weft/models/language/hmm_network.h"
+#include "weft/models/language/network_kinds.h"
+#include "weft/models/language/network_programs.h"
+#include "weft/models/language/window_network.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/kit/numbers.h"
+
+namespace weft {
+namespace {
+
+using testing::check_error;
+using testing::max_difference;
+using Ids = std::vector<std::int32_t>;
+
+constexpr NetworkKind kKinds[] = {
+    NetworkKind::averaging, NetworkKind::hmm,  NetworkKind::window,      NetworkKind::rnn,
+    NetworkKind::gru,       NetworkKind::lstm, NetworkKind::convolution, NetworkKind::transformer};
+
+struct MadeNetwork {
+  explicit MadeNetwork(NetworkKind kind, std::int64_t vocab = 5, std::int64_t width = 6)
+      : network(
+            make_network(kind, Scope(g, "net"), {.vocab = vocab, .width = width, .context = 24})),
+        programs(network_programs(*network)),
+        logits((*network)(g.find_input("tokens"))) {}
+
+  Graph g;
+  std::unique_ptr<LanguageNetwork> network;
+  NetworkPrograms programs;
+  Value logits;
+};
+
+Tensor ids_tensor(std::int64_t rows, const Ids& ids) {
+  return Tensor::of<std::int32_t>({rows, std::ssize(ids) / rows}, ids);
+}
+
+// Row r, place t of [rows, time, width], as a list.
+std::vector<double> place(const Tensor& t, std::int64_t r, std::int64_t at) {
+  const std::int64_t time = t.sizes()[1], width = t.sizes()[2];
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < width; ++i) out.push_back(t.at((r * time + at) * width + i));
+  return out;
+}
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+const Ids kRows = {0, 3, 1, 4, 2, 2, 0, 1, 3, 0,   //
+                   4, 4, 1, 0, 2, 3, 3, 1, 0, 2};  // two rows of ten
+
+BOOST_AUTO_TEST_SUITE(language_networks)
+
+BOOST_AUTO_TEST_CASE(a_later_token_changes_no_earlier_score) {
+  for (const NetworkKind kind : kKinds) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      MadeNetwork m(kind);
+      Session session(m.g, {.seed = 3, .threads = 1, .verify = true});
+      const Program logits = Program("logits").output("logits", m.logits);
+      Ids changed = kRows;
+      changed[6] = 4;
+      const Tensor a = session.run(logits, {{"tokens", ids_tensor(2, kRows)}})["logits"];
+      const Tensor b = session.run(logits, {{"tokens", ids_tensor(2, changed)}})["logits"];
+      for (std::int64_t t = 0; t < 10; ++t) {
+        const double moved = distance(place(a, 0, t), place(b, 0, t));
+        if (t < 6) BOOST_TEST(moved == 0);
+        if (t == 6) BOOST_TEST(moved > 1e-4);  // and the one behind it does see it
+        BOOST_TEST(distance(place(a, 1, t), place(b, 1, t)) == 0);  // nor is any other row's
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(token_by_token_gives_the_scores_of_the_whole_sequence) {
+  for (const NetworkKind kind : kKinds) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      MadeNetwork m(kind);
+      Session session(m.g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
+      const Tensor whole = session.run(Program("logits").output("logits", m.logits),
+                                       {{"tokens", ids_tensor(2, kRows)}})["logits"];
+      for (int text = 0; text < 2; ++text) {  // the second one begins anew
+        std::int64_t read = 0;
+        const auto step = [&](std::int64_t count) {
+          Ids next;
+          for (std::int64_t r = 0; r < 2; ++r) {
+            for (std::int64_t t = read; t < read + count; ++t)
+              next.push_back(kRows[static_cast<std::size_t>(r * 10 + t)]);
+          }
+          read += count;
+          const Tensor logits =
+              session.run(m.programs.step, {{"tokens", ids_tensor(2, next)}})["logits"];
+          for (std::int64_t r = 0; r < 2; ++r) {
+            std::vector<double> got;
+            for (std::int64_t i = 0; i < 5; ++i) got.push_back(logits.at(r * 5 + i));
+            BOOST_TEST(distance(got, place(whole, r, read - 1)) < 2e-5);
+          }
+        };
+        step(4);  // a prompt
+        while (read < 10) step(1);
+        session.reset_caches();
+      }
+    }
+  }
+}
+
+// The chain rule: the product of the conditional probabilities is the probability of a sequence, so
+// that those of all sequences of one length are 1 together, and those of all that begin alike are
+// that of their beginning.
+BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_are_one) {
+  for (const NetworkKind kind : kKinds) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      MadeNetwork m(kind, 3);
+      Session session(m.g, {.seed = 3, .threads = 1});
+      Ids tokens, targets;
+      for (std::int32_t i = 0; i < 27; ++i) {
+        const std::int32_t a = i / 9, b = i / 3 % 3, c = i % 3;
+        tokens.insert(tokens.end(), {1, a, b});  // after a first token 1
+        targets.insert(targets.end(), {a, b, c});
+      }
+      const Tensor losses = session.run(
+          m.programs.score,
+          {{"tokens", ids_tensor(27, tokens)}, {"targets", ids_tensor(27, targets)}})["losses"];
+      double sum = 0, beginning = 0;
+      for (std::int64_t i = 0; i < 27; ++i) {
+        const double p = std::exp(-losses.at(3 * i) - losses.at(3 * i + 1) - losses.at(3 * i + 2));
+        BOOST_TEST(p > 0);
+        sum += p;
+        if (i < 3) beginning += p;  // 0 0 and anything
+      }
+      BOOST_TEST(std::abs(sum - 1) < 2e-6);
+      BOOST_TEST(std::abs(beginning - std::exp(-losses.at(0) - losses.at(1))) < 2e-6);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_those_of_finite_differences) {
+  for (const NetworkKind kind : kKinds) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      MadeNetwork m(kind, 5, 3);
+      std::vector<Value> parameters;
+      for (const Variable& v : m.g.parameters()) parameters.push_back(v);
+      Ids targets = kRows;
+      std::rotate(targets.begin(), targets.begin() + 1, targets.end());
+      const GradientReport report = check_gradients(
+          m.programs.loss, parameters,
+          {.feeds = {{"tokens", ids_tensor(2, kRows)}, {"targets", ids_tensor(2, targets)}},
+           .seed = 7,
+           .max_elements = 12});
+      BOOST_TEST(report.elements_checked > 20);
+      BOOST_TEST_CONTEXT(report.worst) { BOOST_TEST(report.max_relative_error < 1e-8); }
+    }
+  }
+}
+
+// Truncated back-propagation through time: the scores of a text do not depend on how it is cut.
+BOOST_AUTO_TEST_CASE(pieces_with_a_carried_state_have_the_losses_of_the_whole_text) {
+  for (const NetworkKind kind : kKinds) {
+    if (kind == NetworkKind::transformer) continue;
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      MadeNetwork m(kind);
+      const auto& network = dynamic_cast<const CarryingNetwork&>(*m.network);
+      const CarriedLoss carried = carried_loss(network, 2);
+      const Program piece = Program("piece").output("loss", carried.loss).update(carried.updates);
+      Session session(m.g, {.seed = 3, .threads = 1, .verify = true});
+      // Ten tokens of each row; each predicts the next one, the last one the first.
+      const auto batch = [&](std::int64_t begin, std::int64_t end, bool targets) {
+        Ids out;
+        for (std::int64_t r = 0; r < 2; ++r) {
+          for (std::int64_t t = begin; t < end; ++t)
+            out.push_back(kRows[static_cast<std::size_t>(r * 10 + (t + (targets ? 1 : 0)) % 10)]);
+        }
+        return ids_tensor(2, out);
+      };
+      const double whole = session
+                               .run(m.programs.evaluate, {{"tokens", batch(0, 10, false)},
+                                                          {"targets", batch(0, 10, true)}})["loss"]
+                               .at(0);
+      for (int epoch = 0; epoch < 2; ++epoch) {  // the second one begins anew
+        double sum = 0;
+        for (const auto& [begin, end] : std::vector<std::pair<int, int>>{{0, 3}, {3, 4}, {4, 10}}) {
+          const Results r = session.run(
+              piece, {{"stream.tokens", batch(begin, end, false)},
+                      {"stream.targets", batch(begin, end, true)},
+                      {"stream.fresh", Tensor::full(DType::boolean, {}, begin == 0 ? 1 : 0)}});
+          sum += r["loss"].at(0) * (end - begin);
+        }
+        BOOST_TEST(std::abs(sum / 10 - whole) < 1e-6);
+      }
+      // No gradient goes into the pieces before: that of a piece is that of a text which begins
+      // with its state.
+      for (const Variable& v : m.g.variables()) {
+        if (v.info().kind == VariableKind::buffer)
+          BOOST_CHECK_THROW(gradients(carried.loss, {v}), GradientError);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_budget_of_parameters_is_used_up) {
+  constexpr std::int64_t kBudget = 50'000;
+  for (const NetworkKind kind : kKinds) {
+    BOOST_TEST_CONTEXT(choice_name(kind)) {
+      const auto parameters = [&](std::int64_t width) {
+        Graph g;
+        make_network(kind, Scope(g), {.vocab = 65, .width = width});
+        return count_parameters(g);
+      };
+      const std::int64_t width = width_for_budget(kind, {.vocab = 65}, kBudget);
+      BOOST_TEST(parameters(width) <= kBudget);
+      BOOST_TEST(parameters(width + 1) > kBudget);
+    }
+  }
+  // The preset nanogpt-cpu: 65 characters, 4 layers of width 128, a context of 64, no biases.
+  BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'096) == 32);
+  BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'095) == 31);
+  check_error<ArgumentError>([] { width_for_budget(NetworkKind::lstm, {.vocab = 65}, 100); },
+                             {"a budget of 100 parameters is too small: width 1 has 211 already"});
+}
+
+BOOST_AUTO_TEST_CASE(the_state_of_a_carried_text_has_a_constant_number_of_rows) {
+  MadeNetwork m(NetworkKind::gru);
+  const auto& network = dynamic_cast<const CarryingNetwork&>(*m.network);
+  Updates updates;
+  const Value fresh = m.g.input("fresh", DType::boolean, {});
+  check_error<ShapeError>([&] { network.go_on(m.g.find_input("tokens"), fresh, &updates); },
+                          {"a carried state is of so many rows, but the batch is batch"});
+}
+
+BOOST_AUTO_TEST_CASE(a_transformer_has_a_longest_text) {
+  MadeNetwork m(NetworkKind::transformer);
+  BOOST_TEST(m.network->longest().value() == 24);
+  Session session(m.g, {.threads = 1});
+  const Tensor one = ids_tensor(1, {1});
+  for (int i = 0; i < 24; ++i) session.run(m.programs.step, {{"tokens", one}});
+  BOOST_CHECK_THROW(session.run(m.programs.step, {{"tokens", one}}), DataError);
+  BOOST_TEST(!MadeNetwork(NetworkKind::lstm).network->longest().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(errors_of_networks) {
+  Graph g;
+  const Scope net(g, "net");
+  check_error<ArgumentError>([&] { make_network(NetworkKind::averaging, net, {.width = 3}); },
+                             {"a language model needs a vocabulary of at least 1, not 0"});
+  check_error<ArgumentError>([&] { HmmNetwork(net, 5, 0); },
+                             {"a hidden Markov model has at least 1 state, not 0"});
+  check_error<ArgumentError>([&] { WindowNetwork(net, 5, {.tokens = 0}); },
+                             {"a window has at least 1 token, not 0"});
+  check_error<ArgumentError>([&] { ConvolutionNetwork(net, 5, {.kernel = 0}); },
+                             {"a kernel has at least 1 place, not 0"});
+  check_error<ArgumentError>(
+      [&] {
+        ConvolutionNetwork(net, 5, {.dilations = {1, 0}});
+      },
+      {"the dilation of layer 1 is 0; it must be at least 1"});
+  BOOST_TEST(ConvolutionOptions().receptive_field() == 63);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
