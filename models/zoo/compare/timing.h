@@ -1,0 +1,37 @@
+// How long something takes on a machine that does other things besides.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace weft::zoo {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Of odd counts the middle one: what nothing else on the machine got in the way of.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The median of 41 calls, in microseconds.
+template <class F>
+double median_microseconds(F&& call) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 41; ++i) {
+    const Clock::time_point begin = Clock::now();
+    call();
+    seconds.push_back(seconds_since(begin));
+  }
+  return median(std::move(seconds)) * 1e6;
+}
+
+}  // namespace weft::zoo

@@ -1,0 +1,205 @@
+// A hidden Markov model sorts the words of a text into classes, from nothing but their order:
+// unsupervised tagging. Expectation-maximisation is two programs over variables: one adds up the
+// expected counts of a batch, which are a gradient, the other one makes parameters of them.
+//
+//   zoo_hmm_tags TEXT [STATES [ITERATIONS]]
+//
+// What the classes are is for the reader to see: there are no labels that they were measured by.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/data/text.h"
+#include "weft/models/language/hmm.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr std::int64_t kWords = 2000, kLongest = 40, kBatch = 256;
+// Added to every expected count: no word is impossible in a class that it was never seen in.
+constexpr double kPrior = 0.01;
+
+using Sentence = std::vector<std::string>;
+
+// Words in lower case and signs; sentences end with . ! ? or at kLongest.
+std::vector<Sentence> sentences_of(const std::string& text) {
+  std::vector<Sentence> sentences(1);
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty()) sentences.back().push_back(std::move(word));
+    word.clear();
+    if (sentences.back().size() >= kLongest) sentences.emplace_back();
+  };
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || std::isalpha(byte) != 0 || (c == '\'' && !word.empty())) {
+      word += static_cast<char>(std::tolower(byte));
+      continue;
+    }
+    end_word();
+    if (std::ispunct(byte) == 0) continue;
+    word = c;
+    end_word();
+    if ((c == '.' || c == '!' || c == '?') && !sentences.back().empty()) sentences.emplace_back();
+  }
+  end_word();
+  if (sentences.back().empty()) sentences.pop_back();
+  return sentences;
+}
+
+// The most frequent words; id 0 stands for all others.
+std::vector<std::string> words_of(const std::vector<Sentence>& sentences) {
+  std::map<std::string, std::int64_t> counts;
+  for (const Sentence& sentence : sentences) {
+    for (const std::string& word : sentence) ++counts[word];
+  }
+  std::vector<std::pair<std::int64_t, std::string>> order;
+  for (const auto& [word, count] : counts) order.emplace_back(-count, word);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> words = {"(rare)"};
+  for (const auto& [count, word] : order) {
+    if (std::ssize(words) < kWords) words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<NamedTensors> batches_of(const std::vector<Sentence>& sentences,
+                                     const std::vector<std::string>& words) {
+  std::unordered_map<std::string, std::int32_t> ids;
+  for (std::size_t i = 1; i < words.size(); ++i) ids[words[i]] = static_cast<std::int32_t>(i);
+  std::vector<NamedTensors> batches;
+  for (std::size_t begin = 0; begin < sentences.size(); begin += kBatch) {
+    const std::size_t rows = std::min<std::size_t>(kBatch, sentences.size() - begin);
+    std::vector<std::int32_t> symbols(rows * kLongest), lengths;
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Sentence& sentence = sentences[begin + r];
+      lengths.push_back(static_cast<std::int32_t>(sentence.size()));
+      for (std::size_t t = 0; t < sentence.size(); ++t) {
+        const auto found = ids.find(sentence[t]);
+        symbols[r * kLongest + t] = found == ids.end() ? 0 : found->second;
+      }
+    }
+    const auto count = static_cast<std::int64_t>(rows);
+    batches.push_back({{"symbols", Tensor::of<std::int32_t>({count, kLongest}, symbols)},
+                       {"lengths", Tensor::of<std::int32_t>({count}, lengths)}});
+  }
+  return batches;
+}
+
+struct Tagger {
+  Tagger(std::int64_t states, std::int64_t words) {
+    const Scope net(g, "hmm");
+    const auto declare = [&](const char* name, const Shape& shape) {
+      const ValueType type{DType::f64, shape};
+      logs.push_back(net.variable(name, type, {.initializer = Initializer::normal(0.5)}));
+      counts.push_back((net / "counts").variable(name, type, {.kind = VariableKind::buffer}));
+    };
+    declare("start", {Dim(states)});
+    declare("transition", {Dim(states), Dim(states)});
+    declare("emission", {Dim(states), Dim(words)});
+    const Value symbols = g.input("symbols", DType::i32, {"batch", "time"});
+    const Value lengths = g.input("lengths", DType::i32, {"batch"});
+    const HmmParameters p{logs[0], logs[1], logs[2]};
+    const Value likelihood = sum(hmm_log_likelihood(p, symbols, {.lengths = lengths}));
+    const auto expected = gradients(likelihood, {logs[0], logs[1], logs[2]});
+    count.output("likelihood", likelihood);
+    for (std::size_t i = 0; i < 3; ++i) {
+      begin.update(logs[i], log_softmax(logs[i]));
+      count.update(counts[i], counts[i] + expected[i]);
+      maximise.update(counts[i], zeros_like(counts[i]));
+    }
+    const HmmParameters better =
+        hmm_maximised({counts[0] + kPrior, counts[1] + kPrior, counts[2] + kPrior});
+    maximise.update(logs[0], better.start)
+        .update(logs[1], better.transition)
+        .update(logs[2], better.emission);
+    path.output("states", hmm_best_path(p, symbols, {.lengths = lengths}));
+  }
+
+  Graph g;
+  std::vector<Variable> logs, counts;  // start, transition, emission
+  Program begin{"begin"}, count{"count"}, maximise{"maximise"}, path{"path"};
+};
+
+void run(const std::string& file, std::int64_t states, std::int64_t iterations) {
+  const std::vector<Sentence> sentences = sentences_of(read_utf8_file(file));
+  const std::vector<std::string> words = words_of(sentences);
+  const std::vector<NamedTensors> batches = batches_of(sentences, words);
+  std::int64_t tokens = 0;
+  for (const Sentence& sentence : sentences) tokens += std::ssize(sentence);
+  fmt::print("{} words in {} sentences, {} different ones kept; {} states\n", tokens,
+             sentences.size(), words.size(), states);
+
+  Tagger tagger(states, std::ssize(words));
+  Session session(tagger.g, {.seed = 1});
+  session.run(tagger.begin);
+  for (std::int64_t i = 1; i <= iterations; ++i) {
+    double likelihood = 0;
+    for (const NamedTensors& batch : batches)
+      likelihood += session.run(tagger.count, batch)["likelihood"].item<double>();
+    session.run(tagger.maximise);
+    if (i == 1 || i % 10 == 0) {
+      fmt::print("iteration {:3}  log likelihood per word {:.4f}\n", i,
+                 likelihood / static_cast<double>(tokens));
+      std::fflush(stdout);
+    }
+  }
+
+  // The most probable class of every word in its sentence.
+  std::vector<std::vector<std::int64_t>> seen(static_cast<std::size_t>(states),
+                                              std::vector<std::int64_t>(words.size()));
+  for (const NamedTensors& batch : batches) {
+    const Tensor found = session.run(tagger.path, batch)["states"];
+    const auto state = found.span<std::int64_t>();
+    const auto symbol = batch[0].second.span<std::int32_t>();
+    const auto length = batch[1].second.span<std::int32_t>();
+    for (std::size_t i = 0; i < symbol.size(); ++i) {
+      if (static_cast<std::int32_t>(i % kLongest) < length[i / kLongest])
+        ++seen[static_cast<std::size_t>(state[i])][static_cast<std::size_t>(symbol[i])];
+    }
+  }
+  for (std::size_t s = 0; s < seen.size(); ++s) {
+    std::int64_t all = 0;
+    std::vector<std::pair<std::int64_t, std::string>> order;
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      all += seen[s][w];
+      if (w > 0 && seen[s][w] > 0) order.emplace_back(-seen[s][w], words[w]);
+    }
+    std::sort(order.begin(), order.end());
+    fmt::print("class {:2}, {:4.1f}% of the words:", s,
+               100 * static_cast<double>(all) / static_cast<double>(tokens));
+    for (std::size_t i = 0; i < std::min<std::size_t>(12, order.size()); ++i)
+      fmt::print(" {}", order[i].second);
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::int64_t states = argc > 2 ? std::atoll(argv[2]) : 16,
+                     iterations = argc > 3 ? std::atoll(argv[3]) : 60;
+  if (argc < 2 || argc > 4 || states < 1 || iterations < 1) {
+    fmt::print(stderr, "usage: zoo_hmm_tags TEXT [STATES [ITERATIONS]]\n");
+    return 2;
+  }
+  try {
+    run(argv[1], states, iterations);
+  } catch (const Error& e) {
+    fmt::print(stderr, "zoo_hmm_tags: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
