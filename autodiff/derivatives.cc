@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "weft/core/error.h"
@@ -69,6 +72,23 @@ std::vector<Value> other_operands(const Value& output, const Value& wrt) {
   return result;
 }
 
+// What the symbols that are whole sizes of `from` are called in `to`.
+std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vector<Value>& from,
+                                                                  const std::vector<Value>& to) {
+  std::unordered_map<SymbolPtr, Dim> map;
+  for (Index i = 0; i < from.size(); ++i) {
+    for (int axis = 0; axis < from[i].rank(); ++axis) {
+      if (const SymbolPtr s = from[i].shape()[axis].as_symbol()) {
+        map.emplace(s, to[i].shape()[axis]);
+      }
+    }
+  }
+  return [map](const SymbolPtr& s) -> std::optional<Dim> {
+    const auto it = map.find(s);
+    return it == map.end() ? std::nullopt : std::optional(it->second);
+  };
+}
+
 }  // namespace
 
 std::vector<Value> vjp(Value output, const std::vector<Value>& wrt, Value cotangent,
@@ -102,7 +122,7 @@ Value jacobian(Value output, Value wrt, SourceLocation loc) {
   const ScanResult result = scan(
       graph, {}, {reshape(Arg(units, loc), Shape(rows))}, operands,
       [&](Graph& body, const ScanElements& in) {
-        Cloner cloner(body);
+        Cloner cloner(body, {.map_symbol = symbols_as_in(operands, in.operands)});
         for (Index i = 0; i < operands.size(); ++i) cloner.set(operands[i], in.operands[i]);
         const Value copy = cloner.copy(output);
         return ScanStep{{}, {vjp(copy, {in.operands[0]}, in.elements[0])[0]}};

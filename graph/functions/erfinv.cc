@@ -38,7 +38,8 @@ Value erfinv(Arg x) {
     const Value r = (erf(y) - v) * exp(minimum(square(y), 700.0)) / (2 * std::numbers::inv_sqrtpi);
     y = y - r / (1 + y * r);
   }
-  return where(equal(abs(v), 1.0), v * std::numeric_limits<double>::infinity(), y);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return where(equal(v, 1.0), kInfinity, where(equal(v, -1.0), -kInfinity, y));
 }
 
 }  // namespace weft
