@@ -27,10 +27,10 @@ foreach(layer core ops graph autodiff serialization models)
 endforeach()
 install(TARGETS ${weft_targets} EXPORT weftTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# A package component of its own, since it needs Boost.Test.
+# A package component of its own: who only runs models needs no kit for tests.
 if(TARGET weft_testing)
   set_target_properties(weft_testing PROPERTIES EXPORT_NAME testing)
-  install(DIRECTORY tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/tests/kit
+  install(DIRECTORY tests/testing/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/testing
     FILES_MATCHING PATTERN "*.h")
   install(TARGETS weft_testing EXPORT weftTestingTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

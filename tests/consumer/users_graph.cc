@@ -7,7 +7,10 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/graph_checks.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/testing/run_checks.h"
+#include "weft/testing/simd_targets.h"
 
 namespace {
 
@@ -47,8 +50,16 @@ program gate {
   output y = %3
 }
 )";
-  BOOST_TEST(to_text(program) == expected);
+  BOOST_TEST(testing::expect_graph(program, expected));
   BOOST_TEST(to_text(parse_text(expected).program) == expected);
+}
+
+BOOST_FIXTURE_TEST_CASE(threads_files_and_memory_do_not_change_it, GateGraph) {
+  const Program program = Program("gate").output("y", y);
+  const testing::RunSetup setup{.feeds = {{"x", testing::normal_tensor({5, 3}, 1)}}};
+  BOOST_TEST(testing::check_determinism(g, program, setup));
+  BOOST_TEST(testing::check_round_trip(g, program, setup));
+  BOOST_TEST(testing::check_serving(g, program, setup));
 }
 
 BOOST_FIXTURE_TEST_CASE(every_simd_target_gives_the_identity_where_the_gate_is_shut, GateGraph) {

@@ -5,7 +5,7 @@
 
 #include "weft/ops/broadcast_plan.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/elementwise.h"
 
 namespace weft::testing {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "weft/ops/op.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/norm.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include "weft/core/random.h"
 #include "weft/ops/fusion/tile_program.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft::testing {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/ops/sample_data.h"
 #include "weft/tests/kit/more_threads.h"
 #include "weft/tests/kit/numbers.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {

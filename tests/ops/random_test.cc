@@ -6,7 +6,7 @@
 #include "weft/ops/kernels/random.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
 #include "weft/tests/kit/op_execution.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft {
 namespace {

@@ -14,7 +14,7 @@
 #include "weft/core/error.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/scalar_ops.h"
 

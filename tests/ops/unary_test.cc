@@ -7,7 +7,7 @@
 #include "weft/ops/kernels/math.h"
 #include "weft/ops/kernels/unary.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/elementwise.h"
 
 namespace weft::testing {

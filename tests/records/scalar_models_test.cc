@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "weft/tests/kit/op_execution.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/outcome.h"
 #include "weft/tests/reference/scalar_ops.h"

@@ -8,7 +8,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft {
 namespace {

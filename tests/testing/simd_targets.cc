@@ -1,4 +1,4 @@
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 #include <hwy/targets.h>
 

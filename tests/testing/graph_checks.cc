@@ -1,0 +1,143 @@
+#include "weft/testing/graph_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "weft/graph/text/text.h"
+
+namespace weft::testing {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// Both texts by a longest common subsequence of lines: "- " what is wanted, "+ " what is there, and
+// two lines around what differs.
+std::string line_diff(const std::vector<std::string>& wanted, const std::vector<std::string>& got) {
+  const std::size_t n = wanted.size(), m = got.size();
+  std::vector<std::vector<int>> common(n + 1, std::vector<int>(m + 1, 0));
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t j = m; j-- > 0;) {
+      common[i][j] = wanted[i] == got[j] ? common[i + 1][j + 1] + 1
+                                         : std::max(common[i + 1][j], common[i][j + 1]);
+    }
+  }
+  std::vector<std::string> all;
+  for (std::size_t i = 0, j = 0; i < n || j < m;) {
+    if (i < n && j < m && wanted[i] == got[j]) {
+      all.push_back("  " + got[j]);
+      ++i, ++j;
+    } else if (j == m || (i < n && common[i + 1][j] >= common[i][j + 1])) {
+      all.push_back("- " + wanted[i++]);
+    } else {
+      all.push_back("+ " + got[j++]);
+    }
+  }
+  constexpr std::ptrdiff_t kAround = 2;
+  std::string text;
+  bool skipped = false;
+  for (std::ptrdiff_t i = 0; i < std::ssize(all); ++i) {
+    const auto begin = all.begin() + std::max<std::ptrdiff_t>(i - kAround, 0);
+    const auto end = all.begin() + std::min<std::ptrdiff_t>(i + kAround + 1, std::ssize(all));
+    if (std::any_of(begin, end, [](const std::string& line) { return line[0] != ' '; })) {
+      text += "\n" + all[static_cast<std::size_t>(i)];
+      skipped = false;
+    } else if (!skipped) {
+      text += "\n  ...";
+      skipped = true;
+    }
+  }
+  return text;
+}
+
+// The name of a step without the place in the model that reports add to it.
+std::string kind_of(const Plan& plan, StepId step) {
+  std::string name = plan.step_name(step);
+  const std::size_t place = std::min(name.find(" ("), name.find(" '"));
+  return name.substr(0, place);
+}
+
+bool matches(const std::string& kind, std::string_view name) {
+  return name.ends_with('*') ? kind.starts_with(name.substr(0, name.size() - 1)) : kind == name;
+}
+
+}  // namespace
+
+Outcome expect_graph(const Program& program, std::string_view text,
+                     std::shared_ptr<const OpSet> ops) {
+  TextConstants constants;
+  const std::string got = to_text(program, {.constants = &constants});
+  const Module wanted = parse_text(
+      text, {.file = "the expected graph", .ops = std::move(ops), .constants = &constants});
+  const std::string other = to_text(wanted.program, {.constants = &constants});
+  if (got == other) return Outcome::pass();
+  return Outcome::fail("the graph is another one (-: expected, +: there)" +
+                       line_diff(lines_of(other), lines_of(got)));
+}
+
+std::int64_t count_ops(const Program& program, std::string_view op) {
+  const std::vector<Node*> nodes = program.nodes();
+  return std::count_if(nodes.begin(), nodes.end(),
+                       [&](const Node* n) { return n->op().name == op; });
+}
+
+std::int64_t count_steps(const Plan& plan, std::string_view name) {
+  std::int64_t count = 0;
+  for (const StepId s : plan.steps.ids()) count += matches(kind_of(plan, s), name);
+  return count;
+}
+
+Outcome expect_steps(const Plan& plan, std::string_view name, std::int64_t count) {
+  const std::int64_t there = count_steps(plan, name);
+  if (there == count) return Outcome::pass();
+  std::map<std::string, int> kinds;
+  for (const StepId s : plan.steps.ids()) ++kinds[kind_of(plan, s)];
+  std::string list;
+  for (const auto& [kind, number] : kinds) {
+    list += fmt::format("{}{} x {}", list.empty() ? "" : ", ", number, kind);
+  }
+  return Outcome::fail(
+      fmt::format("the plan of '{}' has {} steps '{}', expected {}\n  there are {}",
+                  plan.program->name, there, name, count, list));
+}
+
+Outcome expect_no_value_above(const Plan& plan, std::size_t bytes) {
+  std::string list;
+  for (const StepId s : plan.steps.ids()) {
+    for (const ValueId v : plan.steps[s].outputs) {
+      if (!v.defined() || plan.values[v].bytes <= bytes) continue;
+      const Node* node = plan.steps[s].node;
+      list += fmt::format("\n  {}{} with {} bytes: {}{}", dtype_name(plan.values[v].dtype),
+                          to_string(plan.values[v].sizes), plan.values[v].bytes, plan.step_name(s),
+                          node == nullptr ? "" : ", " + node->graph().where(*node));
+    }
+  }
+  if (list.empty()) return Outcome::pass();
+  return Outcome::fail(fmt::format("values have more than {} bytes:{}", bytes, list));
+}
+
+Outcome expect_arena_within(const Plan& plan, std::size_t bytes) {
+  if (plan.arena_bytes <= bytes) return Outcome::pass();
+  return Outcome::fail(fmt::format("the arena of '{}' has {} bytes, expected at most {}\n{}",
+                                   plan.program->name, plan.arena_bytes, bytes,
+                                   plan.memory().text(8)));
+}
+
+Outcome expect_flops_within(const Plan& plan, double flops) {
+  const CostReport cost = plan.cost();
+  if (cost.flops <= flops) return Outcome::pass();
+  return Outcome::fail(fmt::format("'{}' takes {:g} FLOPs, expected at most {:g}\n{}",
+                                   plan.program->name, cost.flops, flops, cost.text(8)));
+}
+
+}  // namespace weft::testing

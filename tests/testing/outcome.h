@@ -1,0 +1,34 @@
+// What a check of the kit found.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <utility>
+
+namespace weft::testing {
+
+/// True where all is well; else it says what is not. For any framework:
+///   BOOST_TEST(expect_close(y, expected));        // prints the message
+///   EXPECT_TRUE(outcome) << outcome;              // GoogleTest
+///   if (!outcome) throw std::runtime_error(outcome.message());
+class [[nodiscard]] Outcome {
+ public:
+  static Outcome pass() { return Outcome(true, {}); }
+  static Outcome fail(std::string message) { return Outcome(false, std::move(message)); }
+
+  explicit operator bool() const { return passed_; }
+  /// Empty where all is well.
+  const std::string& message() const { return message_; }
+
+  friend std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+    return out << (outcome.passed_ ? "passed" : outcome.message_);
+  }
+
+ private:
+  Outcome(bool passed, std::string message) : passed_(passed), message_(std::move(message)) {}
+
+  bool passed_;
+  std::string message_;
+};
+
+}  // namespace weft::testing

@@ -1,0 +1,232 @@
+#include "weft/testing/run_checks.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/graph/ir/difference.h"
+#include "weft/graph/text/text.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/testing/temporary_folder.h"
+
+namespace weft::testing {
+namespace {
+
+// All that a program computes.
+struct Trace {
+  std::vector<NamedTensors> outputs;  // by run
+  TensorMap variables;                // behind the last one
+};
+
+RunOptions run_options(const RunSetup& setup) { return {.dims = setup.dims}; }
+
+void run_into(Trace& trace, Session& session, const Program& program, const RunSetup& setup) {
+  for (int i = 0; i < setup.runs; ++i) {
+    const Results results = session.run(program, setup.feeds, run_options(setup));
+    trace.outputs.emplace_back(results.begin(), results.end());
+  }
+  trace.variables = session.store()->snapshot();
+}
+
+void set_variables(Session& session, const RunSetup& setup) {
+  for (const auto& [name, value] : setup.variables) session.set_value(name, value);
+}
+
+Trace trace(Graph& graph, const Program& program, const RunSetup& setup, SessionOptions options) {
+  options.seed = setup.seed;
+  options.verify = true;
+  Session session(graph, options);
+  set_variables(session, setup);
+  Trace result;
+  run_into(result, session, program, setup);
+  return result;
+}
+
+using Compare = std::function<Outcome(const Tensor& actual, const Tensor& expected)>;
+
+Outcome same(const Trace& actual, const Trace& expected, const std::string& what,
+             const Compare& compare = expect_same_bits) {
+  for (std::size_t run = 0; run < expected.outputs.size(); ++run) {
+    for (std::size_t o = 0; o < expected.outputs[run].size(); ++o) {
+      const auto& [name, tensor] = expected.outputs[run][o];
+      const Outcome found = compare(actual.outputs.at(run).at(o).second, tensor);
+      if (!found) {
+        return Outcome::fail(
+            fmt::format("{}: output '{}' of run {}: {}", what, name, run + 1, found.message()));
+      }
+    }
+  }
+  for (const auto& [name, tensor] : expected.variables) {
+    const auto there = actual.variables.find(name);
+    if (there == actual.variables.end()) {
+      return Outcome::fail(fmt::format("{}: variable '{}' is not there", what, name));
+    }
+    const Outcome found = compare(there->second, tensor);
+    if (!found)
+      return Outcome::fail(fmt::format("{}: variable '{}': {}", what, name, found.message()));
+  }
+  return Outcome::pass();
+}
+
+// An error of a run as an outcome: the program ran before.
+Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
+  try {
+    return run();
+  } catch (const Error& e) {
+    return Outcome::fail(fmt::format("{}: {}", what, e.what()));
+  }
+}
+
+NamedSizes sizes_of(const NamedTensors& feeds) {
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : feeds) sizes.emplace_back(name, tensor.sizes());
+  return sizes;
+}
+
+// Three quarters of the arena, or as much as a plan needs that computes things again.
+Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setup,
+                      const Trace& expected) {
+  Session whole(graph, {.seed = setup.seed, .threads = 1});
+  set_variables(whole, setup);
+  const std::size_t arena =
+      whole.plan(program, sizes_of(setup.feeds), run_options(setup))->arena_bytes;
+  for (const std::size_t sixteenths : {12, 14, 15}) {
+    const std::size_t budget = arena / 16 * sixteenths;
+    if (budget == 0) break;
+    try {
+      const Trace tight = trace(graph, program, setup, {.threads = 2, .memory_budget = budget});
+      return same(tight, expected, fmt::format("with a memory budget of {} bytes", budget));
+    } catch (const ArgumentError&) {
+      // No plan needs so little.
+    }
+  }
+  return Outcome::pass();
+}
+
+}  // namespace
+
+Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup,
+                          const Tolerance& passes) {
+  const Trace expected = trace(graph, program, setup, {.threads = 1});
+  const std::pair<const char*, SessionOptions> variations[] = {
+      {"a second time", {.threads = 1}},
+      {"with 2 threads", {.threads = 2}},
+      {"with 5 threads", {.threads = 5}},
+      {"with chunks in another order", {.threads = 3, .shuffle_seed = 1}},
+      {"with dead memory poisoned", {.threads = 2, .poison = true}},
+  };
+  for (const auto& [what, options] : variations) {
+    const Outcome found = attempt(what, [&, &name = what, &changed = options] {
+      return same(trace(graph, program, setup, changed), expected, name);
+    });
+    if (!found) return found;
+  }
+  if (const Outcome found = attempt("with a smaller memory budget",
+                                    [&] { return within_budget(graph, program, setup, expected); });
+      !found) {
+    return found;
+  }
+  return attempt("without passes", [&] {
+    return same(trace(graph, program, setup, {.threads = 1, .passes = false}), expected,
+                "without passes", [&](const Tensor& a, const Tensor& b) {
+                  return is_floating(b.dtype()) ? expect_close(a, b, passes)
+                                                : expect_same_bits(a, b);
+                });
+  });
+}
+
+Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup,
+                         std::shared_ptr<const OpSet> ops) {
+  const Trace expected = trace(graph, program, setup, {.threads = 1});
+  const Outcome by_text = attempt("as text", [&] {
+    TextConstants constants;
+    const std::string text = to_text(program, {.constants = &constants});
+    const Module read = parse_text(text, {.ops = ops, .constants = &constants});
+    if (const std::string found = difference(program, read.program); !found.empty()) {
+      return Outcome::fail("as text: " + found);
+    }
+    return same(trace(*read.graph, read.program, setup, {.threads = 1}), expected, "as text");
+  });
+  if (!by_text) return by_text;
+  return attempt("as a file", [&] {
+    const TemporaryFolder folder("round_trip");
+    Session session(graph, {.seed = setup.seed, .threads = 1});
+    set_variables(session, setup);
+    session.initialise();
+    save_checkpoint(folder.path("program.weft"), session, {program});
+    const Checkpoint read = load_checkpoint(folder.path("program.weft"), {.ops = ops});
+    const Program& loaded = read.program(program.name());
+    if (const std::string found = difference(program, loaded); !found.empty()) {
+      return Outcome::fail("as a file: " + found);
+    }
+    Session other(read.graph(), read.store(), {.threads = 1});
+    Trace from_file;
+    run_into(from_file, other, loaded, setup);
+    return same(from_file, expected, "as a file");
+  });
+}
+
+Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup,
+                     std::shared_ptr<const OpSet> ops) {
+  Session session(graph, {.seed = setup.seed, .threads = 1});
+  set_variables(session, setup);
+  Trace before, after;
+  run_into(before, session, program, setup);
+  const TemporaryFolder folder("resume");
+  save_checkpoint(folder.path("stopped.weft"), session, {program});
+  run_into(after, session, program, setup);
+  return attempt("resumed from a file", [&] {
+    const Checkpoint read = load_checkpoint(folder.path("stopped.weft"), {.ops = ops});
+    Session other(read.graph(), read.store(), {.threads = 1});
+    Trace resumed;
+    run_into(resumed, other, read.program(program.name()), setup);
+    // Caches are no part of a file; they are in both.
+    return same(resumed, after,
+                fmt::format("resumed from a file (runs are counted from {})", setup.runs + 1));
+  });
+}
+
+Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setup, int sessions) {
+  if (!program.given_updates().empty()) {
+    const Variable& updated = program.given_updates().begin()->first;
+    return Outcome::fail(
+        fmt::format("program '{}' updates variable '{}': only one Session at a time may run it",
+                    program.name(), updated.name()));
+  }
+  const Trace expected = trace(graph, program, setup, {.threads = 1});
+  const auto store = std::make_shared<VariableStore>();
+  {
+    Session first(graph, store, {.seed = setup.seed, .threads = 1, .own_keys = true});
+    set_variables(first, setup);
+    first.initialise();
+  }
+  std::vector<Trace> traces(static_cast<std::size_t>(sessions));
+  std::vector<std::string> errors(traces.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        Session session(graph, store,
+                        {.seed = setup.seed, .threads = 1, .own_keys = true, .verify = true});
+        run_into(traces[i], session, program, setup);
+      } catch (const std::exception& e) {
+        errors[i] = e.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const std::string what = fmt::format("Session {} of {} over one store", i + 1, sessions);
+    if (!errors[i].empty()) return Outcome::fail(fmt::format("{}: {}", what, errors[i]));
+    Trace outputs = expected;
+    outputs.variables.clear();
+    if (const Outcome found = same(traces[i], outputs, what); !found) return found;
+  }
+  return Outcome::pass();
+}
+
+}  // namespace weft::testing

@@ -1,0 +1,95 @@
+// Checks of what must not change results: they pass for sound programs, and find what is planted.
+#include "weft/testing/run_checks.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/graph/control/scan.h"
+#include "weft/graph/functions.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/testing/reference.h"
+#include "weft/testing/temporary_folder.h"
+#include "weft/tests/kit/more_threads.h"
+
+namespace weft::testing {
+namespace {
+
+struct Training {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"batch", 16});
+  Value t = g.input("t", DType::f32, {"batch", 4});
+  Variable w1 = g.variable("w1", DType::f32, {16, 32}, {.initializer = Initializer::normal(0.3)});
+  Variable w2 = g.variable("w2", DType::f32, {32, 4}, {.initializer = Initializer::normal(0.3)});
+  Value h = dropout(gelu(matmul(x, w1)), 0.2, g.key("noise"));
+  Value y = matmul(h, w2);
+  Value loss = mean(square(y - t));
+  Program train = Program("train")
+                      .output("loss", loss)
+                      .update(adamw(loss, g.parameters(), {.lr = 1e-2}).updates);
+  Program predict = Program("predict").output("y", matmul(gelu(matmul(x, w1)), w2));
+  RunSetup setup{.feeds = {{"x", normal_tensor({64, 16}, 1)}, {"t", normal_tensor({64, 4}, 2)}}};
+  RunSetup inference{.feeds = {{"x", normal_tensor({64, 16}, 1)}}};
+};
+
+BOOST_AUTO_TEST_SUITE(run_checks)
+
+BOOST_FIXTURE_TEST_CASE(a_sound_training_passes, Training) {
+  const MoreThreads more;
+  BOOST_TEST(check_determinism(g, train, setup));
+  BOOST_TEST(check_round_trip(g, train, setup));
+  BOOST_TEST(check_resume(g, train, setup));
+  BOOST_TEST(expect_reference(g, train, setup));
+}
+
+BOOST_FIXTURE_TEST_CASE(serving_shares_a_store, Training) {
+  BOOST_TEST(check_serving(g, predict, inference));
+  BOOST_TEST(
+      check_serving(g, train, setup).message() ==
+      "program 'train' updates variable 'optimizer.step': only one Session at a time may run it");
+}
+
+// A cache is no part of a file: what must survive belongs into a buffer.
+BOOST_AUTO_TEST_CASE(state_that_is_not_saved_is_found) {
+  for (const VariableKind kind : {VariableKind::cache, VariableKind::buffer}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {4});
+    const Variable sum =
+        g.variable("sum", DType::f32, {4}, {.kind = kind, .initializer = Initializer::zeros()});
+    const Value next = sum + x;
+    const Program program = Program("count").output("sum", next).update(sum, next);
+    const RunSetup setup{.feeds = {{"x", normal_tensor({4}, 1)}}};
+    const Outcome found = check_resume(g, program, setup);
+    BOOST_TEST(bool(found) == (kind == VariableKind::buffer));
+    if (found) continue;
+    BOOST_TEST(found.message().find("resumed from a file (runs are counted from 3): output 'sum' "
+                                    "of run 1: ") == 0,
+               found);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_reference_names_the_node) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3});
+  const Program program = Program("p").output("y", softmax(exp(x)));
+  BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({3}, 1)}}}));
+  BOOST_TEST(expect_reference(g, program).message().find("no tensor is given for ") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(folders_go_with_their_object) {
+  std::string path, other;
+  {
+    const TemporaryFolder a("kit"), b("kit");
+    BOOST_TEST(a.path() != b.path());
+    path = a.write("deep/file.txt", "text");
+    other = b.path();
+    BOOST_TEST(std::filesystem::file_size(path) == 4);
+    BOOST_TEST(std::filesystem::exists(other));
+  }
+  BOOST_TEST(!std::filesystem::exists(path));
+  BOOST_TEST(!std::filesystem::exists(other));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing
