@@ -1,0 +1,84 @@
+// Truncated back-propagation through time as the trainer does it.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/data/token_streams.h"
+#include "weft/models/language/network_kinds.h"
+#include "weft/models/language/network_programs.h"
+#include "weft/models/train/trainer.h"
+#include "weft/models/train/training_step.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+namespace {
+
+TrainSettings carried_settings() {
+  TrainSettings settings;
+  settings.steps = 9;
+  settings.warmup = 0;
+  settings.lr = 1e-2;
+  settings.min_lr = 1e-3;
+  settings.eval_every = settings.save_every = 0;
+  return settings;
+}
+
+TokenStreams some_streams() {
+  std::vector<std::int32_t> ids(61);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 7);
+  return {ids, 3, 5};  // four batches, then anew
+}
+
+struct CarriedTraining {
+  CarriedTraining() {
+    const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
+    const CarriedLoss carried = carried_loss(dynamic_cast<const CarryingNetwork&>(*made), 3);
+    add_training_step(train, carried.loss, carried_settings());
+    train.update(carried.updates);
+  }
+  Graph g;
+  Program train{"train"};
+};
+
+// Losses of the steps from where the session's variables are to `stop`.
+std::vector<double> train_to(Session& session, const Program& train, std::int64_t stop) {
+  const TokenStreams streams = some_streams();
+  TrainTask task;
+  task.train = &train;
+  task.batch = [&](const BatchPart& part) {
+    const TokenStreams::Piece piece = streams[part.step()];
+    return TrainBatch{{{"stream.tokens", piece.tokens.inputs},
+                       {"stream.targets", piece.tokens.targets},
+                       {"stream.fresh", Tensor::full(DType::boolean, {}, piece.fresh ? 1 : 0)}},
+                      piece.tokens.tokens()};
+  };
+  Trainer trainer(session, task, {.settings = carried_settings(), .stop_after = stop});
+  trainer.run();
+  std::vector<double> losses;
+  for (const auto& [step, loss] : trainer.history().train) losses.push_back(loss);
+  return losses;
+}
+
+BOOST_AUTO_TEST_SUITE(carried_training)
+
+BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_with_its_state) {
+  CarriedTraining one, two;
+  Session whole(one.g, {.seed = 1, .threads = 1});
+  const std::vector<double> losses = train_to(whole, one.train, 9);
+  BOOST_REQUIRE(losses.size() == 9u);
+  BOOST_TEST(losses.back() < losses.front());
+
+  const testing::Folder folder("carried");
+  Session first(two.g, {.seed = 1, .threads = 1});
+  std::vector<double> parts = train_to(first, two.train, 6);  // two batches into the second epoch
+  save_checkpoint(folder.path("net.weft"), first, {two.train});
+  const Checkpoint file = load_checkpoint(folder.path("net.weft"));
+  Session resumed(file.graph(), file.store(), {.threads = 1});
+  for (const double loss : train_to(resumed, file.program("train"), 9)) parts.push_back(loss);
+  BOOST_TEST(parts == losses, boost::test_tools::per_element());  // the same bits
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
