@@ -1,5 +1,7 @@
 #include "weft/models/zoo/compare/measure_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -34,11 +36,13 @@ struct Built {
 };
 
 /// Times of steps: the median is that of a step which nothing else on the machine got in the way
-/// of.
+/// of. Says on stderr how far it is.
 class StepTimes : public TrainObserver {
  public:
-  void on_step(const StepReport&) override {
+  void on_step(const StepReport& report) override {
     seconds_.push_back(seconds_since(last_));
+    if (report.step % 100 == 0)
+      fmt::print(stderr, "step {} of {}: loss {:.4f}\n", report.step, report.steps, report.loss);
     last_ = Clock::now();
   }
   double seconds() const { return median(seconds_); }
@@ -139,16 +143,16 @@ std::vector<std::int32_t> draw(Session& session, const Built& built, const Compa
 
 double learning_rate(NetworkKind kind) {
   switch (kind) {
-    case NetworkKind::averaging: return 1e-2;
-    case NetworkKind::hmm: return 3e-2;
+    case NetworkKind::averaging: return 1e-3;
+    case NetworkKind::hmm: return 1e-1;
     case NetworkKind::window:
-    case NetworkKind::rnn: return 1e-3;
-    case NetworkKind::gru:
-    case NetworkKind::lstm: return 4e-3;
-    case NetworkKind::convolution: return 2e-3;
+    case NetworkKind::rnn: return 2e-3;
+    case NetworkKind::gru: return 4e-3;
+    case NetworkKind::lstm: return 6e-3;
+    case NetworkKind::convolution: return 3e-3;
     case NetworkKind::transformer: break;
   }
-  return 1e-3;
+  return 2e-3;
 }
 
 LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool carry, double lr) {
