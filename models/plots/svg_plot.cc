@@ -5,65 +5,22 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
+#include "weft/core/error.h"
+#include "weft/models/plots/svg_axis.h"
 #include "weft/models/plots/svg_escape.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669", "#9333ea", "#dc2626"};
+constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669",
+                                    "#9333ea", "#dc2626", "#64748b"};
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-  void add(double v) {
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
-};
-
-/// 1, 2 or 5 times a power of ten, so that about `count` of them fill `span`.
-double round_step(double span, int count) {
-  const double raw = span / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (raw <= factor * power) return factor * power;
-  }
-  return 10 * power;
-}
-
-/// A range with at least some extent, widened to multiples of its tick step.
-struct Axis {
-  double low = 0, high = 1, step = 1;
-  Axis(Range range, int ticks) {
-    if (range.low > range.high) range = {0, 1};
-    if (range.high - range.low < 1e-12 * std::max(1.0, std::abs(range.high))) {
-      range.low -= 0.5;
-      range.high += 0.5;
-    }
-    step = round_step(range.high - range.low, ticks);
-    low = std::floor(range.low / step + 1e-9) * step;
-    high = std::ceil(range.high / step - 1e-9) * step;
-  }
-  int count() const { return static_cast<int>(std::lround((high - low) / step)); }
-  double tick(int i) const { return low + i * step; }
-  std::string label(int i) const {
-    const double v = std::abs(tick(i)) < step * 1e-6 ? 0 : tick(i);
-    if (step >= 1) return fmt::format("{:.0f}", v);
-    return fmt::format("{:.{}f}", v, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
-  }
-};
+constexpr double kLegendRow = 20, kLegendLine = 30;
+constexpr double kLetter = 7.2;   // width of a character of a legend, about
+constexpr double kAllTitle = 40;  // height of the title of several charts
 
 using Points = std::vector<std::pair<double, double>>;
-
-Points finite_points(const Points& points) {
-  Points out;
-  std::copy_if(points.begin(), points.end(), std::back_inserter(out),
-               [](const auto& p) { return std::isfinite(p.first) && std::isfinite(p.second); });
-  return out;
-}
 
 /// Exponential moving average over about a thirtieth of the points, started at the first value.
 Points smoothed(const Points& points) {
@@ -78,87 +35,209 @@ Points smoothed(const Points& points) {
   return out;
 }
 
+Points points_on_axes(const PlotSeries& series, const PlotOptions& options) {
+  Points out;
+  const auto fits = [](double v, PlotScale scale) {
+    return std::isfinite(v) && (scale == PlotScale::linear || v > 0);
+  };
+  for (const auto& point : series.points) {
+    if (fits(point.first, options.x_scale) && fits(point.second, options.y_scale))
+      out.push_back(point);
+  }
+  return out;
+}
+
+PlotAxis axis(const PlotRange& range, PlotScale scale, int ticks) {
+  return scale == PlotScale::linear ? PlotAxis::linear(range, ticks) : PlotAxis::logarithmic(range);
+}
+
+PlotAxis x_axis(const LinePlot& plot) {
+  PlotRange range;
+  for (const PlotSeries& s : plot.series) {
+    for (const auto& point : points_on_axes(s, plot.options)) range.add(point.first);
+  }
+  return axis(range, plot.options.x_scale, std::clamp(plot.options.width / 80, 4, 8));
+}
+
+PlotAxis y_axis(const LinePlot& plot) {
+  const PlotOptions& options = plot.options;
+  PlotRange range;
+  for (const PlotSeries& s : plot.series) {
+    for (const auto& point : points_on_axes(s, options)) range.add(point.second);
+  }
+  if (!std::isnan(options.y_low)) range.low = options.y_low;
+  if (!std::isnan(options.y_high)) range.high = options.y_high;
+  return axis(range, options.y_scale, 6);
+}
+
+double legend_width(const std::vector<PlotSeries>& series) {
+  double widest = 0;
+  for (const PlotSeries& s : series) {
+    const auto letters = std::count_if(s.name.begin(), s.name.end(),
+                                       [](char c) { return (c & 0xC0) != 0x80; });  // UTF-8
+    widest = std::max(widest, kLetter * static_cast<double>(letters));
+  }
+  return std::max(120.0, kLegendLine + widest);
+}
+
+/// A chart with its measures.
+class Chart {
+ public:
+  Chart(const LinePlot& plot, double x0, double y0, int title_size, std::string& out)
+      : plot_(plot),
+        title_size_(title_size),
+        x_axis_(x_axis(plot)),
+        y_axis_(y_axis(plot)),
+        left_(x0 + kLeft),
+        top_(y0 + kTop),
+        width_(plot.options.width - kLeft - kRight),
+        height_(plot.options.height - kTop - kBottom),
+        out_(out) {
+    if (plot.options.legend == PlotLegend::beside) width_ -= legend_width(plot.series) + 8;
+  }
+
+  void draw() {
+    draw_frame();
+    const bool cut = !std::isnan(plot_.options.y_low) || !std::isnan(plot_.options.y_high);
+    if (cut) {  // an inner document shows nothing outside of it
+      write(
+          R"(<svg x="{0:.1f}" y="{1:.1f}" width="{2:.1f}" height="{3:.1f}" viewBox="{0:.1f} {1:.1f} {2:.1f} {3:.1f}">)",
+          left_, top_, width_, height_);
+    }
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) draw_series(plot_.series[i], colour(i));
+    if (cut) write("</svg>");
+    draw_legend();
+  }
+
+ private:
+  template <class... T>
+  void write(fmt::format_string<T...> format, T&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(args)...);
+    out_ += '\n';
+  }
+  double px(double x) const { return left_ + x_axis_.place(x) * width_; }
+  double py(double y) const { return top_ + height_ - y_axis_.place(y) * height_; }
+  const char* colour(std::size_t i) const {
+    const int of = plot_.series[i].colour;
+    return kColours[(of < 0 ? i : static_cast<std::size_t>(of)) % std::size(kColours)];
+  }
+
+  void draw_frame() {
+    const PlotOptions& options = plot_.options;
+    write(
+        R"(<text x="{:.0f}" y="{:.0f}" font-size="{}" font-weight="600" fill="#0f172a">{}</text>)",
+        left_, top_ - 24, title_size_, svg_escape(options.title));
+    for (const double tick : y_axis_.ticks()) {
+      const double y = py(tick);
+      write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#e2e8f0"/>)", left_, y,
+            left_ + width_, y);
+      write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", left_ - 8, y + 4,
+            y_axis_.label(tick));
+    }
+    const double bottom = top_ + height_;
+    for (const double tick : x_axis_.ticks()) {
+      const double x = px(tick);
+      write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#94a3b8"/>)", x,
+            bottom, x, bottom + 5);
+      write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", x, bottom + 20,
+            x_axis_.label(tick));
+    }
+    write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#94a3b8"/>)", left_,
+          bottom, left_ + width_, bottom);
+    write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", left_ + width_ / 2,
+          bottom + kBottom - 12, svg_escape(options.x_label));
+    write(
+        R"svg(<text transform="translate({:.1f} {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
+        left_ - kLeft + 20, top_ + height_ / 2, svg_escape(options.y_label));
+  }
+
+  void draw_line(const Points& points, const char* ink, double stroke, double opacity,
+                 const char* dashes = "") {
+    if (points.empty()) return;
+    out_ += R"(<polyline fill="none" stroke-linejoin="round" points=")";
+    for (const auto& [x, y] : points)
+      fmt::format_to(std::back_inserter(out_), "{:.1f},{:.1f} ", px(x), py(y));
+    write(R"(" stroke="{}" stroke-width="{}" stroke-opacity="{}"{}/>)", ink, stroke, opacity,
+          dashes);
+  }
+
+  void draw_series(const PlotSeries& series, const char* ink) {
+    const Points points = points_on_axes(series, plot_.options);
+    if (series.noisy) {
+      draw_line(points, ink, 1, 0.25);
+      draw_line(smoothed(points), ink, 2, 1);
+      return;
+    }
+    if (series.dashed) return draw_line(points, ink, 2, 1, R"( stroke-dasharray="7 5")");
+    if (!series.scattered) draw_line(points, ink, 2, 1);
+    for (const auto& [x, y] : points)
+      write(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"/>)", px(x), py(y), ink);
+  }
+
+  void draw_legend() {
+    const PlotLegend place = plot_.options.legend;
+    const double wide = legend_width(plot_.series),
+                 high = kLegendRow * static_cast<double>(plot_.series.size());
+    const bool at_left = place == PlotLegend::top_left || place == PlotLegend::bottom_left,
+               below = place == PlotLegend::bottom_left || place == PlotLegend::bottom_right;
+    const double x = place == PlotLegend::beside ? left_ + width_ + 16
+                     : at_left                   ? left_ + 16
+                                                 : left_ + width_ - wide;
+    double y = below ? top_ + height_ - high : top_ + 8;
+    for (std::size_t i = 0; i < plot_.series.size(); ++i, y += kLegendRow) {
+      const PlotSeries& series = plot_.series[i];
+      if (series.scattered) {
+        write(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4" fill="{}"/>)", x + 11, y, colour(i));
+      } else {
+        write(
+            R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="3"{}/>)",
+            x, y, x + 22, y, colour(i), series.dashed ? R"( stroke-dasharray="6 4")" : "");
+      }
+      write(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + kLegendLine, y + 4,
+            svg_escape(series.name));
+    }
+  }
+
+  const LinePlot& plot_;
+  int title_size_;
+  PlotAxis x_axis_, y_axis_;
+  double left_, top_, width_, height_;
+  std::string& out_;
+};
+
 }  // namespace
 
 std::string svg_line_plot(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  Range xs, ys;
-  for (const PlotSeries& s : series) {
-    for (const auto& [x, y] : finite_points(s.points)) {
-      xs.add(x);
-      ys.add(y);
-    }
-  }
-  const Axis x_axis(xs, 8), y_axis(ys, 6);
-  const double width = options.width - kLeft - kRight, height = options.height - kTop - kBottom;
-  const auto px = [&](double x) {
-    return kLeft + (x - x_axis.low) / (x_axis.high - x_axis.low) * width;
-  };
-  const auto py = [&](double y) {
-    return kTop + height - (y - y_axis.low) / (y_axis.high - y_axis.low) * height;
-  };
+  return svg_line_plots({{series, options}}, "", 1);
+}
 
-  std::string out;
-  const auto write = [&]<class... T>(fmt::format_string<T...> format, T&&... args) {
-    fmt::format_to(std::back_inserter(out), format, std::forward<T>(args)...);
+std::string svg_line_plots(const std::vector<LinePlot>& plots, const std::string& title,
+                           int per_row) {
+  if (per_row < 1) throw ArgumentError(fmt::format("per_row must be at least 1, not {}", per_row));
+  std::string body;
+  double y = title.empty() ? 0 : kAllTitle, right = 0;
+  const auto row = static_cast<std::size_t>(per_row);
+  for (std::size_t first = 0; first < plots.size(); first += row) {
+    double x = 0, high = 0;
+    for (std::size_t i = first; i < std::min(first + row, plots.size()); ++i) {
+      Chart(plots[i], x, y, title.empty() ? 17 : 15, body).draw();
+      x += plots[i].options.width;
+      high = std::max<double>(high, plots[i].options.height);
+    }
+    right = std::max(right, x);
+    y += high;
+  }
+  std::string out = fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" font-family="system-ui, sans-serif" font-size="13" fill="#334155">)",
+      right, y);
+  out += "\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+  if (!title.empty()) {
+    out += fmt::format(
+        R"(<text x="{:.0f}" y="36" font-size="19" font-weight="600" fill="#0f172a">{}</text>)",
+        kLeft, svg_escape(title));
     out += '\n';
-  };
-  write(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" font-family="system-ui, sans-serif" font-size="13" fill="#334155">)",
-      options.width, options.height);
-  write(R"(<rect width="100%" height="100%" fill="#ffffff"/>)");
-  write(R"(<text x="{:.0f}" y="28" font-size="17" font-weight="600" fill="#0f172a">{}</text>)",
-        kLeft, svg_escape(options.title));
-  for (int i = 0; i <= y_axis.count(); ++i) {
-    const double y = py(y_axis.tick(i));
-    write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#e2e8f0"/>)", kLeft, y,
-          kLeft + width, y);
-    write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, y + 4,
-          y_axis.label(i));
   }
-  for (int i = 0; i <= x_axis.count(); ++i) {
-    const double x = px(x_axis.tick(i));
-    write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#94a3b8"/>)", x,
-          kTop + height, x, kTop + height + 5);
-    write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", x, kTop + height + 20,
-          x_axis.label(i));
-  }
-  write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#94a3b8"/>)", kLeft,
-        kTop + height, kLeft + width, kTop + height);
-  write(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", kLeft + width / 2,
-        options.height - 12.0, svg_escape(options.x_label));
-  write(
-      R"svg(<text transform="translate(20 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
-      kTop + height / 2, svg_escape(options.y_label));
-
-  const auto polyline = [&](const Points& points, const char* colour, double stroke,
-                            double opacity) {
-    if (points.empty()) return;
-    out += R"(<polyline fill="none" stroke-linejoin="round" points=")";
-    for (const auto& [x, y] : points)
-      fmt::format_to(std::back_inserter(out), "{:.1f},{:.1f} ", px(x), py(y));
-    write(R"(" stroke="{}" stroke-width="{}" stroke-opacity="{}"/>)", colour, stroke, opacity);
-  };
-  double legend = kTop + 8;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    const char* colour = kColours[i % std::size(kColours)];
-    const Points points = finite_points(series[i].points);
-    if (series[i].noisy) {
-      polyline(points, colour, 1, 0.25);
-      polyline(smoothed(points), colour, 2, 1);
-    } else {
-      polyline(points, colour, 2, 1);
-      for (const auto& [x, y] : points)
-        write(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"/>)", px(x), py(y), colour);
-    }
-    const double x = kLeft + width - 150;
-    write(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="3"/>)",
-          x, legend, x + 22, legend, colour);
-    write(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 30, legend + 4,
-          svg_escape(series[i].name));
-    legend += 20;
-  }
-  out += "</svg>\n";
-  return out;
+  return out + body + "</svg>\n";
 }
 
 }  // namespace weft

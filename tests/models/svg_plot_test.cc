@@ -1,7 +1,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "weft/core/error.h"
 #include "weft/models/plots/svg_plot.h"
 
 namespace weft {
@@ -38,6 +41,54 @@ BOOST_AUTO_TEST_CASE(degenerate_plots_are_still_documents) {
     BOOST_TEST(count(svg, "inf") == 0);
     BOOST_TEST(svg.ends_with("</svg>\n"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(
+    logarithmic_axes_have_ticks_at_powers_of_ten_and_leave_out_what_is_not_positive) {
+  const PlotSeries wide{.name = "wide", .points = {{1, 1e-4}, {10, 0}, {100, -1}, {1000, 1e3}}};
+  const std::string svg =
+      svg_line_plot({wide}, {.x_scale = PlotScale::logarithmic, .y_scale = PlotScale::logarithmic});
+  BOOST_TEST(count(svg, "<circle") == 2);
+  for (const char* tick : {">0.0001<", ">0.01<", ">1000<", ">1<", ">10<"})
+    BOOST_TEST(count(svg, tick) >= 1);
+  BOOST_TEST(count(svg, ">20<") == 1);  // three powers of ten have ticks between them
+  BOOST_TEST(count(svg, ">0.002<") == 0);
+  BOOST_TEST(count(svg, "nan") == 0);
+  // The ends are ticks: the first point is at the lower left corner, the last at the upper right.
+  BOOST_TEST(count(svg, R"(points="68.0,424.0 836.0,52.0 ")") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(axes_that_are_given_cut_what_is_beyond) {
+  const PlotSeries high{.name = "high", .points = {{0, 1}, {1, 1e6}, {2, 3}}};
+  const std::string svg = svg_line_plot({high}, {.y_low = 0, .y_high = 5});
+  BOOST_TEST(count(svg, "<svg") == 2);  // an inner one cuts
+  BOOST_TEST(count(svg, "</svg>") == 2);
+  BOOST_TEST(count(svg, ">5</text>") == 1);
+  BOOST_TEST(count(svg, "1000000") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(lines_may_be_dashed_marks_alone_and_of_the_colour_of_another) {
+  const std::vector<std::pair<double, double>> points = {{0, 1}, {1, 2}};
+  const std::string svg =
+      svg_line_plot({{.name = "measured", .points = points, .scattered = true},
+                     {.name = "theory", .points = points, .dashed = true, .colour = 0}},
+                    {.legend = PlotLegend::top_left});
+  BOOST_TEST(count(svg, "<polyline") == 1);
+  BOOST_TEST(count(svg, "<circle") == 3);           // two points, and the legend's
+  BOOST_TEST(count(svg, "stroke-dasharray") == 2);  // the line, and the legend's
+  BOOST_TEST(count(svg, "#ea580c") == 0);           // the second colour
+}
+
+BOOST_AUTO_TEST_CASE(several_charts_stand_in_rows_below_one_title) {
+  const LinePlot plot{.series = {{.name = "s", .points = {{0, 1}, {1, 2}}}},
+                      .options = {.title = "one", .width = 300, .height = 200}};
+  const std::string svg = svg_line_plots({plot, plot, plot}, "all", 2);
+  BOOST_TEST(count(svg, R"(viewBox="0 0 600 440")") == 1);
+  BOOST_TEST(count(svg, ">one</text>") == 3);
+  BOOST_TEST(count(svg, ">all</text>") == 1);
+  BOOST_CHECK_EXCEPTION(svg_line_plots({plot}, "all", 0), ArgumentError, [](const auto& e) {
+    return std::string(e.what()) == "per_row must be at least 1, not 0";
+  });
 }
 
 }  // namespace
