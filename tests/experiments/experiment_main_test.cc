@@ -1,0 +1,52 @@
+// How experiments are called, by the one that trains nothing.
+#include <sys/wait.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "weft/models/data/text.h"
+#include "weft/tests/models/folder.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(experiment_main)
+namespace {
+
+int run(const std::string& arguments) {
+  const int status = std::system((std::string(WEFT_ZOO_GRADIENT_STEP) + " " + arguments).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+BOOST_AUTO_TEST_CASE(an_experiment_says_its_figures_and_writes_a_picture) {
+  const testing::Folder folder("experiment");
+  BOOST_TEST(run(folder.path("steps.svg") + " 2 >" + folder.path("out")) == 0);
+  const std::string said = read_text_file(folder.path("out"));
+  BOOST_TEST_CONTEXT(said) {
+    BOOST_TEST(said.starts_with(" 0 steps: error "));
+    BOOST_TEST(said.find("\n 2 steps: error ") != std::string::npos);
+    BOOST_TEST(said.find("\n 3 steps: error ") == std::string::npos);
+    BOOST_TEST(said.ends_with("wrote " + folder.path("steps.svg") + "\n"));
+  }
+  const std::string picture = read_text_file(folder.path("steps.svg"));
+  BOOST_TEST(picture.starts_with("<svg xmlns="));
+  BOOST_TEST(picture.ends_with("</svg>\n"));
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_are_said_before_any_work) {
+  const testing::Folder folder("experiment");
+  for (const char* wrong : {"x.svg 0", "x.svg -3", "x.svg 2k", "x.svg ''", "x.svg 1 2"}) {
+    BOOST_TEST(run(wrong + (" >" + folder.path("out") + " 2>" + folder.path("err"))) == 2);
+    BOOST_TEST(read_text_file(folder.path("err")) ==
+               "usage: zoo_gradient_step [OUT.svg [STEPS]]\n");
+  }
+  BOOST_TEST(
+      run(folder.path("none/x.svg") + " >" + folder.path("out") + " 2>" + folder.path("err")) == 1);
+  BOOST_TEST(read_text_file(folder.path("err")).starts_with("zoo_gradient_step: "));
+  BOOST_TEST(read_text_file(folder.path("out")).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,64 @@
+// One layer of linear attention, written by hand, is one step of gradient descent.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/zoo/experiments/linear_attention.h"
+#include "weft/tests/kit/numbers.h"
+
+namespace weft::zoo {
+BOOST_AUTO_TEST_SUITE(linear_attention_steps)
+namespace {
+
+/// Regressions of any sizes: a function of the case.
+RegressionPoints random_points(Graph& g, int number, DType dtype) {
+  const std::int64_t inputs = 1 + number % 6, outputs = 1 + number / 6 % 3,
+                     count = 1 + number * 7 % 23, queries = 1 + number % 4;
+  const Variable key = g.key("points");
+  return {normal(key, Shape{3, count, inputs}, 0, 1, dtype),
+          normal(key, Shape{3, count, outputs}, 0, 1, dtype),
+          normal(key, Shape{3, queries, inputs}, 0, 1, dtype),
+          normal(key, Shape{outputs, inputs}, 0, 1, dtype)};
+}
+
+struct Apart {
+  double layers, moved;  // from gradient descent; from where that began
+};
+Apart apart(int number, DType dtype, int steps) {
+  Graph g;
+  const RegressionPoints points = random_points(g, number, dtype);
+  const double rate = 0.05 + 0.01 * (number % 10);
+  const Program program = Program("p")
+                              .output("layers", attention_predictions(points, rate, steps))
+                              .output("steps", gradient_descent_predictions(points, rate, steps))
+                              .output("start", gradient_descent_predictions(points, rate, 0));
+  Session session(g, {.seed = static_cast<std::uint64_t>(number), .threads = 1});
+  const Results found = session.run(program);
+  return {testing::max_difference(found["layers"], found["steps"]),
+          testing::max_difference(found["start"], found["steps"])};
+}
+
+BOOST_AUTO_TEST_CASE(one_layer_of_linear_attention_is_one_step_of_gradient_descent) {
+  for (int number = 0; number < 40; ++number) {
+    BOOST_TEST_CONTEXT("case " << number) {
+      const Apart single = apart(number, DType::f32, 1);
+      BOOST_TEST(single.layers < 1e-5);
+      BOOST_TEST(single.moved > 1e-3);
+      BOOST_TEST(apart(number, DType::f64, 1).layers < 1e-13);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(as_many_layers_with_the_same_weights_are_as_many_steps) {
+  for (int number = 0; number < 12; ++number) {
+    BOOST_TEST_CONTEXT("case " << number) {
+      BOOST_TEST(apart(number, DType::f32, 5).layers < 1e-5);
+      BOOST_TEST(apart(number, DType::f64, 5).layers < 1e-12);
+    }
+  }
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::zoo
