@@ -16,7 +16,7 @@ namespace {
 // About what a worker takes for an element with the usual options.
 constexpr double kNsPerElement = 200;
 
-void check(const GloveOptions& o) {
+void check_glove(const GloveOptions& o) {
   if (o.width < 1 || o.epochs < 1) {
     throw ArgumentError(
         fmt::format("width ({}) and epochs ({}) must be at least 1", o.width, o.epochs));
@@ -34,7 +34,7 @@ Glove::Glove(const SparseMatrix& counts, const GloveOptions& options)
       contexts_(counts.rows, options.width + 2),
       word_squares_(counts.rows, options.width + 2),
       context_squares_(counts.rows, options.width + 2) {
-  check(options);
+  check_glove(options);
   if (counts.value.empty()) throw ArgumentError("no word stands near another one");
   const std::int64_t step = kShards * kShardCounts, width = options.width;
   steps_per_epoch_ = (std::ssize(counts.value) + step - 1) / step;

@@ -25,7 +25,7 @@ struct NegativeSamplingOptions {
   std::int64_t width = 100;
   int epochs = 5;
   double rate = 0.025;  // falls linearly, to a 10,000th
-  WindowOptions windows;
+  WindowOptions windows = {};
   std::optional<SubwordOptions> subwords = {};
 };
 
@@ -35,9 +35,10 @@ struct NegativeSamplingOptions {
 /// subwords goes the other way, so that a mean is computed once: h is the word, and each word
 /// around it takes the place of w. Each row goes down its gradient.
 ///
-/// A step takes kShards pieces of kShardWords words: each sums what it adds to the rows that it
-/// touches, from the matrices as they were before the step; then the sums are added, piece by
+/// A step takes kShards pieces of up to kShardWords words: each sums what it adds to the rows that
+/// it touches, from the matrices as they were before the step; then the sums are added, piece by
 /// piece. So the bits do not depend on the number of threads, and a step costs what its rows cost.
+/// Pieces are shorter where a word is so frequent that its row would go too far in one step.
 /// Wrong answers are shared by all words around one (Ji et al., "Parallelizing word2vec in shared
 /// and distributed memory", 2016), which makes the work products of a few rows with a few rows.
 class NegativeSampling {
@@ -50,6 +51,8 @@ class NegativeSampling {
   std::int64_t steps() const { return steps_per_epoch_ * options_.epochs; }
   std::int64_t step() const { return step_; }
   double rate() const;
+  /// Words of the text that a step takes (the last one of an epoch: the rest).
+  std::int64_t step_words() const { return kShards * shard_words_; }
   /// Takes the next step. Throws StateError behind the last one.
   void advance(Workers& workers);
 
@@ -76,7 +79,7 @@ class NegativeSampling {
   const WordText& text_;
   NegativeSamplingOptions options_;
   WordWindows windows_;
-  std::int64_t steps_per_epoch_ = 0, step_ = 0;
+  std::int64_t shard_words_ = kShardWords, steps_per_epoch_ = 0, step_ = 0;
   std::vector<std::int32_t> word_rows_;  // of all words, one behind the other
   std::vector<std::int64_t> word_rows_end_;
   RowMatrix rows_, answer_rows_;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kProductRows = 64;
 // Elements of a row of `a` that are taken at once.
-constexpr std::int64_t kBlock = 256;
+constexpr std::int64_t kSumRows = 256;
 
 std::vector<Tensor> apply(std::string_view op, const Tensor& x) {
   return evaluate_op(builtin_ops()->at(op), {x});
@@ -84,8 +84,8 @@ Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers) {
          ++r) {
       std::fill(sum.begin(), sum.end(), 0.0f);
       float* const to = sum.data();
-      for (std::int64_t begin = a.begin(r); begin < a.end(r); begin += kBlock) {
-        const std::int64_t end = std::min(begin + kBlock, a.end(r));
+      for (std::int64_t begin = a.begin(r); begin < a.end(r); begin += kSumRows) {
+        const std::int64_t end = std::min(begin + kSumRows, a.end(r));
         terms.clear();
         for (std::int64_t i = begin; i < end; ++i)
           terms.push_back(rows.row(a.column[static_cast<std::size_t>(i)]));

@@ -62,6 +62,8 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
     kept_share_.push_back(options.subsample == 0
                               ? std::numeric_limits<std::uint32_t>::max()
                               : share_of_32_bits(std::sqrt(1 / relative) + 1 / relative));
+    largest_share_ = std::max(largest_share_, count / static_cast<double>(text.size()) *
+                                                  kept_share_.back() / 4294967296.0);
     weights.push_back(std::pow(count, 0.75));
     total += weights.back();
   }

@@ -25,6 +25,9 @@ class WordWindows {
   /// `text` must outlive it. Throws ArgumentError for options that make no sense.
   WordWindows(const WordText& text, const WindowOptions& options);
 
+  /// The largest share of the text's places that one word takes, of those that are kept.
+  double largest_share() const { return largest_share_; }
+
   struct Example {
     std::span<const std::int32_t> around;   // at least one
     std::span<const std::int32_t> answers;  // the word itself, then up to `negatives` others
@@ -46,6 +49,7 @@ class WordWindows {
 
   const WordText& text_;
   WindowOptions options_;
+  double largest_share_ = 0;
   std::vector<std::uint32_t> kept_share_;  // of each word's occurrences, times 2^32
   // Walker's alias method: a word by itself, or else its alias.
   std::vector<std::uint32_t> own_share_;

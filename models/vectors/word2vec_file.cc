@@ -1,0 +1,245 @@
+#include "weft/models/vectors/word2vec_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/models/data/corpus/byte_stream.h"
+#include "weft/models/fields/numbers.h"
+#include "weft/serialization/atomic_file.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kFormats[] = {"text", "binary"};
+constexpr std::size_t kFileBlock = std::size_t{1} << 16;
+// A first line and a word are no longer.
+constexpr std::size_t kMostWordBytes = std::size_t{1} << 16;
+constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
+
+/// The bytes of a file, some of them looked at ahead.
+class FileBytes {
+ public:
+  explicit FileBytes(const std::string& path) : stream_(path) {}
+
+  /// So many bytes, or fewer where the file ends; they stay.
+  std::string_view ahead(std::size_t count) {
+    while (buffer_.size() - used_ < count && fill()) {
+    }
+    return std::string_view(buffer_).substr(used_, count);
+  }
+  void skip(std::size_t count) {
+    used_ += count;
+    offset_ += count;
+  }
+  /// Up to `end`, which is taken, too, and is no part of it; nullopt where the file ends before, or
+  /// after `most` bytes without one.
+  std::optional<std::string> until(char end, std::size_t most) {
+    for (std::size_t size = 64;; size *= 2) {
+      const std::string_view there = ahead(std::min(size, most));
+      const std::size_t at = there.find(end);
+      if (at != std::string_view::npos) {
+        std::string text(there.substr(0, at));
+        skip(at + 1);
+        return text;
+      }
+      if (there.size() < size) return std::nullopt;
+    }
+  }
+  std::uint64_t offset() const { return offset_; }
+
+ private:
+  bool fill() {
+    buffer_.erase(0, std::exchange(used_, 0));
+    const std::size_t there = buffer_.size();
+    buffer_.resize(there + kFileBlock);
+    const std::size_t got = stream_.read(buffer_.data() + there, kFileBlock);
+    buffer_.resize(there + got);
+    return got > 0;
+  }
+
+  ByteStream stream_;
+  std::string buffer_;
+  std::size_t used_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+/// Takes a number and the blanks before it; nullopt where there is none.
+std::optional<float> take_number(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.empty() && text.front() != ' ' && text.front() != '\t' && text.front() != '\r')
+    return std::nullopt;
+  return value;
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+class VectorReader {
+ public:
+  explicit VectorReader(const std::string& path) : path_(path), bytes_(path) {}
+
+  WordVectors read() {
+    read_head();
+    const bool text = is_text();
+    for (std::int64_t i = 0; i < words_; ++i) text ? read_line(i) : read_record(i);
+    // What follows may be a line break.
+    const std::string_view rest = bytes_.ahead(2);
+    if (rest.size() > 1 || (rest.size() == 1 && rest != "\n"))
+      fail(fmt::format("there is more behind the {} words that its first line says", words_));
+    try {
+      return WordVectors(std::move(names_), Tensor::of<float>({words_, width_}, values_));
+    } catch (const ArgumentError& e) {
+      throw FormatError(fmt::format("{}: {}", path_, e.what()));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FormatError(fmt::format("{}, byte {}: {}", path_, bytes_.offset(), what));
+  }
+  [[noreturn]] void fail_line(std::int64_t i, const std::string& what) const {
+    throw FormatError(fmt::format("{}:{}: {}", path_, i + 2, what));
+  }
+
+  void read_head() {
+    const std::string line = bytes_.until('\n', 64).value_or("");
+    std::string_view rest = line;
+    const auto number = [&](std::int64_t most) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+      std::int64_t value = 0;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+      if (error != std::errc() || value < 1 || value > most) value = 0;
+      rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+      return value;
+    };
+    words_ = number(std::int64_t{1} << 40);
+    width_ = number(kMostWidth);
+    if (words_ == 0 || width_ == 0 || !is_blank(rest)) {
+      throw FormatError(fmt::format(
+          "{}: the first line of a file of word vectors is their number and their width", path_));
+    }
+  }
+
+  /// Whether the first word has numbers in letters behind it, and nothing else.
+  bool is_text() {
+    const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
+    std::string_view there;
+    for (std::size_t size = 4096;; size *= 2) {
+      there = bytes_.ahead(std::min(size, most));
+      if (there.find('\n') != std::string_view::npos || there.size() < size) break;
+    }
+    std::string_view line = there.substr(0, there.find('\n'));
+    line.remove_prefix(std::min(line.find(' '), line.size()));
+    if (is_blank(line)) return false;
+    while (!is_blank(line)) {
+      if (!take_number(line)) return false;
+    }
+    return true;
+  }
+
+  void read_line(std::int64_t i) {
+    const std::size_t most = kMostWordBytes + 64 * static_cast<std::size_t>(width_);
+    std::optional<std::string> line = bytes_.until('\n', most);
+    if (!line && !bytes_.ahead(1).empty() && bytes_.ahead(most).size() < most) {
+      line = std::string(bytes_.ahead(most));  // the last one without its end
+      bytes_.skip(line->size());
+    }
+    if (!line) fail_line(i, fmt::format("here should be word {} of {}", i + 1, words_));
+    std::string_view rest = *line;
+    const std::size_t blank = std::min(rest.find(' '), rest.size());
+    names_.emplace_back(rest.substr(0, blank));
+    rest.remove_prefix(blank);
+    for (std::int64_t k = 0; k < width_; ++k) {
+      const std::optional<float> value = take_number(rest);
+      if (!value) {
+        fail_line(i,
+                  fmt::format("a word and {} finite numbers should stand here; number {} is none",
+                              width_, k + 1));
+      }
+      values_.push_back(*value);
+    }
+    if (!is_blank(rest)) fail_line(i, fmt::format("there are more than {} numbers", width_));
+  }
+
+  void read_record(std::int64_t i) {
+    // Some writers end each word's numbers with a line break, others do not.
+    if (bytes_.ahead(1) == "\n") bytes_.skip(1);
+    std::optional<std::string> word = bytes_.until(' ', kMostWordBytes);
+    if (!word) fail(fmt::format("here should be word {} of {} and a blank", i + 1, words_));
+    const std::size_t size = static_cast<std::size_t>(width_) * sizeof(float);
+    const std::string_view there = bytes_.ahead(size);
+    if (there.size() < size)
+      fail(fmt::format("the file ends in the numbers of word {} of {}", i + 1, words_));
+    const std::size_t before = values_.size();
+    values_.resize(before + static_cast<std::size_t>(width_));
+    std::memcpy(values_.data() + before, there.data(), size);
+    bytes_.skip(size);
+    names_.push_back(*std::move(word));
+  }
+
+  std::string path_;
+  FileBytes bytes_;
+  std::int64_t words_ = 0, width_ = 0;
+  std::vector<std::string> names_;
+  std::vector<float> values_;  // as they come: the file's first line may say anything
+};
+
+}  // namespace
+
+ChoiceNames choice_names(VectorFormat) { return {"the format of vectors", kFormats}; }
+
+void write_word_vectors(const std::string& path, const WordVectors& vectors, VectorFormat format) {
+  AtomicFile file(path);
+  std::string block = fmt::format("{} {}\n", vectors.size(), vectors.width());
+  for (std::int64_t i = 0; i < vectors.size(); ++i) {
+    const std::span<const float> numbers = vectors.vector(i);
+    block += vectors.words()[static_cast<std::size_t>(i)];
+    if (format == VectorFormat::binary) {
+      block += ' ';
+      block.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+    } else {
+      for (const float x : numbers) fmt::format_to(std::back_inserter(block), " {}", x);
+    }
+    block += '\n';
+    if (block.size() < kFileBlock) continue;
+    file.write(block.data(), block.size());
+    block.clear();
+  }
+  file.write(block.data(), block.size());
+  file.commit();
+}
+
+WordVectors read_word_vectors(const std::string& path) { return VectorReader(path).read(); }
+
+bool is_word_vectors(const std::string& path) {
+  try {
+    FileBytes bytes(path);
+    const std::string line = bytes.until('\n', 64).value_or("");
+    const std::size_t blank = line.find(' ');
+    const auto is_number = [](std::string_view text) {
+      return !text.empty() && text.size() < 19 &&
+             text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    return blank != std::string::npos && is_number(line.substr(0, blank)) &&
+           is_number(line.substr(blank + 1));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace weft
