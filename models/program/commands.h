@@ -39,5 +39,6 @@ void add_bench_command(CLI::App& app, Action& action);
 void add_run_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_verify_command(CLI::App& app, Action& action);
+void add_vectors_command(CLI::App& app, Action& action);
 
 }  // namespace weft::program

@@ -16,6 +16,7 @@
 #include "weft/models/program/commands.h"
 #include "weft/models/program/options.h"
 #include "weft/models/trained/lora_file.h"
+#include "weft/models/vectors/word2vec_file.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/atomic_folder.h"
 #include "weft/serialization/checkpoint.h"
@@ -95,6 +96,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::tokenizer: return is_tokenizer(bytes);
     case FileKind::tokens: return is_token_file(path);
     case FileKind::folder: return false;
+    case FileKind::vectors: return is_word_vectors(path);
   }
   return false;
 }
@@ -110,6 +112,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::tokenizer: return "a tokenizer.json";
     case FileKind::tokens: return "a token file";
     case FileKind::folder: return "a folder";
+    case FileKind::vectors: return "a file of word vectors";
   }
   return "";
 }
@@ -146,6 +149,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
                                : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::tokenizer ? ".json"
                                : kind == FileKind::folder    ? "/"
+                               : kind == FileKind::vectors   ? ""
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
     throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,

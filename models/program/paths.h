@@ -24,6 +24,7 @@ enum class FileKind {
   tokenizer,  // tokenizer.json
   tokens,     // .tok, as weft data writes them
   folder,     // of a model, as Hugging Face's library has it: for writes_folder() alone
+  vectors,    // of words, as word2vec writes them, under any other name
 };
 
 /// A file, or a folder, that may be written: only CommandPaths makes one.

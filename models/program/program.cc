@@ -108,6 +108,7 @@ CommandLine::CommandLine()
   add_tag_command(*app_, action_);
   add_fill_command(*app_, action_);
   add_embed_command(*app_, action_);
+  add_vectors_command(*app_, action_);
   add_answer_command(*app_, action_);
   add_generate_command(*app_, action_);
   add_chat_command(*app_, action_);

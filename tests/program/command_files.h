@@ -91,6 +91,7 @@ class CommandFiles {
          "--inner 32 --batch 8 --warmup 1 --shift 0 --rotation 0 --zoom 0 --patch-height 1 "
          "--patch-width 1 --threads 2"},
         {"tokenizer train", "text.txt --vocab 300"},
+        {"vectors train", "--text text.txt --epochs 1 --width 4 --threads 2"},
         {"merge", "gpt.weft --adapters tuned.lora.safetensors"},
         {"quantize", "gpt.weft"},
         {"convert", "folder"},
@@ -124,6 +125,7 @@ class CommandFiles {
         {"--test", "labelled.tsv"},
         {"--input", "text.txt"},
         {"--similar", "text.txt"},
+        {"--wordnet", "text.txt"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

@@ -68,6 +68,7 @@ std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
   if (writer.command->name == "tokenizer train") return ".json";
   if (writer.command->name == "embed") return ".npy";
+  if (writer.command->name == "vectors train") return ".vec";
   return writer.command->name == "run" ? ".safetensors" : ".weft";
 }
 

@@ -1,0 +1,237 @@
+#include "weft/models/program/vectors_train.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/models/data/corpus/corpus_texts.h"
+#include "weft/models/fields/numbers.h"
+#include "weft/models/program/console.h"
+#include "weft/models/program/memory_guard.h"
+#include "weft/models/program/options.h"
+#include "weft/models/program/paths.h"
+#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/word2vec_file.h"
+#include "weft/models/vectors/wordnet.h"
+
+namespace weft::program {
+namespace {
+
+using Models = std::vector<VectorModel>;
+constexpr auto kSkipGram = VectorModel::skip_gram, kCbow = VectorModel::cbow,
+               kFastText = VectorModel::fasttext, kGlove = VectorModel::glove,
+               kLsa = VectorModel::lsa;
+
+struct TrainVectorsArguments {
+  std::vector<std::string> files, pairs;
+  std::string wordnet, out;
+  bool headwords = false, binary = false, force = false;
+  VectorModel model = kSkipGram;
+  std::int64_t min_count = kUsualMinCount;
+  int threads = 0;
+  std::optional<std::int64_t> width, window, negatives, epochs, shortest, longest, buckets;
+  std::optional<double> rate, subsample, most, power;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::string> matrix;
+  /// Options that not all models have.
+  std::vector<std::pair<AddedOption, Models>> special;
+};
+
+template <class To, class From>
+void set(To& to, const std::optional<From>& from) {
+  if (from) to = static_cast<To>(*from);
+}
+
+void refuse_special(const TrainVectorsArguments& args) {
+  for (const auto& [option, models] : args.special) {
+    if (!option.given() || std::find(models.begin(), models.end(), args.model) != models.end())
+      continue;
+    std::vector<std::string_view> names;
+    for (const VectorModel model : models) names.push_back(choice_name(model));
+    throw UsageError(fmt::format("{} is an option of {}, not of {}", option.name(),
+                                 fmt::join(names, ", "), choice_name(args.model)));
+  }
+}
+
+VectorRecipe recipe_of(const TrainVectorsArguments& args) {
+  VectorRecipe recipe = usual_recipe(args.model);
+  NegativeSamplingOptions& sampling = recipe.sampling;
+  for (std::int64_t* width : {&sampling.width, &recipe.glove.width, &recipe.lsa.width})
+    set(*width, args.width);
+  for (int* window : {&sampling.windows.window, &recipe.counts.window}) set(*window, args.window);
+  for (int* epochs : {&sampling.epochs, &recipe.glove.epochs}) set(*epochs, args.epochs);
+  for (double* rate : {&sampling.rate, &recipe.glove.rate}) set(*rate, args.rate);
+  for (auto* seed : {&sampling.windows.seed, &recipe.glove.seed, &recipe.lsa.seed})
+    set(*seed, args.seed);
+  set(sampling.windows.negatives, args.negatives);
+  set(sampling.windows.subsample, args.subsample);
+  set(recipe.glove.most, args.most);
+  set(recipe.lsa.power, args.power);
+  if (args.matrix) recipe.matrix = parse_choice<LsaMatrix>(*args.matrix);
+  if (sampling.subwords) {
+    set(sampling.subwords->shortest, args.shortest);
+    set(sampling.subwords->longest, args.longest);
+    set(sampling.subwords->buckets, args.buckets);
+    if (sampling.subwords->shortest > sampling.subwords->longest)
+      throw UsageError(fmt::format("--shortest {} is more than --longest {}",
+                                   sampling.subwords->shortest, sampling.subwords->longest));
+  }
+  if (recipe.matrix == LsaMatrix::tf_idf && args.window)
+    throw UsageError(
+        "--window says which words count as near each other: --matrix tf-idf counts "
+        "words of whole sentences");
+  return recipe;
+}
+
+WordText read_text(const TrainVectorsArguments& args) {
+  WordTextBuilder builder;
+  if (!args.wordnet.empty()) {
+    for_wordnet(args.wordnet, [&](const WordNetEntry& entry) {
+      builder.add_sentence(args.headwords ? entry.words + " " + entry.gloss : entry.gloss);
+    });
+  } else {
+    CorpusTexts lines(find_corpus_files(args.files, {}), {.end = DocumentEnd::line});
+    for (std::string line; lines.next(line);) builder.add_sentence(line);
+  }
+  return builder.finish(args.min_count);
+}
+
+// What is kept for each word, about.
+void check_size(const WordText& text, const VectorRecipe& recipe) {
+  double rows = static_cast<double>(text.counts.size()), width = 0;
+  switch (recipe.model) {
+    case kSkipGram:
+    case kCbow: rows *= 3, width = static_cast<double>(recipe.sampling.width); break;
+    case kFastText:
+      rows = 3 * rows + static_cast<double>(recipe.sampling.subwords->buckets);
+      width = static_cast<double>(recipe.sampling.width);
+      break;
+    case kGlove: rows *= 5, width = static_cast<double>(recipe.glove.width); break;
+    case kLsa: rows *= 8, width = static_cast<double>(recipe.lsa.width); break;
+  }
+  check_memory(fmt::format("learning vectors of {} words", grouped(text.counts.size())),
+               4 * rows * width, "a smaller --width or a higher --min-count takes less");
+}
+
+int train(const TrainVectorsArguments& args, CommandPaths paths) {
+  if (args.files.empty() == args.wordnet.empty())
+    throw UsageError("say what to learn from: --text FILE... or --wordnet FOLDER");
+  if (args.headwords && args.wordnet.empty())
+    throw UsageError("--headwords are those of WordNet's entries: it needs --wordnet");
+  refuse_special(args);
+  const VectorRecipe recipe = recipe_of(args);
+  const OutputFile out = paths.writes("--out", args.out, FileKind::vectors);
+  std::vector<std::vector<WordPair>> pairs;
+  for (const std::string& path : args.pairs) pairs.push_back(read_word_pairs(path));
+  const WordText text = read_text(args);
+  say("text      {} words in {} sentences, {} of them different ({} of rarer words left out)\n",
+      grouped(text.size()), grouped(std::ssize(text.ends)), grouped(text.counts.size()),
+      grouped(text.rare));
+  check_size(text, recipe);
+  Workers workers({.threads = args.threads});
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const WordVectors vectors =
+      learn_vectors(text, recipe, workers, [&](const VectorProgress& progress) {
+        say("epoch     {} of {}  {} {}/s{}\n", progress.epoch, progress.epochs,
+            short_number(static_cast<double>(progress.items) / seconds()),
+            recipe.model == kGlove ? "counts" : "words",
+            recipe.model == kGlove ? fmt::format("  cost {:.5f}", progress.cost) : "");
+      });
+  say("vectors   {} of width {}, {} in {}\n", grouped(vectors.size()), vectors.width(),
+      choice_name(recipe.model), short_duration(seconds()));
+  write_word_vectors(out.path(), vectors, args.binary ? VectorFormat::binary : VectorFormat::text);
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    say_similarity(args.pairs[i], measure_similarity(vectors, pairs[i]));
+  say("wrote {}\n", args.out);
+  return 0;
+}
+
+void add_own_options(OptionList& options, TrainVectorsArguments& args) {
+  const auto only = [&args](Models models, AddedOption option) {
+    args.special.emplace_back(option, std::move(models));
+  };
+  const Models sampled = {kSkipGram, kCbow, kFastText};
+  options.integer("--width", args.width, {1, 1 << 16},
+                  "numbers of a vector (default 100, of lsa 200)");
+  options.integer("--window", args.window, {1, 1000},
+                  "words to either side that count as near (default 5, of glove 10)");
+  options.seed("--seed", args.seed, "of what is drawn: the same vectors for the same (default 1)");
+  only({kSkipGram, kCbow, kFastText, kGlove},
+       options.integer("--epochs", args.epochs, {1, 1'000'000},
+                       "times to go through the text or its counts (default 15, of glove 25)"));
+  only({kSkipGram, kCbow, kFastText, kGlove},
+       options.real("--rate", args.rate, {0, 1e3, true},
+                    "learning rate at the beginning (default 0.025; of cbow and fasttext 0.1, of "
+                    "glove 0.05)"));
+  only(sampled, options.integer("--negatives", args.negatives, {1, 1000},
+                                "wrong answers beside each right one (default 5)"));
+  only(sampled, options.real("--subsample", args.subsample, {0, 1},
+                             "words with a larger share of the text are left out now and then; 0: "
+                             "none (default 0.001)"));
+  only({kFastText}, options.integer("--shortest", args.shortest, {1, 100},
+                                    "characters of n-grams, at least (default 3)"));
+  only({kFastText}, options.integer("--longest", args.longest, {1, 100},
+                                    "characters of n-grams, at most (default 6)"));
+  only({kFastText}, options.integer("--buckets", args.buckets, {1, 1 << 30},
+                                    "vectors that all n-grams share (default 100000)"));
+  only({kGlove}, options.real("--most", args.most, {0, 1e9, true},
+                              "counts from here on weigh the same (default 100)"));
+  only({kLsa},
+       options.choice(
+           "--matrix", {"ppmi", "tf-idf"}, [&args](const std::string& name) { args.matrix = name; },
+           "what is decomposed: mutual information of near words (default), or words by "
+           "lines"));
+  only({kLsa}, options.real("--power", args.power, {0, 10},
+                            "of the singular values in the vectors (default 0.5)"));
+}
+
+}  // namespace
+
+void say_similarity(const std::string& file, const WordSimilarity& found) {
+  const std::string spearman =
+      std::isnan(found.spearman) ? "undefined" : fmt::format("{:.4f}", found.spearman);
+  say("Spearman  {} of {} of {} pairs of {}\n", spearman, found.covered, found.pairs, file);
+}
+
+void add_vectors_train(CLI::App& parent, Action& action) {
+  OptionList options(parent, "train",
+                     "Learn vectors of words: skip-gram, CBOW, fastText, GloVe or LSA");
+  const auto args = std::make_shared<TrainVectorsArguments>();
+  options.inputs("--text", args->files,
+                 "text files with a sentence on each line (UTF-8, plain or packed), files of JSON "
+                 "objects on lines, or folders of these");
+  options.input("--wordnet", args->wordnet,
+                fmt::format("folder of WordNet's files, whose definitions are the text (Debian's "
+                            "package wordnet-base: {})",
+                            kWordNetFolder));
+  options.flag("--headwords", args->headwords,
+               "of --wordnet: the words that are defined stand before each definition");
+  options.choice(
+      "--model", {"skip-gram", "cbow", "fasttext", "glove", "lsa"},
+      [args](const std::string& name) { args->model = parse_choice<VectorModel>(name); },
+      "how vectors are learned (default skip-gram)");
+  options.output("--out", args->out, "file to write, in word2vec's text format").required();
+  options.flag("--binary", args->binary, "write word2vec's binary format");
+  options.flag("--force", args->force, "replace a file of another kind of this name");
+  options.integer("--min-count", args->min_count, {1, 1'000'000'000},
+                  "words that occur less often are left out (default 2)");
+  add_own_options(options, *args);
+  options.inputs("--pairs", args->pairs,
+                 "lines \"word word score\": what weft vectors evaluate says of the vectors");
+  options.threads(args->threads);
+  options.run(action, [args, &parsed = options.command()] {
+    return train(*args, CommandPaths(parsed, args->force));
+  });
+}
+
+}  // namespace weft::program

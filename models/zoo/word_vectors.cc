@@ -1,0 +1,69 @@
+// Five ways to vectors of words, from the definitions of a dictionary: which words people call
+// alike?
+//
+//   zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]
+//
+// WORDSIM_FILE holds WordSim-353 (pairs of words with people's scores; Finkelstein et al. 2002),
+// WORDNET_FOLDER the data files of WordNet (Debian's package wordnet-base; /usr/share/wordnet).
+// Vectors are learned from the definitions alone; no score is seen before they are measured.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/word_similarity.h"
+#include "weft/models/vectors/wordnet.h"
+
+using namespace weft;
+
+namespace {
+
+WordText definitions(const std::string& folder) {
+  WordTextBuilder builder;
+  for_wordnet(folder, [&](const WordNetEntry& entry) { builder.add_sentence(entry.gloss); });
+  return builder.finish(kUsualMinCount);
+}
+
+void show_neighbours(const WordVectors& vectors) {
+  for (const char* word : {"tiger", "doctor", "computer"}) {
+    fmt::print("  {}:", word);
+    for (const SimilarWord& similar : vectors.nearest(word, 6)) fmt::print(" {}", similar.word);
+    fmt::print("\n");
+  }
+}
+
+int run(const std::string& wordsim, const std::string& wordnet) {
+  const std::vector<WordPair> pairs = read_word_pairs(wordsim);
+  const WordText text = definitions(wordnet);
+  fmt::print("{} words, {} of them different, in {} definitions\n", text.size(), text.counts.size(),
+             text.ends.size());
+  Workers workers;
+  for (const VectorModel model : {VectorModel::skip_gram, VectorModel::cbow, VectorModel::fasttext,
+                                  VectorModel::glove, VectorModel::lsa}) {
+    const auto start = std::chrono::steady_clock::now();
+    const WordVectors vectors = learn_vectors(text, usual_recipe(model), workers);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const WordSimilarity found = measure_similarity(vectors, pairs);
+    fmt::print("{:9}  Spearman {:.4f} of {} of {} pairs  ({:.0f} s)\n", choice_name(model),
+               found.spearman, found.covered, found.pairs, seconds.count());
+    show_neighbours(vectors);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    fmt::print(stderr, "usage: zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]\n");
+    return 2;
+  }
+  try {
+    return run(argv[1], argc == 3 ? argv[2] : kWordNetFolder);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "zoo_word_vectors: {}\n", e.what());
+    return 1;
+  }
+}

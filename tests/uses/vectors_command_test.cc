@@ -1,0 +1,105 @@
+// weft vectors: trained, asked and measured.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+
+#include "weft/models/vectors/word2vec_file.h"
+#include "weft/tests/models/program_shell.h"
+#include "weft/tests/vectors/texts.h"
+
+namespace weft {
+namespace {
+
+std::string topics() {
+  std::string text;
+  for (const std::string& sentence : testing::two_topics(1200, 1)) text += sentence + "\n";
+  return text;
+}
+
+constexpr const char* kPairs = "ship sail 9\nrose leaf 8\nShip rose 1\nsea soil 2\nship absent 5\n";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(vectors_command)
+
+BOOST_AUTO_TEST_CASE(every_model_learns_writes_and_is_measured) {
+  const Shell weft;
+  const std::string text = weft.write("topics.txt", topics());
+  const std::string pairs = weft.write("pairs.txt", kPairs);
+  const std::string out = weft.path("words.vec");
+  for (const std::string model :
+       {"skip-gram --rate 0.05", "cbow --rate 0.3", "fasttext --buckets 500 --longest 4",
+        "glove --most 5", "lsa", "lsa --matrix tf-idf --power 1"}) {
+    BOOST_TEST_CONTEXT(model) {
+      const Outcome trained =
+          weft("vectors train --text " + text + " --width 8 --min-count 1 --out " + out +
+               " --pairs " + pairs + " --model " + model);
+      BOOST_TEST(trained.code == 0, trained.err);
+      BOOST_TEST(contains(trained.out, "20 of them different"), trained.out);
+      BOOST_TEST(contains(trained.out, "Spearman  "));
+      BOOST_TEST(contains(trained.out, " of 4 of 5 pairs of "));
+      BOOST_TEST(read_word_vectors(out).width() == 8);
+      const Outcome measured = weft("vectors evaluate " + out + " --pairs " + pairs);
+      BOOST_TEST(measured.code == 0, measured.err);
+      BOOST_TEST(contains(trained.out, measured.out));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(threads_and_formats_change_no_bit) {
+  const Shell weft;
+  const std::string text = weft.write("topics.txt", topics());
+  const std::string train = "vectors train --epochs 2 --width 8 --text " + text + " --out ";
+  BOOST_TEST(weft(train + weft.path("one") + " --threads 1").code == 0);
+  BOOST_TEST(weft(train + weft.path("two") + " --threads 2 --binary").code == 0);
+  const WordVectors one = read_word_vectors(weft.path("one"));
+  const WordVectors two = read_word_vectors(weft.path("two"));
+  BOOST_CHECK((one.words() == two.words()));
+  BOOST_TEST(bitwise_equal(one.vectors(), two.vectors()));
+}
+
+BOOST_AUTO_TEST_CASE(words_are_asked_for) {
+  const Shell weft;
+  const std::string file =
+      weft.write("words", "4 2\nman 1 0\nwoman 1 1\nking 2 0.2\nqueen 2 1.3\n");
+  const Outcome near = weft("vectors nearest " + file + " king Queen --top 2");
+  BOOST_TEST(near.code == 0, near.err);
+  BOOST_TEST(near.out ==
+             "king\n  0.9950  man\n  0.8885  queen\nQueen\n  0.9782  woman\n  0.8885  king\n");
+  const Outcome json = weft("vectors nearest " + file + " man --top 1 --json");
+  BOOST_TEST(json.out ==
+             "{\"word\":\"man\",\"nearest\":[{\"word\":\"king\",\"cosine\":0.995037}]}\n");
+  const Outcome analogy = weft("vectors analogy " + file + " man king woman --top 1");
+  BOOST_TEST(contains(analogy.out, "man is to king as woman is to\n"));
+  BOOST_TEST(contains(analogy.out, "queen"));
+  check_error(weft("vectors analogy " + file + " man king"), 2, "an analogy is of three words");
+  check_error(weft("vectors nearest " + file + " kong"), 1,
+              "there is no vector of 'kong' (did you mean 'king'?)");
+  check_error(weft("vectors nearest " + weft.path("text.txt") + " king"), 1,
+              "the first line of a file of word vectors");
+}
+
+BOOST_AUTO_TEST_CASE(what_would_be_ignored_is_refused) {
+  const Shell weft;
+  const std::string train = "vectors train --out " + weft.path("words") + " ";
+  const std::string folder =
+      std::filesystem::path(weft.write("texts/a.txt", "a")).parent_path().string();
+  const std::string text = "--text " + weft.path("text.txt") + " ";
+  check_error(weft(train), 2, "say what to learn from: --text FILE... or --wordnet FOLDER");
+  check_error(weft(train + text + "--wordnet ."), 2, "say what to learn from");
+  check_error(weft(train + text + "--headwords"), 2, "--headwords are those of WordNet's entries");
+  check_error(weft(train + text + "--model glove --negatives 3"), 2,
+              "--negatives is an option of skip-gram, cbow, fasttext, not of glove");
+  check_error(weft(train + text + "--buckets 3"), 2,
+              "--buckets is an option of fasttext, not of skip-gram");
+  check_error(weft(train + text + "--model lsa --epochs 3"), 2, "not of lsa");
+  check_error(weft(train + text + "--model lsa --matrix tf-idf --window 3"), 2,
+              "--matrix tf-idf counts words of whole sentences");
+  check_error(weft(train + text + "--model fasttext --shortest 7"), 2,
+              "--shortest 7 is more than --longest 6");
+  check_error(weft(train + text + "--min-count 100000"), 1, "occurs 100000 times or more");
+  check_error(weft(train + text + "--model lsa --width 1000"), 1, "singular values, not 1000");
+  check_error(weft(train + "--wordnet " + folder), 1, "Debian's package wordnet-base");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
