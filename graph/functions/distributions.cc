@@ -69,9 +69,9 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
   return cast(cast(draw, DType::i64) + low, dtype);
 }
 
-Value permutation(Arg key, const Dim& n) {
-  const Value k = key.value("permutation");
-  const Graph::Frame frame(k.graph(), "permutation", key.location());
+Value random_permutation(Arg key, const Dim& n) {
+  const Value k = key.value("random_permutation");
+  const Graph::Frame frame(k.graph(), "random_permutation", key.location());
   return argsort(uniform(Arg(k, key.location()), Shape{n}, 0, 1, DType::f64));
 }
 

@@ -18,7 +18,7 @@ Value categorical(Arg key, Arg logits, int axis = -1);
 Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
                       DType dtype = DType::i64);
 /// 0 to n - 1 in random order: i64 [n].
-Value permutation(Arg key, const Dim& n);
+Value random_permutation(Arg key, const Dim& n);
 /// Normal with this mean and standard deviation where the draw is within [mean + low std,
 /// mean + high std], by the inverse of the distribution function (what is cut off is not drawn
 /// again). Throws ArgumentError unless low < high.

@@ -80,13 +80,13 @@ BOOST_AUTO_TEST_CASE(whole_numbers) {
   for (const int c : counts) BOOST_TEST(std::abs(c - kDraws / 6.0) < 5 * std::sqrt(kDraws / 6.0));
   BOOST_TEST(random_integers(key, Shape{3}, 0, 9, DType::i32).type().str() == "i32[3]");
 
-  std::vector<double> order = values_of(g, permutation(key, 1000));
+  std::vector<double> order = values_of(g, random_permutation(key, 1000));
   int moved = 0;
   for (std::size_t i = 0; i < order.size(); ++i) moved += order[i] != static_cast<double>(i);
   BOOST_TEST(moved > 950);
   std::sort(order.begin(), order.end());
   for (std::size_t i = 0; i < order.size(); ++i) BOOST_TEST(order[i] == static_cast<double>(i));
-  BOOST_TEST(values_of(g, permutation(key, 0)).empty());
+  BOOST_TEST(values_of(g, random_permutation(key, 0)).empty());
 
   // log(1), log(2), log(5) and never the last one.
   const Value logits =

@@ -6,8 +6,8 @@
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {

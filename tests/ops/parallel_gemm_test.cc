@@ -11,9 +11,9 @@
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/sample_data.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/kit/more_threads.h"
 #include "weft/tests/kit/numbers.h"
-#include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {

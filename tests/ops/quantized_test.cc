@@ -8,8 +8,8 @@
 #include "weft/ops/kernels/quantized.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/matmul.h"
 
 namespace weft {

@@ -8,8 +8,8 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/op_execution.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/kit/op_execution.h"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/reduce.h"
 

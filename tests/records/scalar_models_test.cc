@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "weft/tests/kit/op_execution.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/kit/op_execution.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/outcome.h"
 #include "weft/tests/reference/scalar_ops.h"

@@ -8,7 +8,7 @@
 #include "weft/models/data/draws.h"
 #include "weft/ops/kernels/linalg/row_products.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/simd_targets.h"
+#include "weft/testing/simd_targets.h"
 
 namespace weft::testing {
 namespace {
