@@ -19,7 +19,7 @@ struct Start {
 
 Start start_of(Graph& graph, const Program& program, const RunSetup& setup) {
   Session session(graph, {.seed = setup.seed, .threads = 1});
-  for (const auto& [name, value] : setup.variables) session.set_value(name, value);
+  set_variables(session, setup);
   session.initialise();
   Start start;
   const auto bind = [&](const Value& value, const Tensor& tensor) {
@@ -43,9 +43,35 @@ Start start_of(Graph& graph, const Program& program, const RunSetup& setup) {
   return start;
 }
 
+Outcome compare_session(Graph& graph, const Program& program, const RunSetup& setup,
+                        const Feed& known, const Tolerance& tolerance) {
+  Session session(graph, {.seed = setup.seed, .threads = 1, .verify = true});
+  set_variables(session, setup);
+  const Results results = session.run(program, setup.feeds, {.dims = setup.dims});
+  for (const auto& [name, value] : program.outputs()) {
+    const Outcome found = expect_close(results[name], known.at(value), tolerance);
+    if (found) continue;
+    NamedSizes sizes;
+    for (const auto& [input, tensor] : setup.feeds) sizes.emplace_back(input, tensor.sizes());
+    const auto plan = session.plan(program, sizes, {.dims = setup.dims});
+    std::string in_place;
+    for (const PlanStep& step : plan->steps) {
+      if (step.inplace.empty() || step.node == nullptr) continue;
+      in_place +=
+          fmt::format("\n  {}, {}", step.node->op().name, step.node->graph().where(*step.node));
+    }
+    return Outcome::fail(
+        fmt::format("output '{}' of a Session differs from what its nodes give one by one: {}\n"
+                    "written in place are{}",
+                    name, found.message(), in_place.empty() ? " none" : ":" + in_place));
+  }
+  return Outcome::pass();
+}
+
 }  // namespace
 
-Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& setup) {
+Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& setup,
+                         const Tolerance& tolerance) {
   auto [known, bindings] = start_of(graph, program, setup);
   for (Node* node : program.nodes()) {
     const OpRecord& op = node->op();
@@ -78,7 +104,7 @@ Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& s
       known[node->output(o)] = results[static_cast<std::size_t>(o)];
     }
   }
-  return Outcome::pass();
+  return compare_session(graph, program, setup, known, tolerance);
 }
 
 }  // namespace weft::testing

@@ -32,10 +32,6 @@ void run_into(Trace& trace, Session& session, const Program& program, const RunS
   trace.variables = session.store()->snapshot();
 }
 
-void set_variables(Session& session, const RunSetup& setup) {
-  for (const auto& [name, value] : setup.variables) session.set_value(name, value);
-}
-
 Trace trace(Graph& graph, const Program& program, const RunSetup& setup, SessionOptions options) {
   options.seed = setup.seed;
   options.verify = true;
@@ -108,6 +104,10 @@ Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setu
 }
 
 }  // namespace
+
+void set_variables(Session& session, const RunSetup& setup) {
+  for (const auto& [name, value] : setup.variables) session.set_value(name, value);
+}
 
 Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup,
                           const Tolerance& passes) {

@@ -20,6 +20,9 @@ struct RunSetup {
   DimValues dims = {};  // of symbols that no input shows
 };
 
+/// Gives a Session the values of `setup.variables`.
+void set_variables(Session& session, const RunSetup& setup);
+
 // Each runs the program in Sessions of its own and compares all outputs of all runs, and all
 // variables behind the last one. A message names what was changed, the run, the output or variable,
 // and the first element.
