@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
 
   // 4. The test part, once.
   const double loss = mean_loss(session, model.program("evaluate"),
-                                make_pair_batches(data.test, model.tokenizer, model.settings));
+                                make_pair_batches(encode_pairs(data.test, model), model));
   const Translations test =
       translate_cases(session, model, group_by_source(data.test), {.beams = 4});
   const Bleu bleu = corpus_bleu(test.outputs, test.references);

@@ -200,6 +200,32 @@ BOOST_AUTO_TEST_CASE(the_map_of_cross_attention_has_rows_of_probabilities) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_learned_positions_are_cut) {
+  const Files files;
+  EncoderDecoderConfig config = small();
+  config.positions = Seq2SeqPositions::learned;
+  config.context = 5;
+  Seq2SeqModel model = trainable(build_translator(config, letters(), settings()));
+  const EncodedPairs pairs =
+      encode_pairs({{"abcd", "dcba"}, {"abcdab", "ba"}, {"ab", "badcbadc"}}, model);
+  BOOST_TEST(pairs.cut_sources == 1);
+  BOOST_TEST(pairs.cut_targets == 1);
+  const auto text = [&](const std::vector<std::int32_t>& ids) {
+    std::string pieces;
+    for (const std::int32_t id : ids) pieces += model.tokenizer.piece(id);
+    return pieces;
+  };
+  BOOST_TEST(text(pairs.ids[0].source) == "abcd</s>");
+  BOOST_TEST(text(pairs.ids[1].source) == "abcd</s>");
+  BOOST_TEST(text(pairs.ids[1].target) == "ba</s>");
+  BOOST_TEST(text(pairs.ids[2].target) == "badcb");
+  BOOST_TEST(std::isfinite(run(model, files.path("m.weft")).evaluation.loss));
+  Session session(*model.graph, model.store);
+  const CrossAttention found = cross_attention(session, model, "abcdabc", "abcdabc");
+  BOOST_TEST((found.layers[0].sizes() == Sizes{2, 5, 5}));
+  BOOST_CHECK_EXCEPTION(translate(session, model, {"abcdab"}), TextError, says("7 tokens"));
+}
+
 BOOST_AUTO_TEST_CASE(other_files_are_refused) {
   const Files files;
   BOOST_CHECK_EXCEPTION(load_model<Seq2SeqModel>(files.path("none.weft")), IoError,
@@ -225,7 +251,7 @@ BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_learnt_from) {
   few.eval_every = few.save_every = 0;
   Seq2SeqModel model = trainable(build_translator(small(), tokenizer, few));
   Session session(*model.graph, model.store, session_options(model, {.seed = 1}));
-  PairBatches batches = make_pair_batches(split.train, tokenizer, few);
+  PairBatches batches = make_pair_batches(encode_pairs(split.train, model), model);
   double first = 0, last = 0;
   for (std::int64_t step = 0; step < few.steps; ++step) {
     const PairBatch batch = batches.batch(1, step);

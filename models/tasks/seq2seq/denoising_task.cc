@@ -25,12 +25,6 @@ const DenoisingOptions& options_of(const Seq2SeqModel& model) {
   return *model.denoising;
 }
 
-/// Most ids of a row.
-std::int64_t longest_row(const EncoderDecoderConfig& config) {
-  return config.positions == Seq2SeqPositions::learned ? config.context
-                                                       : std::numeric_limits<std::int64_t>::max();
-}
-
 std::int64_t rows_per_batch(const Seq2SeqModel& model) {
   return std::max<std::int64_t>(1, model.settings.batch / options_of(model).passage);
 }
@@ -51,7 +45,7 @@ class BatchMaker {
       : denoiser_(options_of(model), model.tokenizer),
         passages_(&passages),
         padding_(model.tokenizer.pad_id()),
-        most_(longest_row(model.config)),
+        most_(longest_text(model.config)),
         rows_(rows_per_batch(model)),
         seed_(model.settings.seed) {}
 
@@ -118,7 +112,7 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
                                    const TrainSettings& settings, const DenoisingOptions& options,
                                    SourceLocation loc) {
   const Denoiser known(options, tokenizer);  // or it throws
-  if (longest_row(config) <= options.passage) {
+  if (longest_text(config) <= options.passage) {
     throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
                                     options.passage, config.context));
   }

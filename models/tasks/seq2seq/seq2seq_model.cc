@@ -222,12 +222,11 @@ std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
   // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
   // what limits an output does not depend on the other texts.
   constexpr std::int64_t kStep = 8;
-  const std::int64_t longest = model.config.positions == Seq2SeqPositions::learned
-                                   ? model.config.context
-                                   : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t longest = longest_text(model.config);
   std::vector<std::size_t> sizes;
   for (const auto& source : sources)
-    sizes.push_back(round_up(source.size(), static_cast<std::size_t>(kStep)));
+    sizes.push_back(
+        static_cast<std::size_t>(std::min(round_up(std::ssize(source), kStep), longest)));
   const std::vector<std::size_t> order = by_length(sizes);
   std::vector<TokenIds> outputs(sources.size());
   for (std::size_t first = 0; first < order.size();) {
@@ -256,6 +255,11 @@ std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
   return outputs;
 }
 
+std::int64_t longest_text(const EncoderDecoderConfig& config) {
+  return config.positions == Seq2SeqPositions::learned ? config.context
+                                                       : std::numeric_limits<std::int64_t>::max();
+}
+
 CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std::string_view source,
                                std::string_view target) {
   const auto row = [](const std::vector<std::int32_t>& ids) {
@@ -267,8 +271,11 @@ CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std:
     for (const std::int32_t id : ids) names.push_back(model.tokenizer.piece(id));
     return names;
   };
-  const std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
-                                  target_ids = model.tokenizer.targets().encode_to_end(target);
+  std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
+                            target_ids = model.tokenizer.targets().encode_to_end(target);
+  // What a model writes may have more ids when it is read again: parts of characters, above all.
+  for (std::vector<std::int32_t>* ids : {&source_ids, &target_ids})
+    ids->resize(static_cast<std::size_t>(std::min(std::ssize(*ids), longest_text(model.config))));
   result.source = pieces(source_ids);
   result.target = pieces(target_ids);
   Program program("cross_attention");

@@ -83,10 +83,14 @@ std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});
 
+/// Most ids of a text on either side: what a table of learned positions has, else no bound.
+std::int64_t longest_text(const EncoderDecoderConfig& config);
+
 /// What the decoder looked at while it read a text's translation: for every layer the probabilities
 /// [heads, target, source] of its attention to the encoder's output. Row i belongs to the decoder's
 /// output i, so that it says where that token comes from; `source` and `target` name the tokens,
-/// ends included. The graph gets new values: not for one that is shared between threads.
+/// ends included, of longer texts their first longest_text(). The graph gets new values: not for
+/// one that is shared between threads.
 struct CrossAttention {
   std::vector<std::string> source, target;
   std::vector<Tensor> layers;

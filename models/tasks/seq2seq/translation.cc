@@ -59,13 +59,16 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-/// How large target texts are; the ids for their ends count, too.
+/// How large target texts are, as far as the model reads them; the ids for their ends count, too.
 struct TargetSize {
-  TargetSize(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer) {
-    const Tokenizer targets = tokenizer.targets();
-    for (const TextPair& pair : pairs) {
-      ids += std::ssize(targets.encode_to_end(pair.target));
-      bytes += std::ssize(pair.target);
+  TargetSize(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
+    const Tokenizer targets = model.tokenizer.targets();
+    const EncodedPairs encoded = encode_pairs(pairs, model);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const std::vector<std::int32_t>& read = encoded.ids[i].target;
+      ids += std::ssize(read);
+      const bool whole = read.back() == targets.eos_id();
+      bytes += whole ? std::ssize(pairs[i].target) : std::ssize(targets.decode(read));
     }
   }
   double bits(double loss) const { return bits_per_byte(loss, ids, bytes); }
@@ -78,17 +81,23 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   TranslationRun(std::unique_ptr<Seq2SeqModel> model, PairData data)
       : RunOf(std::move(model)),
         data_(std::move(data)),
-        validation_targets_(data_.split.validation, model_->tokenizer),
+        validation_targets_(data_.split.validation, *model_),
         batches_(data_.split, *model_,
                  model_->tokenizer.reads_characters() ? exact_match_metric : bleu_metric) {}
 
   std::string describe() override {
     const TextPairSplit& s = data_.split;
-    return data_.notes + describe_seq2seq(*model_) +
-           fmt::format(
-               "pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
-               grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
-               grouped(std::ssize(s.test)));
+    std::string text = data_.notes + describe_seq2seq(*model_);
+    text += fmt::format(
+        "pairs     {} to train on, {} to validate, {} to test; no source is in two parts\n",
+        grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
+        grouped(std::ssize(s.test)));
+    if (batches_.cut_sources + batches_.cut_targets > 0) {
+      text += fmt::format("cut       {} sources and {} targets to the {} tokens that it reads\n",
+                          grouped(batches_.cut_sources), grouped(batches_.cut_targets),
+                          grouped(longest_text(model_->config)));
+    }
+    return text;
   }
   std::string batch_unit() const override { return "tokens"; }
 
@@ -108,14 +117,14 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   /// The figures of the part that nothing was chosen by.
   std::string test_figures(Session& session) {
     const std::vector<TextPair>& test = data_.split.test;
-    const PairBatches pairs = make_pair_batches(test, model_->tokenizer, model_->settings);
+    const PairBatches pairs = make_pair_batches(encode_pairs(test, *model_), *model_);
     const std::vector<TranslationCase> cases = group_by_source(test);
     const double loss = mean_loss(session, model_->program("evaluate"), pairs);
     const Translations greedy = translate_cases(session, *model_, cases);
     std::string text = fmt::format(
         "test      {} sources: loss {:.4f}, perplexity {:.3f}, {:.4f} bits per byte of the "
         "targets\n",
-        cases.size(), loss, std::exp(loss), TargetSize(test, model_->tokenizer).bits(loss));
+        cases.size(), loss, std::exp(loss), TargetSize(test, *model_).bits(loss));
     if (model_->tokenizer.reads_characters()) {
       return text + fmt::format("test      exact match {:.2f}%\n",
                                 100 * exact_match(greedy.outputs, greedy.references));
@@ -160,7 +169,8 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   /// readable, and with something to see.
   std::string attention(Session& session, const std::string& title) const {
     const TextPair& shown = data_.split.test[data_.split.test.size() / 2];
-    const std::string output = translate(session, *model_, {shown.source}).front();
+    const std::string output =
+        translate(session, *model_, {shown.source}, {.on_cut = cut_unheard()}).front();
     const CrossAttention found = cross_attention(session, *model_, shown.source, output);
     const Tensor& last = found.layers.back();
     const std::int64_t heads = last.size(0), rows = last.size(1), columns = last.size(2);

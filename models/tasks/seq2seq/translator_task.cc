@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "weft/models/data/shuffle.h"
 #include "weft/models/train/weighted_mean.h"
@@ -9,13 +10,29 @@
 
 namespace weft {
 
-PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer,
-                              const TrainSettings& settings) {
-  const Tokenizer targets = tokenizer.targets();
-  std::vector<IdPair> ids;
-  for (const TextPair& pair : pairs)
-    ids.push_back({tokenizer.encode_to_end(pair.source), targets.encode_to_end(pair.target)});
-  return {std::move(ids), settings.batch, tokenizer.pad_id()};
+EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
+  const Tokenizer& sources = model.tokenizer;
+  const Tokenizer targets = sources.targets();
+  const std::int64_t longest = longest_text(model.config);
+  EncodedPairs encoded;
+  for (const TextPair& pair : pairs) {
+    IdPair ids{sources.encode_to_end(pair.source), targets.encode_to_end(pair.target)};
+    if (std::ssize(ids.source) > longest) {
+      ++encoded.cut_sources;
+      ids.source.resize(static_cast<std::size_t>(longest));
+      ids.source.back() = sources.eos_id();
+    }
+    if (std::ssize(ids.target) > longest) {
+      ++encoded.cut_targets;
+      ids.target.resize(static_cast<std::size_t>(longest));
+    }
+    encoded.ids.push_back(std::move(ids));
+  }
+  return encoded;
+}
+
+PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model) {
+  return {std::move(pairs.ids), model.settings.batch, model.tokenizer.pad_id()};
 }
 
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
@@ -42,10 +59,17 @@ Metric exact_match_metric(const std::vector<std::string>& outputs,
 
 TranslatorData::TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model,
                                OutputMeasure measured_by)
-    : train(make_pair_batches(split.train, model.tokenizer, model.settings)),
-      validation(make_pair_batches(split.validation, model.tokenizer, model.settings)),
+    : train(batches(split.train, model)),
+      validation(batches(split.validation, model)),
       cases(group_by_source(split.validation)),
       measure(measured_by) {}
+
+PairBatches TranslatorData::batches(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
+  EncodedPairs encoded = encode_pairs(pairs, model);
+  cut_sources += encoded.cut_sources;
+  cut_targets += encoded.cut_targets;
+  return make_pair_batches(std::move(encoded), model);
+}
 
 Translations translate_cases(Session& session, const Seq2SeqModel& model,
                              const std::vector<TranslationCase>& cases,
@@ -56,7 +80,9 @@ Translations translate_cases(Session& session, const Seq2SeqModel& model,
     sources.push_back(one.source);
     result.references.push_back(one.references);
   }
-  result.outputs = translate(session, model, sources, options);
+  TranslateOptions cutting = options;
+  if (!cutting.on_cut) cutting.on_cut = cut_unheard();
+  result.outputs = translate(session, model, sources, cutting);
   return result;
 }
 

@@ -13,10 +13,17 @@
 
 namespace weft {
 
-/// Pairs as ids, in batches of up to settings.batch tokens on one side. Throws DataError for a
-/// character that the tokenizer does not know.
-PairBatches make_pair_batches(const std::vector<TextPair>& pairs, const Tokenizer& tokenizer,
-                              const TrainSettings& settings);
+/// Pairs as ids, each side cut to longest_text(): a source keeps the id that ends it, a target does
+/// not, as it would teach to end too early.
+struct EncodedPairs {
+  std::vector<IdPair> ids;
+  std::int64_t cut_sources = 0, cut_targets = 0;
+};
+/// Throws DataError for a character that the tokenizer does not know.
+EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
+
+/// The same in batches of up to settings.batch tokens on one side.
+PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model);
 
 /// Mean loss per label of `evaluate` over the pairs, the decoder fed
 /// with the references (teacher forcing): over `batches` batches, spread evenly, or over all where
@@ -35,14 +42,18 @@ Metric exact_match_metric(const std::vector<std::string>& outputs,
 
 /// What a model is trained and measured on.
 struct TranslatorData {
+  std::int64_t cut_sources = 0, cut_targets = 0;  // texts that are longer than the model reads
   PairBatches train, validation;
   std::vector<TranslationCase> cases;  // of the validation pairs
   OutputMeasure measure;
 
   TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model, OutputMeasure measured_by);
+
+ private:
+  PairBatches batches(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 };
 
-/// The outputs for `cases` and what `measure` finds.
+/// The outputs for `cases`, whose sources are cut as in training, and what `measure` finds.
 struct Translations {
   std::vector<std::string> outputs;
   std::vector<References> references;
