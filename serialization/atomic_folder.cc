@@ -86,7 +86,8 @@ void sync_folder(const std::string& path) {
 void swap_names(const std::string& fresh, const std::string& old) {
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) throw_folder_error("replace the folder", old, errno);
-  const std::string aside = fresh + "-0";
+  // A name that nobody takes for one that was left behind: for a moment it is the only copy.
+  const std::string aside = fmt::format("{}.old-{}", old, ::getpid());
   if (::rename(old.c_str(), aside.c_str()) != 0)
     throw_folder_error("replace the folder", old, errno);
   if (::rename(fresh.c_str(), old.c_str()) != 0) {

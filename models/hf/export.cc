@@ -71,6 +71,18 @@ void make_explicit(GptConfig& c) {
 void make_explicit(EncoderConfig& c) {
   c.embedding_width = c.embeddings();
   c.head_size = c.head_width();
+  const EncoderConfig usual;
+  if (c.conv_kernel == 0) {
+    c.conv_groups = usual.conv_groups;
+    c.conv_least_kernel = usual.conv_least_kernel;
+    c.conv_activation = usual.conv_activation;
+  }
+  if (c.positions == EncoderPositions::disentangled) return;
+  c.content_to_position = usual.content_to_position;
+  c.position_to_content = usual.position_to_content;
+  c.relative_attention = usual.relative_attention;
+  c.max_relative = usual.max_relative;
+  c.position_buckets = usual.position_buckets;
 }
 void make_explicit(EncoderDecoderConfig& c) {
   c.head_size = c.head_width(c.encoder_heads);
@@ -217,7 +229,7 @@ std::string write_config(const LibraryModel& model, const std::string& type,
 }
 
 /// The weights, and zeros for those that a class has and never reads (BERT's table of positions
-/// beside relative ones), which programs without it do not keep.
+/// beside relative ones), which programs without it do not keep, and for what nothing learned.
 TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph& graph) {
   Program outputs("outputs");
   for (const auto& [name, value] : built.outputs) outputs.output(name, value);
@@ -225,7 +237,12 @@ TensorMap with_unread(const LibraryModel& model, const Model& built, const Graph
   for (const Variable& variable : outputs.variables()) read.insert(variable.name());
   TensorMap weights = model.weights;
   for (const Variable& variable : weight_variables(graph)) {
-    if (read.contains(variable.name()) || weights.contains(variable.name())) continue;
+    const std::string& name = variable.name();
+    const bool needed =
+        read.contains(name) &&
+        std::none_of(model.untrained.begin(), model.untrained.end(),
+                     [&](const std::string& front) { return name.starts_with(front); });
+    if (needed || weights.contains(name)) continue;
     weights[variable.name()] =
         Tensor::zeros(variable.dtype(), variable.info().type.shape.evaluate({}));
   }

@@ -28,6 +28,8 @@ struct LibraryModel {
   /// How a classifier's labels are to be understood ("regression"); nothing: as the folder says
   /// that it came from.
   std::optional<std::string> problem_type = {};
+  /// Beginnings of names of tensors that nothing learned: where they are missing they are zeros.
+  std::vector<std::string> untrained = {};
 };
 
 /// A folder's config.json and tensors.

@@ -118,6 +118,20 @@ BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(decoders_that_classify_come_back_as_they_were) {
+  for (const char* type : {"gpt2", "llama"}) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("decoder");
+      json config = decoder(type);
+      config["architectures"] = {std::string(type) == "gpt2" ? "GPT2ForSequenceClassification"
+                                                             : "LlamaForSequenceClassification"};
+      config.update({{"pad_token_id", 0}, {"id2label", {{"0", "bad"}, {"1", "good"}}}});
+      write_decoder(folder, config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
   const Folder folder("decoder"), out("out");
   testing::write_llama(folder);
@@ -214,6 +228,15 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
   BOOST_TEST(report.architecture == "LlamaForCausalLM");
   BOOST_TEST(
       bitwise_equal(losses(*llama.model), losses(*load_any_model(weft.path("llama")).model)));
+  const auto dropped = trained(" --preset llama-cpu --tokenizer byte-bpe:300 --dropout 0.1");
+  BOOST_TEST_REQUIRE(save_folder(weft.path("llama"), *dropped.model).notes.size() == 1U);
+  BOOST_TEST(contains(save_folder(weft.path("llama"), *dropped.model).notes[0],
+                      "the library's \"llama\" has no key for it: embedding_dropout = 0.1, "
+                      "residual_dropout = 0.1"));
+  dropped.model->task = "painting";
+  check_says<ArgumentError>(
+      [&] { save_folder(weft.path("no"), *dropped.model); },
+      "the model is of the task 'painting', which this program does not know");
   const auto pieces = trained(" --bias --tokenizer bpe:60");
   BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
   BOOST_TEST(contains(save_folder(weft.path("pieces"), *pieces.model).notes[0],
@@ -286,6 +309,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   weft.write("plain", "text");
   check_error(convert(weft.path("plain")), 1, "it is there and is no folder");
   check_error(convert(weft.path("none/out")), 1, "there is no folder ");
+  check_error(convert(weft.path(std::string(300, 'x'))), 1, "File name too long");
   check_error(convert(weft.path("m2.weft")), 2, "its name should not end in .weft");
   check_error(convert(file), 2, "its name should not end in .weft");
   fs::copy_file(file, weft.path("m.v1"));

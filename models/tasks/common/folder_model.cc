@@ -45,10 +45,7 @@ class FolderWriter {
     if (folder_.chat) write_chat();
     if (folder_.writing) write_generation();
     if (folder_.normalisation) write_normalisation();
-    for (const auto& [name, text] : folder_.more) {
-      const std::string& kept = origin_.text(name);
-      target_.write(name, kept.empty() ? text : kept);
-    }
+    for (const auto& [name, text] : folder_.more) target_.write(name, text);
     write_safetensors((fs::path(target_.place()) / "model.safetensors").string(), exported_.weights,
                       {{"format", "pt"}});
     target_.commit();
@@ -71,9 +68,9 @@ class FolderWriter {
       missing = read.missing;
       for (const auto& [name, text] : made.files) fs::remove(fs::path(target_.place()) / name);
     }
-    throw ArgumentError(fmt::format(
-        "the tokenizer cannot be written so that a folder gives it back{}{}",
-        missing.empty() ? ": its special ids have names that stand for others" : ": ", missing));
+    throw ArgumentError(
+        fmt::format("the tokenizer cannot be written: {}",
+                    missing.empty() ? "a folder of it would give other ids" : missing));
   }
 
   bool is_same(const Tokenizer& read) const {

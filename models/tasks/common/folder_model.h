@@ -34,7 +34,7 @@ struct FolderModel {
   std::optional<Writing> writing = {};
   std::optional<ChatFormat> chat = {};
   std::optional<ImageNormalisation> normalisation = {};
-  /// Files besides, by name; where the folder that the model came from has one, that one is kept.
+  /// Files besides, by name.
   std::map<std::string, std::string> more = {};
   /// What is not written, for people.
   std::vector<std::string> notes = {};

@@ -26,12 +26,6 @@ std::unique_ptr<TrainedModel> Task::from_folder(const hf::Folder&, const FolderT
   return nullptr;
 }
 
-FolderModel Task::to_folder(const TrainedModel& model) const {
-  throw ArgumentError(
-      fmt::format("a {} cannot be written as a folder: Hugging Face's library has no class for it",
-                  model.layout().kind));
-}
-
 bool Task::can(Use use) const {
   const std::vector<Use>& uses = info().uses;
   return std::find(uses.begin(), uses.end(), use) != uses.end();

@@ -164,7 +164,7 @@ class Task {
 
   /// The inverse, of any model of the task: what a folder of the library says of it. Its weights
   /// are still to be added. Throws ArgumentError that names what the library has no class for.
-  virtual FolderModel to_folder(const TrainedModel& model) const;
+  virtual FolderModel to_folder(const TrainedModel& model) const = 0;
 
   /// Whether info() names the use.
   bool can(Use use) const;

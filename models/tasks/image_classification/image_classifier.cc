@@ -141,6 +141,15 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
   return model;
 }
 
+FolderModel folder_model_of(const ImageClassifier& model) {
+  FolderModel folder;
+  folder.library.family = model.config;
+  folder.library.endings = {"ForImageClassification", "ForImageClassificationWithTeacher"};
+  folder.library.labels = model.classes();
+  folder.normalisation = model.images.normalisation;
+  return folder;
+}
+
 Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images) {
   require_size(model, images);
   const auto classes = static_cast<std::int64_t>(model.classes().size());

@@ -15,6 +15,7 @@
 #include "weft/models/families/vit_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/metrics/classification_metrics.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/image_info.h"
@@ -55,6 +56,9 @@ ImageClassifier build_image_classifier(const VitConfig& config,
 /// holds another class. Throws FormatError where no preprocessor_config.json says how pixels are
 /// normalised, ArgumentError for a config that is not supported, and as hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const ImageClassifier& model);
 
 /// Probabilities of the classes: f32 [count, classes] for images [count, channels, height, width]
 /// of the model's size; ShapeError for others (fit_image makes an image fit).

@@ -142,6 +142,10 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     return image_classifier_of(folder);
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const ImageClassifier&>(model));
+  }
+
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     auto known = model_as<ImageClassifier>(std::move(model));

@@ -81,4 +81,12 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
   return model;
 }
 
+FolderModel folder_model_of(const MaskedImageModel& model) {
+  FolderModel folder;
+  folder.library.family = model.config;
+  folder.library.endings = {"ForMaskedImageModeling"};
+  folder.normalisation = model.images.normalisation;
+  return folder;
+}
+
 }  // namespace weft

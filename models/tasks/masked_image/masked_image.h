@@ -17,6 +17,7 @@
 #include "weft/models/data/image_augment.h"
 #include "weft/models/data/patch_mask.h"
 #include "weft/models/families/vit_config.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/trained/image_info.h"
 #include "weft/models/trained/model.h"
 
@@ -56,5 +57,8 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
 /// and masks of other sizes.
 std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
                                const Tensor& images, const Tensor& mask, const std::string& title);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const MaskedImageModel& model);
 
 }  // namespace weft

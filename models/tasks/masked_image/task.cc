@@ -126,6 +126,10 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
                                    std::move(parts), path);
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const MaskedImageModel&>(model));
+  }
+
   std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                 const OptionValues& options) const override {
     auto known = model_as<MaskedImageModel>(std::move(model));

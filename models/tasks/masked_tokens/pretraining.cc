@@ -55,4 +55,25 @@ std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& fol
   return model;
 }
 
+FolderModel folder_model_of(const PretrainingModel& model) {
+  FolderModel folder = encoder_folder(model, {"ForPreTraining", "ForMaskedLM"});
+  if (model.reading) {
+    require_origin(model);
+    return folder;
+  }
+  if (model.options.objective != PretrainingObjective::rtd) {
+    folder.library.masked_lm = MaskedLmOptions{.activation = model.config.activation,
+                                               .layer_norm_eps = model.config.layer_norm_eps};
+    return folder;
+  }
+  folder.library.endings = {"ForPreTraining"};
+  folder.notes = {"the generator, which the library has as a model of its own, is left out"};
+  folder.weights = [](TensorMap weights) {
+    std::erase_if(weights,
+                  [](const auto& weight) { return weight.first.starts_with("generator"); });
+    return weights;
+  };
+  return folder;
+}
+
 }  // namespace weft

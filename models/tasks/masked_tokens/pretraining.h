@@ -6,6 +6,7 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
@@ -36,5 +37,9 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config, const Toke
 /// class. Throws as read_folder_encoder.
 std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
                                                            const FolderTokenizer& text);
+
+/// The model as a folder of the library has it. Of replaced tokens it is the encoder that finds
+/// them, without its generator.
+FolderModel folder_model_of(const PretrainingModel& model);
 
 }  // namespace weft

@@ -283,6 +283,10 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
                                              const FillOptions& options) const override {
     return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, options);
   }
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const PretrainingModel&>(model));
+  }
+
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
     return text_encoder_in(dynamic_cast<const PretrainingModel&>(model));
   }

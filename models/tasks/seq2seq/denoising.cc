@@ -162,6 +162,9 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     return std::make_unique<DenoisingRun>(model_as<Seq2SeqModel>(std::move(model)), read(options));
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const Seq2SeqModel&>(model));
+  }
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));

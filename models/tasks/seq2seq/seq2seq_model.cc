@@ -167,6 +167,25 @@ std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
   return model;
 }
 
+FolderModel folder_model_of(const Seq2SeqModel& model) {
+  FolderModel folder;
+  EncoderDecoderConfig config = model.config;
+  folder.library.endings = {"ForConditionalGeneration", "MTModel"};
+  folder.longest = config.context;
+  if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
+  folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = model.generation};
+  if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
+    // All of the library's but T5 add a bias to the logits, which is learned by none.
+    config.head_bias = true;
+    folder.weights = [vocab = config.target_vocab()](TensorMap weights) {
+      weights["head.bias"] = Tensor::zeros(DType::f32, {1, vocab});
+      return weights;
+    };
+  }
+  folder.library.family = config;
+  return folder;
+}
+
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {

@@ -13,6 +13,7 @@
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/seq2seq/languages.h"
 #include "weft/models/tokenizers/folder.h"
@@ -63,6 +64,9 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
 /// hf::load_weights.
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const Seq2SeqModel& model);
 
 /// Translates every text, in the order given. An output ends after twice its text's tokens and some
 /// at the latest, or, of a folder's model, where its settings say. The session must be one over the

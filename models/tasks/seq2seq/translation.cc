@@ -277,6 +277,9 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                                             const FolderTokenizer& text) const override {
     return seq2seq_model_of(folder, text);
   }
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const Seq2SeqModel&>(model));
+  }
   std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                 const TrainedModel& model) const override {
     return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));

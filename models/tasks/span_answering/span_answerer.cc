@@ -108,6 +108,10 @@ std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
   return model;
 }
 
+FolderModel folder_model_of(const SpanAnswerer& model) {
+  return encoder_folder(model, {"ForQuestionAnswering"});
+}
+
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options) {

@@ -13,6 +13,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
@@ -66,6 +67,9 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
 /// holds another class. Throws as read_folder_encoder.
 std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const SpanAnswerer& model);
 
 /// Answers of questions, in their order, the best first: parts of the context whose logits of begin
 /// and end have the greatest sum over all windows onto it. Without options.no_answer there is at

@@ -175,6 +175,10 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
     return weft::answer(session, dynamic_cast<const SpanAnswerer&>(model), questions, options);
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const SpanAnswerer&>(model));
+  }
+
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
     return text_encoder_in(dynamic_cast<const SpanAnswerer&>(model));
   }

@@ -30,7 +30,9 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
                "training texts of like length share a batch, which saves padding")
           .added("members", &ClassifierHead::members,
                  "equal parts of the features that learn the classes each for itself; the mean of "
-                 "what they say counts");
+                 "what they say counts")
+          .added("pooler", &ClassifierHead::pooler,
+                 "activation of the pooler over [CLS]; of weights from a folder that of its type");
   return list;
 }
 

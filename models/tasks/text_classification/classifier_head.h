@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/models/fields/field_list.h"
+#include "weft/models/layers/activation.h"
 
 namespace weft {
 
@@ -33,6 +34,9 @@ struct ClassifierHead {
   /// features do not meet either (a convolution in as many groups, no layers), these are so many
   /// models in one, which together err less than one does (Hansen and Salamon 1990).
   std::int64_t members = 1;
+  /// Of the pooler: tanh, as BERT has it, or what the library's classes of the type have whose
+  /// folder the weights came from.
+  Activation pooler = Activation::tanh;
 
   /// Throws ArgumentError unless word_dropout is in [0, 1) and members at least 1.
   void check() const;

@@ -22,6 +22,18 @@ class SequenceClassificationTask final : public UntrainedTask<SequenceClassifier
                                             const FolderTokenizer& text) const override {
     return sequence_classifier_of<Config>(folder, text);
   }
+  FolderModel to_folder(const TrainedModel& model) const override {
+    require_origin(model);
+    const auto& classifier = dynamic_cast<const SequenceClassifier<Config>&>(model);
+    FolderModel folder;
+    folder.library.family = classifier.config;
+    folder.library.endings = {"ForSequenceClassification"};
+    folder.library.labels = classifier.classes;
+    folder.tokenizer = classifier.tokenizer;
+    folder.longest = classifier.config.context;
+    folder.writing = FolderModel::Writing{.settings = classifier.generation};
+    return folder;
+  }
   std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                 const std::vector<std::string>& inputs,
                                                 const ClassifyOptions& options) const override {

@@ -131,7 +131,9 @@ TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts&
 
 /// How the weights to start from read texts: only a classifier's file says so.
 ClassifierHead head_of(const Pretrained& base) {
-  return base.head ? PartValue<ClassifierHead>::read(*base.head) : ClassifierHead();
+  ClassifierHead head;
+  head.pooler = base.pooler;
+  return base.head ? PartValue<ClassifierHead>::read(*base.head) : head;
 }
 
 /// The training texts as the tokenizer gets them.
@@ -163,7 +165,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                "part of --data)")
         .data();
     add_tokenizer(options, "bpe", true);
-    return options.field_group(kGroup, ClassifierHead::fields());
+    return options.field_group(kGroup, ClassifierHead::fields(), {"pooler"});
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -196,6 +198,10 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
     return text_classifier_of(folder, text);
+  }
+
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const TextClassifier&>(model));
   }
 
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {

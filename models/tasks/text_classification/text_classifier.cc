@@ -220,7 +220,7 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;
   if (head.summary == Summary::cls)
-    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+    pooler = make_pooler(Scope(graph, "pooler"), config, head.pooler);
   const Linear classifier =
       make_linear(Scope(graph, "classifier"), DType::f32, config.width,
                   static_cast<std::int64_t>(classes.size()),
@@ -259,6 +259,28 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
   model->classes = label_names(folder.config, classes);
   found->into(*model);
   return model;
+}
+
+FolderModel folder_model_of(const TextClassifier& model) {
+  FolderModel folder = encoder_folder(model, {"ForSequenceClassification"});
+  folder.library.labels = model.classes;
+  if (model.reading) {
+    require_origin(model);
+    return folder;
+  }
+  const auto refuse = [](const std::string& what) {
+    throw ArgumentError(fmt::format(
+        "no classifier of Hugging Face's library has {}: it reads texts as they are, and stands on "
+        "their first token",
+        what));
+  };
+  if (model.head.summary != Summary::cls)
+    refuse(fmt::format("summary = {}", choice_name(model.head.summary)));
+  if (model.head.members != 1) refuse(fmt::format("members = {}", model.head.members));
+  if (model.head.lower_case) refuse("lower_case = true");
+  folder.library.pooler = model.head.pooler;
+  folder.library.problem_type = "";  // one class of several is what the library expects
+  return folder;
 }
 
 std::vector<Classified> classify(Session& session, const TextClassifier& model,

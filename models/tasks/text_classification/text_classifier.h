@@ -12,6 +12,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/metrics/classification_metrics.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/text_classification/classifier_head.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
@@ -52,6 +53,9 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
 /// read_folder_encoder.
 std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
                                                    const FolderTokenizer& text);
+
+/// The model as a folder of the library has it. Throws ArgumentError for a head that no class has.
+FolderModel folder_model_of(const TextClassifier& model);
 
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class

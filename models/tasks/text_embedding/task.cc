@@ -40,9 +40,16 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     if (!found) return nullptr;
     encoder->task = info().id;
     add_text_vectors(*encoder, found->output("last_hidden_state"), found->mask);
+    const auto pooled = found->model.outputs.find("pooler_output");
+    if (pooled != found->model.outputs.end())
+      encoder->add_program("pooler").output("vectors", pooled->second);
     encoder->vectors.pooling = pooling_of(folder.path);
     found->into(*encoder);
     return encoder;
+  }
+
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const TextEncoder&>(model));
   }
 
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {

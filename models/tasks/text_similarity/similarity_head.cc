@@ -36,7 +36,9 @@ const FieldList<SimilarityHead>& SimilarityHead::fields() {
                "mean of all tokens")
           .add("pairs", &SimilarityHead::pairs, "pairs of texts, not texts that stand alone")
           .add("low", &SimilarityHead::low, "the least score of training")
-          .add("high", &SimilarityHead::high, "the greatest score of training");
+          .add("high", &SimilarityHead::high, "the greatest score of training")
+          .added("pooler", &SimilarityHead::pooler,
+                 "activation of the pooler over [CLS]; of weights from a folder that of its type");
   return list;
 }
 

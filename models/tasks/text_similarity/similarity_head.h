@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weft/models/fields/field_list.h"
+#include "weft/models/layers/activation.h"
 
 namespace weft {
 
@@ -31,6 +32,9 @@ struct SimilarityHead {
   bool pairs = true;  // false: texts that stand alone
   /// The least and the greatest score of training: the model learns them as 0 and 1.
   double low = 0, high = 1;
+  /// Of the pooler: tanh, as BERT has it, or what the library's classes of the type have whose
+  /// folder the weights came from.
+  Activation pooler = Activation::tanh;
 
   /// Throws ArgumentError unless low is below high, in float32 too, and for a cosine where there is
   /// one text.

@@ -1,10 +1,15 @@
 #include "weft/models/tasks/text_similarity/similarity_model.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/sentence_pairs.h"
 #include "weft/models/data/token_rows.h"
@@ -33,7 +38,7 @@ std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;
   if (model.head.pooling == Pooling::cls)
-    pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
+    pooler = make_pooler(Scope(graph, "pooler"), config, model.head.pooler);
   const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
                                   {.initializer = Initializer::normal(config.initializer_range)});
   return [=, &graph](bool training) {
@@ -128,6 +133,67 @@ std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
   model->task = "text-similarity";
   found->into(*model);
   return model;
+}
+
+namespace {
+
+/// Vectors whose cosine is the score: an encoder, and what Sentence Transformers needs to know of
+/// it.
+FolderModel vectors_folder(const SimilarityModel& model) {
+  FolderModel folder = encoder_folder(model, {"Model"});
+  folder.library.untrained = {"pooler."};
+  const bool first = model.head.pooling == Pooling::cls;
+  folder.more["1_Pooling/config.json"] =
+      nlohmann::json{{"word_embedding_dimension", model.config.width},
+                     {"pooling_mode_cls_token", first},
+                     {"pooling_mode_mean_tokens", !first}}
+          .dump(2) +
+      "\n";
+  const std::string kind = "sentence_transformers.models.";
+  folder.more["modules.json"] =
+      nlohmann::json{{{"idx", 0}, {"name", "0"}, {"path", ""}, {"type", kind + "Transformer"}},
+                     {{"idx", 1}, {"name", "1"}, {"path", "1_Pooling"}, {"type", kind + "Pooling"}}}
+          .dump(2) +
+      "\n";
+  return folder;
+}
+
+}  // namespace
+
+FolderModel folder_model_of(const SimilarityModel& model) {
+  const SimilarityHead& head = model.head;
+  if (head.comparison == Comparison::cosine) return vectors_folder(model);
+  FolderModel folder = encoder_folder(model, {"ForSequenceClassification"});
+  folder.library.labels = {"LABEL_0"};
+  if (model.reading) {
+    require_origin(model);
+    return folder;
+  }
+  if (head.pooling != Pooling::cls) {
+    throw ArgumentError(
+        fmt::format("no regression of Hugging Face's library has pooling = {}: it stands on the "
+                    "first token",
+                    choice_name(head.pooling)));
+  }
+  folder.library.problem_type = "regression";
+  folder.library.pooler = head.pooler;
+  folder.weights = [head](TensorMap weights) {
+    // The library's number is the score itself, not its place between the least and the greatest.
+    const auto range = static_cast<float>(head.high - head.low);
+    const auto low = static_cast<float>(head.low);
+    const auto scaled = [&](const std::string& name, float added) {
+      Tensor tensor = weights.at("score." + name).clone();
+      for (float& x :
+           std::span(tensor.mutable_data<float>(), static_cast<std::size_t>(tensor.numel())))
+        x = x * range + added;
+      weights.erase("score." + name);
+      weights["classifier." + name] = tensor;
+    };
+    scaled("weight", 0);
+    scaled("bias", low);
+    return weights;
+  };
+  return folder;
 }
 
 SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line) {

@@ -9,6 +9,7 @@
 #include "weft/models/data/scored_pairs.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
 #include "weft/models/tokenizers/folder.h"
@@ -53,6 +54,11 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
 /// read_folder_encoder.
 std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
+
+/// The model as a folder of the library has it: a regression whose scores are those of the data, or
+/// of a cosine the encoder, with what Sentence Transformers reads of its pooling. Throws
+/// ArgumentError for a head that no class has.
+FolderModel folder_model_of(const SimilarityModel& model);
 
 /// A line as the model reads it: one row, or for a cosine two. What is too long for the model is
 /// cut. Throws FormatError for invalid UTF-8.

@@ -59,6 +59,8 @@ SimilarityHead usual_head(const SimilarityPreset& preset, const TaskArguments& a
   SimilarityHead head = preset.head;
   if (args.from && args.from->similarity)
     head = PartValue<SimilarityHead>::read(*args.from->similarity);
+  else if (args.from)
+    head.pooler = args.from->pooler;
   // Texts that stand alone are compared with nothing.
   if (!train.pairs) head.comparison = Comparison::joint;
   return head;
@@ -188,7 +190,8 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         .files(kTest, "files of such lines to measure on once, at the end (default: none)")
         .data();
     add_tokenizer(options, "bpe", true);
-    return options.field_group(kGroup, SimilarityHead::fields(), {"pairs", "low", "high"});
+    return options.field_group(kGroup, SimilarityHead::fields(),
+                               {"pairs", "low", "high", "pooler"});
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -231,6 +234,10 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
     return similarity_model_of(folder, text);
+  }
+
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const SimilarityModel&>(model));
   }
 
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {

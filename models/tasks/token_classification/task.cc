@@ -192,6 +192,10 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
     return token_classifier_of(folder, text);
   }
 
+  FolderModel to_folder(const TrainedModel& model) const override {
+    return folder_model_of(dynamic_cast<const TokenClassifier&>(model));
+  }
+
   std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
     return text_encoder_in(dynamic_cast<const TokenClassifier&>(model));
   }

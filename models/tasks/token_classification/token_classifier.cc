@@ -316,6 +316,12 @@ std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
   return model;
 }
 
+FolderModel folder_model_of(const TokenClassifier& model) {
+  FolderModel folder = encoder_folder(model, {"ForTokenClassification"});
+  folder.library.labels = model.tags;
+  return folder;
+}
+
 std::int64_t WordRow::words_seen() const {
   return std::count_if(firsts.begin(), firsts.end(), [](std::int64_t at) { return at >= 0; });
 }

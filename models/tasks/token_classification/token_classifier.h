@@ -13,6 +13,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/metrics/span_f1.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
@@ -51,6 +52,9 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
 /// holds another class. Throws as read_folder_encoder.
 std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
+
+/// The model as a folder of the library has it.
+FolderModel folder_model_of(const TokenClassifier& model);
 
 /// A sentence as a model reads it: every word is cut into pieces by itself, but for encoders of
 /// folders, which read a text as their tokenizer does.

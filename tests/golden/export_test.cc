@@ -1,0 +1,93 @@
+// The reference's models, written as folders: the same config.json, names and shapes.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <set>
+
+#include "golden_folder.h"
+#include "weft/models/hf/export.h"
+#include "weft/models/hf/folder.h"
+
+namespace weft::golden {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// What a file holds but for buffers that the library computes: of tied tensors the one that has
+/// another tensor's name in `written`.
+std::set<std::string> names_in_file(const hf::Folder& folder, const json& about,
+                                    const TensorMap& written) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : folder.weights) names.insert(name);
+  for (const char* list : {"saved_buffers_not_parameters", "fixed_tables_not_trained"}) {
+    for (const json& name : about.at(list)) {
+      if (!written.contains(name)) names.erase(name);
+    }
+  }
+  for (const json& tied : about.at("tied_weights")) {
+    for (const json& name : tied) {
+      if (!written.contains(name)) names.erase(name);
+    }
+  }
+  return names;
+}
+
+hf::LibraryModel library_model(const hf::Folder& folder, const std::string& architecture) {
+  Graph graph;
+  const hf::Model model =
+      hf::build_model(graph, folder.config, hf::least_inputs(folder.config), architecture);
+  hf::LibraryModel library{.family = model.family.value(), .weights = {}, .endings = {}};
+  for (const auto& [variable, tensor] :
+       hf::match_weights(model, graph, folder.weights, folder.path))
+    library.weights[variable.name()] = tensor;
+  for (const char* ending :
+       {"LMHeadModel", "MTModel", "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM",
+        "ForPreTraining", "ForSequenceClassification", "ForTokenClassification",
+        "ForQuestionAnswering", "ForImageClassification", "ForImageClassificationWithTeacher",
+        "ForMaskedImageModeling"}) {
+    if (architecture.ends_with(ending)) library.endings = {ending};
+  }
+  library.labels = hf::class_names(folder.config);
+  return library;
+}
+
+void check_case(const fs::path& path, const json& about) {
+  const hf::Folder folder = hf::read_folder(path.string());
+  const hf::LibraryModel library = library_model(folder, about.at("class"));
+  const hf::ExportedModel exported = hf::export_model(library, folder.config);
+  BOOST_TEST(exported.config == folder.config);
+  BOOST_TEST(exported.architecture == about.at("class").get<std::string>());
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : exported.weights) {
+    names.insert(name);
+    BOOST_TEST_REQUIRE(folder.weights.contains(name), name);
+    BOOST_TEST((tensor.sizes() == folder.weights.at(name).sizes()), name);
+    BOOST_TEST(bitwise_equal(tensor, folder.weights.at(name)), name);
+  }
+  BOOST_TEST(names == names_in_file(folder, about, exported.weights),
+             boost::test_tools::per_element());
+  // Without the folder that it came from: some type of the library says the same.
+  hf::LibraryModel alone = library;
+  if (alone.labels.empty() && json::parse(folder.config).contains("num_labels")) return;
+  const hf::ExportedModel fresh = hf::export_model(alone);
+  Graph graph;
+  const hf::Model again = hf::build_model(graph, fresh.config, hf::least_inputs(fresh.config));
+  BOOST_TEST(again.architecture == fresh.architecture);
+  BOOST_TEST(hf::match_weights(again, graph, fresh.weights, "again").size() ==
+             library.weights.size());
+}
+
+BOOST_AUTO_TEST_CASE(golden_folders_are_written_as_they_were) {
+  int cases = 0;
+  for (const fs::path& path : find_cases("*", "case.json")) {
+    const json about = read_json(path);
+    BOOST_TEST_CONTEXT(path.string()) {
+      check_case(path.parent_path(), about);
+      ++cases;
+    }
+  }
+  BOOST_TEST(cases > 10);
+}
+
+}  // namespace
+}  // namespace weft::golden

@@ -1,0 +1,97 @@
+// Folders that are written as a whole or not at all.
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "temporary_folder.h"
+#include "weft/core/error.h"
+#include "weft/serialization/atomic_folder.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(atomic_folder)
+namespace {
+
+namespace fs = std::filesystem;
+using testing::read_file;
+using testing::says;
+using testing::TemporaryFolder;
+
+std::size_t entries(const std::string& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_takes_its_name_when_it_is_complete) {
+  const TemporaryFolder files;
+  const std::string path = files / "made";
+  {
+    AtomicFolder folder(path + "/");
+    folder.write("a.txt", "one");
+    folder.write("inner/b.txt", "two");
+    BOOST_TEST(!fs::exists(path));
+    folder.commit();
+  }
+  BOOST_TEST(read_file(path + "/a.txt") == "one");
+  BOOST_TEST(read_file(path + "/inner/b.txt") == "two");
+  BOOST_TEST(entries(files / "") == 1U);
+  // The old one stays until the new one is complete, and then all of it goes.
+  fs::permissions(path, fs::perms::owner_all);
+  {
+    AtomicFolder folder(path);
+    folder.write("c.txt", "three");
+  }
+  BOOST_TEST(read_file(path + "/a.txt") == "one");
+  BOOST_TEST(entries(files / "") == 1U);
+  {
+    AtomicFolder folder(path);
+    folder.write("c.txt", "three");
+    folder.commit();
+  }
+  BOOST_TEST(entries(path) == 1U);
+  BOOST_TEST(read_file(path + "/c.txt") == "three");
+  BOOST_TEST((fs::status(path).permissions() == fs::perms::owner_all));
+  BOOST_TEST(entries(files / "") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(links_are_followed_and_files_are_not_replaced) {
+  const TemporaryFolder files;
+  fs::create_directory(files / "real");
+  fs::create_directory_symlink(files / "real", files / "link");
+  AtomicFolder folder(files / "link");
+  folder.write("a", "x");
+  folder.commit();
+  BOOST_TEST(fs::is_symlink(files / "link"));
+  BOOST_TEST(read_file(files / "real/a") == "x");
+  std::ofstream(files / "file") << "mine";
+  BOOST_CHECK_EXCEPTION(AtomicFolder(files / "file"), IoError,
+                        says("cannot write the folder \"" + files / "file"));
+  BOOST_CHECK_EXCEPTION(AtomicFolder(files / "none/made"), IoError, says("cannot make the folder"));
+  BOOST_CHECK_EXCEPTION(AtomicFolder(""), IoError, says("cannot write the folder"));
+}
+
+BOOST_AUTO_TEST_CASE(what_killed_savers_left_goes_and_what_others_write_stays) {
+  const TemporaryFolder files;
+  const std::string left = files / "made.tmp-1-0", others = files / "made.tmp-1-1",
+                    own = files / "made.tmp-notes";
+  for (const std::string& folder : {left, others, own}) {
+    fs::create_directory(folder);
+    std::ofstream(folder + "/part") << "x";
+  }
+  const int fd = ::open(others.c_str(), O_RDONLY | O_DIRECTORY);
+  BOOST_TEST_REQUIRE(::flock(fd, LOCK_EX) == 0);
+  AtomicFolder folder(files / "made");
+  BOOST_TEST(!fs::exists(left));
+  BOOST_TEST(fs::exists(others + "/part"));
+  BOOST_TEST(fs::exists(own + "/part"));
+  ::close(fd);
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

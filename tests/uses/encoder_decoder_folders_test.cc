@@ -1,0 +1,253 @@
+// Encoder-decoders written as folders of Hugging Face's library.
+#include <boost/test/unit_test.hpp>
+
+#include "folder_round_trip.h"
+#include "weft/core/error.h"
+#include "weft/models/generate/seq2seq.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
+#include "weft/models/tokenizers/formats/sentence_piece_folder.h"
+#include "weft/tests/models/program_shell.h"
+#include "weft/tests/models/text_files.h"
+#include "writer_folders.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(encoder_decoder_folders)
+namespace {
+
+using nlohmann::json;
+using testing::check_round_trip;
+using testing::check_same_folder;
+using testing::Folder;
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
+
+/// A folder whose tokenizer has as many ids as the table rows, so that training goes on with it.
+json write_exact(const Folder& folder, json config) {
+  const std::string tokenizer = testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}});
+  folder.write("tokenizer.json", tokenizer);
+  folder.write("tokenizer_config.json", R"({"pad_token": "<pad>", "eos_token": "</s>"})");
+  config["vocab_size"] = read_tokenizer_folder(folder.path()).tokenizer->vocab_size();
+  config["pad_token_id"] = config["decoder_start_token_id"] = 0;
+  testing::write_model(folder.path(), config);
+  return config;
+}
+
+json config_of(const std::string& type) {
+  const std::map<std::string, std::string> names = {{"t5", "T5"},           {"mt5", "MT5"},
+                                                    {"bart", "Bart"},       {"mbart", "MBart"},
+                                                    {"pegasus", "Pegasus"}, {"marian", "Marian"}};
+  json config = {{"model_type", type},
+                 {"architectures",
+                  {names.at(type) + (type == "marian" ? "MTModel" : "ForConditionalGeneration")}},
+                 {"vocab_size", testing::kFolderVocab},
+                 {"d_model", 16}};
+  if (type.ends_with("t5")) {
+    config.update({{"d_kv", 8},
+                   {"d_ff", 32},
+                   {"num_layers", 2},
+                   {"num_heads", 2},
+                   {"num_decoder_layers", 1},
+                   {"initializer_factor", 2.0}});
+    return config;
+  }
+  config.update({{"encoder_layers", 2},
+                 {"decoder_layers", 1},
+                 {"encoder_attention_heads", 2},
+                 {"decoder_attention_heads", 4},
+                 {"encoder_ffn_dim", 32},
+                 {"decoder_ffn_dim", 24},
+                 {"max_position_embeddings", 256},
+                 {"init_std", 0.4},
+                 {"pad_token_id", 0},
+                 {"decoder_start_token_id", 0}});
+  return config;
+}
+const std::vector<std::string> kTypes = {"t5", "mt5", "bart", "mbart", "pegasus", "marian"};
+
+Tensor losses(const TrainedModel& model) {
+  Session session(*model.graph, model.store, {.threads = 1});
+  return session.run(model.program("evaluate"),
+                     {{"source", Tensor::of<std::int32_t>({1, 5}, {7, 12, 9, 15, 1})},
+                      {"labels", Tensor::of<std::int32_t>({1, 4}, {8, 11, 14, 1})}})["loss"];
+}
+
+BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
+  for (const auto& write : {testing::write_t5, testing::write_bart}) {
+    const Folder folder("seq2seq");
+    write(folder, testing::Json::object());
+    check_round_trip(folder.path(), kTexts);
+  }
+  for (const bool fifty : {false, true}) {
+    const Folder folder("seq2seq");
+    testing::write_mbart(folder, fifty);
+    check_round_trip(folder.path(), kTexts);
+  }
+  for (const std::string& type : kTypes) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("seq2seq");
+      json config = config_of(type);
+      config["task_specific_params"] = {{"summarization", {{"prefix", "summarize: "}}}};
+      write_exact(folder, config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
+  json gated = config_of("t5");
+  gated.update({{"feed_forward_proj", "gated-gelu"},
+                {"dense_act_fn", "gelu_new"},
+                {"is_gated_act", true},
+                {"tie_word_embeddings", false}});
+  json silu = config_of("t5");
+  silu["feed_forward_proj"] = "gated-silu";
+  json apart = config_of("marian");
+  apart.update({{"share_encoder_decoder_embeddings", false}, {"decoder_vocab_size", 330}});
+  json scaled = config_of("bart");
+  scaled.update({{"scale_embedding", true},
+                 {"activation_function", "swish"},
+                 {"normalize_before", false},
+                 {"num_hidden_layers", 2},
+                 {"dropout", 0.2}});
+  for (const json& config : {gated, silu, apart, scaled}) {
+    BOOST_TEST_CONTEXT(config.dump()) {
+      const Folder folder("seq2seq");
+      folder.write("tokenizer.json",
+                   testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}}));
+      testing::write_model(folder.path(), config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(classifiers_come_back_as_they_were) {
+  for (const char* type : {"bart", "mbart"}) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("seq2seq");
+      json config = config_of(type);
+      config["architectures"] = {std::string(type) == "bart" ? "BartForSequenceClassification"
+                                                             : "MBartForSequenceClassification"};
+      config.update({{"eos_token_id", 2}, {"id2label", {{"0", "a"}, {"1", "b"}, {"2", "c"}}}});
+      folder.write("tokenizer.json",
+                   testing::tokenizer_json({"<pad>", "<unk>", "</s>"}, {{}, {"</s>"}}));
+      testing::write_model(folder.path(), config);
+      check_round_trip(folder.path(), kTexts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
+  const std::vector<std::string> lines = testing::rhymes();
+  // A model of SentencePiece's kind, which classes give ids of their own.
+  const auto learned = SentencePieceTokenizer::train(lines, {.vocab = 90});
+  const std::string model = learned.to_bytes();
+  struct Case {
+    const char *type, *tokenizer, *file;
+  };
+  for (const Case& c : {Case{"t5", "T5Tokenizer", "spiece.model"},
+                        {"mbart", "MBartTokenizer", "sentencepiece.bpe.model"},
+                        {"pegasus", "PegasusTokenizer", "spiece.model"}}) {
+    BOOST_TEST_CONTEXT(c.tokenizer) {
+      const Folder folder("pieces");
+      testing::write_model(folder.path(), config_of(c.type));
+      folder.write(c.file, model);
+      folder.write(
+          "tokenizer_config.json",
+          json{{"tokenizer_class", c.tokenizer}, {"extra_ids", 5}, {"legacy", false}}.dump());
+      folder.write("special_tokens_map.json", R"({"eos_token": "</s>"})");
+      check_round_trip(folder.path(), kTexts);
+      const Folder out("out");
+      save_folder(out.path("again"), *load_any_model(folder.path()).model);
+      BOOST_TEST(read_text_file(out.path("again/") + c.file) == model);
+      BOOST_TEST(!fs::exists(out.path("again/tokenizer.json")));
+    }
+  }
+  // Marian has two models, and a list of names.
+  const Folder folder("marian");
+  json vocab;
+  for (std::int32_t id = 0; id < learned.vocab_size(); ++id) vocab[learned.piece(id)] = id;
+  vocab[">>de<<"] = learned.vocab_size();
+  folder.write("source.spm", model);
+  folder.write("target.spm",
+               SentencePieceTokenizer::train(
+                   std::vector<std::string>(lines.begin() + 1, lines.end()), {.vocab = 80})
+                   .to_bytes());
+  folder.write("vocab.json", vocab.dump());
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "MarianTokenizer"})");
+  testing::write_model(folder.path(), config_of("marian"));
+  check_round_trip(folder.path(), kTexts);
+  const Folder out("out");
+  save_folder(out.path("again"), *load_any_model(folder.path()).model);
+  BOOST_TEST(json::parse(read_text_file(out.path("again/vocab.json"))) == vocab);
+  BOOST_TEST(read_text_file(out.path("again/target.spm")) ==
+             read_text_file(folder.path("target.spm")));
+  // Without the settings of its folder a model is another one.
+  const auto alone = load_any_model(folder.path());
+  alone.model->origin.reset();
+  check_says<ArgumentError>([&] { save_folder(out.path("alone"), *alone.model); },
+                            "the tokenizer cannot be written: a folder of it would give other ids");
+  BOOST_TEST(sentence_piece_file("", "llama") == "tokenizer.model");
+  BOOST_TEST(sentence_piece_file("XLMRobertaTokenizerFast", "") == "sentencepiece.bpe.model");
+  BOOST_TEST(sentence_piece_file("", "gpt2") == "spiece.model");
+}
+
+BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
+  const Shell weft;
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += "the grand duke " + std::to_string(i) + "\tdown the hill " + std::to_string(i) + "\n";
+  const std::string pairs = weft.write("pairs.tsv", lines);
+  for (const std::string& type : kTypes) {
+    BOOST_TEST_CONTEXT(type) {
+      const Folder folder("seq2seq");
+      write_exact(folder, config_of(type));
+      const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
+      const Outcome trained = weft("train seq2seq --from " + folder.path() + " --pairs " + pairs +
+                                   " --steps 2 --warmup 1 --batch 128 --threads 2 --out " + file);
+      BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+      const Outcome made = weft("convert " + file + " --out " + out);
+      BOOST_TEST_REQUIRE(made.code == 0, made.err);
+      const auto tuned = load_any_model(file), read = load_any_model(out);
+      BOOST_TEST(bitwise_equal(losses(*tuned.model), losses(*read.model)));
+      BOOST_TEST(!bitwise_equal(losses(*read.model), losses(*load_any_model(folder.path()).model)));
+      const json before = json::parse(hf::read_folder(folder.path()).config),
+                 after = json::parse(hf::read_folder(out).config);
+      for (const auto& [key, value] : before.items()) BOOST_TEST(after.at(key) == value, key);
+      testing::check_same_tokenizer(out, folder.path(), kTexts);
+      const auto& model = dynamic_cast<const Seq2SeqModel&>(*read.model);
+      BOOST_TEST((model.generation->start == TokenIds{0}));
+      BOOST_TEST(model.generation->options.eos_id == 1);
+      fs::remove_all(out);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
+  const Shell weft;
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += "the ships " + std::to_string(i) + "\tships the " + std::to_string(i) + "\n";
+  const std::string pairs = weft.write("pairs.tsv", lines);
+  const auto train = [&](const std::string& more) {
+    const Outcome trained = weft(
+        "train seq2seq --pairs " + pairs +
+        " --tokenizer unigram:60 --encoder-layers 1 --decoder-layers 1 --width 16 "
+        "--encoder-heads 2 --decoder-heads 2 --encoder-inner 32 --decoder-inner 32 --batch 128 "
+        "--steps 2 --warmup 1 --threads 2" +
+        more + " --out " + weft.path("m.weft"));
+    BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+    return load_any_model(weft.path("m.weft"));
+  };
+  const auto post = train(" --norm post_norm --positions sinusoidal --activation relu");
+  BOOST_TEST(save_folder(weft.path("marian"), *post.model).architecture == "MarianMTModel");
+  BOOST_TEST(
+      bitwise_equal(losses(*load_any_model(weft.path("marian")).model), losses(*post.model)));
+  const auto odd = train(" --norm pre_norm --positions sinusoidal --rms-norm");
+  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+                            "no model of Hugging Face's has rms_norm = true");
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft

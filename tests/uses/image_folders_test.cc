@@ -1,0 +1,137 @@
+// Vision transformers written as folders of Hugging Face's library.
+#include <boost/test/unit_test.hpp>
+
+#include "folder_round_trip.h"
+#include "tiny_folder.h"
+#include "weft/core/error.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/tests/models/program_shell.h"
+#include "weft/tests/models/text_files.h"
+
+namespace weft {
+BOOST_AUTO_TEST_SUITE(image_folders)
+namespace {
+
+namespace fs = std::filesystem;
+
+json vit(const std::string& type, const std::string& architecture) {
+  return {{"model_type", type},       {"architectures", {architecture}},
+          {"hidden_size", 16},        {"num_hidden_layers", 2},
+          {"num_attention_heads", 2}, {"intermediate_size", 32},
+          {"image_size", {4, 4}},     {"patch_size", 2},
+          {"num_channels", 1},        {"encoder_stride", 2},
+          {"initializer_range", 0.4}};
+}
+constexpr const char* kPixels =
+    R"({"image_mean": [0.5], "image_std": [0.25], "do_resize": true, "resample": 2})";
+
+std::string write_digits(const Shell& weft) {
+  std::string digits;
+  for (int i = 0; i < 60; ++i) {
+    for (int p = 0; p < 16; ++p)
+      digits += std::to_string(((p < 8) == (i % 2 == 0) ? 9 : 0) + (i * 7 + p * 5) % 8) + ",";
+    digits += std::to_string(i % 2) + "\n";
+  }
+  weft.write("digits/digits.tra", digits);
+  weft.write("digits/digits.tes", digits.substr(0, digits.size() / 3));
+  return weft.path("digits");
+}
+
+Tensor probabilities(const std::string& path) {
+  const auto [task, model] = load_any_model(path);
+  Session session(*model->graph, model->store, {.threads = 1});
+  std::vector<float> pixels;
+  for (int i = 0; i < 32; ++i) pixels.push_back(static_cast<float>(i * 7 % 32) / 32);
+  return session.run(model->program("classify"),
+                     {{"images", Tensor::of({2, 1, 4, 4}, pixels)}})["probabilities"];
+}
+
+BOOST_AUTO_TEST_CASE(classifiers_of_images_come_back_as_they_were) {
+  for (const auto& [type, architecture] : {std::pair{"vit", "ViTForImageClassification"},
+                                           {"deit", "DeiTForImageClassification"},
+                                           {"deit", "DeiTForImageClassificationWithTeacher"}}) {
+    BOOST_TEST_CONTEXT(architecture) {
+      json config = vit(type, architecture);
+      config["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "fish"}};
+      config["label2id"] = {{"cat", 0}, {"dog", 1}, {"fish", 2}};
+      const TinyFolder folder(config, false);
+      folder.write("preprocessor_config.json", kPixels);
+      const auto loaded = load_any_model(folder.path());
+      save_folder(folder.beside("again"), *loaded.model);
+      save_model(folder.beside("m.weft"), *loaded.model);
+      save_folder(folder.beside("file"), *load_any_model(folder.beside("m.weft")).model);
+      for (const char* name : {"again", "file"}) {
+        testing::check_same_folder(folder.beside(name), folder.path(), {});
+        BOOST_TEST(read_text_file(folder.beside(std::string(name) + "/preprocessor_config.json")) ==
+                   kPixels);
+        BOOST_TEST(bitwise_equal(probabilities(folder.beside(name)), probabilities(folder.path())));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_program_fine_tunes_images_and_writes_folders) {
+  const Shell weft;
+  const std::string data = write_digits(weft);
+  for (const auto& [type, architecture, written] :
+       {std::array{"vit", "ViTModel", "ViTForImageClassification"},
+        {"vit", "ViTForMaskedImageModeling", "ViTForImageClassification"},
+        {"deit", "DeiTForImageClassification", "DeiTForImageClassification"}}) {
+    BOOST_TEST_CONTEXT(architecture) {
+      const TinyFolder folder(vit(type, architecture), false);
+      folder.write("preprocessor_config.json", kPixels);
+      const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
+      const Outcome trained =
+          weft("train vit --task classify --from " + folder.path() + " --data " + data +
+               " --steps 2 --warmup 1 --batch 8 --threads 2 --out " + file);
+      BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+      const Outcome made = weft("convert " + file + " --out " + out);
+      BOOST_TEST_REQUIRE(made.code == 0, made.err);
+      const hf::Folder read = hf::read_folder(out);
+      BOOST_TEST(hf::architecture_of(read.config) == written);
+      BOOST_TEST(json::parse(read.config)["id2label"].size() == 2U);
+      BOOST_TEST(bitwise_equal(probabilities(out), probabilities(file)));
+      const TinyFolder own(vit(type, written), false);
+      std::vector<std::string> names, expected;
+      for (const auto& [name, tensor] : read.weights) names.push_back(name + tensor.type_str());
+      for (const auto& [name, tensor] : hf::read_folder(own.path()).weights)
+        expected.push_back(name + tensor.type_str());
+      BOOST_TEST(names == expected, boost::test_tools::per_element());
+      fs::remove_all(out);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(images_that_weft_learned_from_have_their_own_normalisation) {
+  const Shell weft;
+  const std::string data = write_digits(weft);
+  const std::string small =
+      " --data " + data +
+      " --image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 --batch 8 "
+      "--warmup 1 --patch-height 2 --patch-width 2 --steps 2 --threads 2 ";
+  const std::string library = " --pooling class_token --positions learned";
+  const auto train = [&](const std::string& options) {
+    const Outcome trained = weft("train vit" + small + options + " --out " + weft.path("m.weft"));
+    BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+    return load_any_model(weft.path("m.weft"));
+  };
+  const auto plain = train("--task classify --shift 0 --rotation 0 --zoom 0" + library);
+  BOOST_TEST(save_folder(weft.path("vit"), *plain.model).architecture ==
+             "ViTForImageClassification");
+  const Tensor a = probabilities(weft.path("vit")), b = probabilities(weft.path("m.weft"));
+  for (std::int64_t i = 0; i < a.numel(); ++i) BOOST_TEST(std::abs(a.at(i) - b.at(i)) < 1e-6);
+  const auto masked = train("--task masked-image" + library);
+  BOOST_TEST(save_folder(weft.path("masked"), *masked.model).architecture ==
+             "ViTForMaskedImageModeling");
+  const hf::Folder read = hf::read_folder(weft.path("masked"));
+  BOOST_TEST(json::parse(read.config)["encoder_stride"] == 2);
+  BOOST_TEST(testing::outputs_of(read).contains("logits"));
+  const auto odd =
+      train("--task classify --shift 0 --rotation 0 --zoom 0 --pooling mean --positions learned");
+  check_says<ArgumentError>([&] { save_folder(weft.path("odd"), *odd.model); },
+                            "no model of Hugging Face's has pooling = \"mean\"");
+}
+
+}  // namespace
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
