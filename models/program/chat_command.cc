@@ -16,6 +16,7 @@
 #include "weft/models/program/generate_arguments.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
+#include "weft/models/program/text_inputs.h"
 #include "weft/models/program/typed_lines.h"
 #include "weft/models/program/writer.h"
 #include "weft/models/tasks/next_token/chat_session.h"
@@ -126,8 +127,8 @@ class Talk {
     hint("\n");
     if (total_.answers > 0) {
       flush_stdout();
-      fmt::print(stderr, "{} answers, {} tokens in {:.2f} s: {} tokens/s\n", total_.answers,
-                 total_.tokens, total_.seconds,
+      fmt::print(stderr, "{}, {} in {:.2f} s: {} tokens/s\n", counted(total_.answers, "answers"),
+                 counted(total_.tokens, "tokens"), total_.seconds,
                  short_number(static_cast<double>(total_.tokens) / std::max(total_.seconds, 1e-9)));
     }
     return failed_ ? 1 : 0;

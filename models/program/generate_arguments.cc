@@ -104,7 +104,8 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
       "a batch");
   o.ids("--prompt-ids", args.prompt_ids, "the same as ids, \"1 2 3\"");
   o.input("--prompts", args.prompts_file,
-          "a file with a prompt per line (with --ids of folders: ids); - is stdin");
+          "a file with a prompt per line, blank ones left out (with --ids of folders: ids); - is "
+          "stdin");
   o.text("--task", args.task,
          "what the prompts are for, by the folder's own settings (task_specific_params): "
          "\"summarization\"");

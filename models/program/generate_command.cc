@@ -152,12 +152,15 @@ int print_ids(const Writer& writer, const Job& job, const GenerateArguments& arg
   return 0;
 }
 
-/// A single text is shown while it is written.
+/// A single text is shown while it is written. What cannot be written shows nothing.
 int stream(const Writer& writer, const Job& job) {
-  if (writer->continues()) say("{}", writer->tokenizer().decode(job.prompts.front()));
+  std::string prompt =
+      writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
   const SpeedReport speed;
   const auto written =
-      writer->write_ids(job.prompts, job.options, [](std::size_t, std::string_view text) {
+      writer->write_ids(job.prompts, job.options, [&](std::size_t, std::string_view text) {
+        write_stdout(prompt);
+        prompt.clear();
         write_stdout(text);
         flush_stdout();
         return !stdout_failed();

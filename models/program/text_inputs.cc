@@ -99,15 +99,19 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+std::string counted(std::int64_t count, std::string_view unit) {
+  return fmt::format("{} {}", grouped(count), count == 1 ? unit.substr(0, unit.size() - 1) : unit);
+}
+
 void SpeedReport::done(std::string_view unit, std::int64_t texts, std::int64_t tokens) const {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const auto rate = [&](std::int64_t count) {
     return short_number(static_cast<double>(count) / std::max(seconds, 1e-9));
   };
-  const std::string of_tokens = tokens == 0 ? "" : fmt::format(", {} tokens", grouped(tokens));
+  const std::string of_tokens = tokens == 0 ? "" : ", " + counted(tokens, "tokens");
   flush_stdout();
-  fmt::print(stderr, "{} {}{} in {:.2f} s: {} {}/s{}\n", grouped(texts), unit, of_tokens, seconds,
+  fmt::print(stderr, "{}{} in {:.2f} s: {} {}/s{}\n", counted(texts, unit), of_tokens, seconds,
              rate(texts), unit, tokens == 0 ? "" : fmt::format(", {} tokens/s", rate(tokens)));
 }
 

@@ -74,11 +74,15 @@ std::vector<std::string> read_lines(const std::string& file);
 /// The lines of a text, each without its line feed and a carriage return in front of it.
 std::vector<std::string> lines_of(std::string_view text);
 
+/// "1 text", "1,000 texts"; `unit` is the plural with an s.
+std::string counted(std::int64_t count, std::string_view unit);
+
 /// Says on stderr how fast something went, once it is done.
 class SpeedReport {
  public:
   SpeedReport() : start_(std::chrono::steady_clock::now()) {}
   /// "1,000 texts, 12,345 tokens in 1.23 s: 813 texts/s, 10.0k tokens/s"; no tokens: without them.
+  /// `unit` is the plural with an s.
   void done(std::string_view unit, std::int64_t texts, std::int64_t tokens = 0) const;
 
  private:

@@ -45,6 +45,8 @@ BOOST_AUTO_TEST_CASE(classify_takes_a_folder_or_its_file_and_texts_from_anywhere
   const Outcome many = weft("classify " + file + " --input " + texts);
   BOOST_TEST(many.out == one.out);
   BOOST_TEST(contains(many.err, "2 inputs in "));
+  const Outcome line = weft("classify " + file + " --input " + weft.write("line.txt", "bad\n"));
+  BOOST_TEST(line.err.starts_with("1 input in "));
   const auto found = lines(weft("classify " + file + " bad --top 1 --json"));
   BOOST_TEST_REQUIRE(found.size() == 1U);
   BOOST_TEST(found[0]["input"] == "bad");

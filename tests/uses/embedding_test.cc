@@ -88,6 +88,34 @@ BOOST_AUTO_TEST_CASE(vectors_are_of_the_first_token_and_as_they_are_where_asked)
                         pooled(h, TextPooling::cls, true)) < 1e-5);
 }
 
+BOOST_AUTO_TEST_CASE(vectors_that_would_be_others_are_refused) {
+  const TinyFolder folder("bert", "Model");
+  const auto pooling = [&](const std::string& text, const std::string& message) {
+    folder.write("1_Pooling/config.json", text);
+    check_says<ArgumentError>([&] { load_any_model(folder.path()); }, message);
+  };
+  pooling(R"({"pooling_mode_cls_token": false, "pooling_mode_max_tokens": true})",
+          "1_Pooling/config.json: pooling_mode_max_tokens is not supported: pooling_mode_cls_token "
+          "or pooling_mode_mean_tokens alone is");
+  pooling(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})",
+          "pooling_mode_cls_token with pooling_mode_mean_tokens is not supported");
+  folder.write("1_Pooling/config.json",
+               R"({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true})");
+  const auto modules = [&](const std::string& last) {
+    const std::string kind = R"({"type": "sentence_transformers.models.)";
+    folder.write("modules.json",
+                 "[" + kind + "Transformer\"}, " + kind + "Pooling\"}, " + kind + last + "\"}]");
+  };
+  modules("Normalize");
+  static_cast<void>(load_any_model(folder.path()));
+  modules("Dense");
+  check_says<ArgumentError>([&] { load_any_model(folder.path()); },
+                            "modules.json: the module \"sentence_transformers.models.Dense\" is "
+                            "not supported: Transformer, Pooling and Normalize are");
+  folder.write("modules.json", "{}");
+  check_says<FormatError>([&] { load_any_model(folder.path()); }, "is no list of modules");
+}
+
 BOOST_AUTO_TEST_CASE(a_text_has_its_vector_whatever_is_computed_with_it) {
   const TinyFolder folder("bert", "Model");
   const Tensor all = embedded(folder.path(), kTexts);

@@ -145,6 +145,8 @@ BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_the_model_reads) {
   cases.push_back({c.ask(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids is beyond the 48 positions of the model"});
   check_all(cases);
+  // Nothing is written before it is known that there is room.
+  BOOST_TEST(c(c.ask(Use::generate) + "--tokens 99 --prompt up").out == "");
   weft::Outcome said =
       c.with_stdin("chat " + c.folder(Use::chat), c.weft.write("lines", text + "\nup\n"));
   check_error({said.code, said.out, said.err.substr(0, said.err.find('\n') + 1)}, 1,

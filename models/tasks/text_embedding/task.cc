@@ -1,7 +1,13 @@
 #include "weft/models/tasks/text_embedding/task.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/untrained_task.h"
@@ -11,14 +17,44 @@
 namespace weft {
 namespace {
 
-/// What a folder of Sentence Transformers says of its vectors: the mean, where it is silent.
-TextPooling pooling_of(const std::string& folder) {
-  const std::filesystem::path file = std::filesystem::path(folder) / "1_Pooling" / "config.json";
-  if (!std::filesystem::exists(file)) return TextPooling::mean;
+namespace fs = std::filesystem;
+
+/// What Sentence Transformers does behind an encoder must be what weft embed does: throws
+/// ArgumentError for a module that changes vectors otherwise.
+void check_modules(const fs::path& file) {
+  if (!fs::exists(file)) return;
+  const auto modules = parse_json(read_text_file(file.string()), file.string());
+  if (!modules.is_array()) throw FormatError(file.string() + " is no list of modules");
+  for (const auto& module : modules) {
+    const auto found = module.find("type");  // the end, of what is no object
+    const std::string type =
+        found != module.end() && found->is_string() ? found->get<std::string>() : std::string();
+    const std::string name = type.substr(type.rfind('.') + 1);
+    // Vectors have length 1 unless that is not wanted: Normalize adds nothing.
+    if (name == "Transformer" || name == "Pooling" || name == "Normalize") continue;
+    throw ArgumentError(fmt::format(
+        "{}: the module \"{}\" is not supported: Transformer, Pooling and Normalize are",
+        file.string(), type));
+  }
+}
+
+/// What a folder of Sentence Transformers says of its vectors: the mean, where it is silent. Throws
+/// ArgumentError for vectors that are made of something else.
+TextPooling pooling_of(const fs::path& folder) {
+  check_modules(folder / "modules.json");
+  const fs::path file = folder / "1_Pooling" / "config.json";
+  if (!fs::exists(file)) return TextPooling::mean;
   const auto config = parse_json_object(read_text_file(file.string()), file.string());
-  const auto cls = config.find("pooling_mode_cls_token");
-  const bool first = cls != config.end() && cls->is_boolean() && cls->get<bool>();
-  return first ? TextPooling::cls : TextPooling::mean;
+  const std::string front = "pooling_mode_", first = front + "cls_token",
+                    all = front + "mean_tokens";
+  std::vector<std::string> modes;
+  for (const auto& [key, value] : config.items()) {
+    if (key.starts_with(front) && value.is_boolean() && value.get<bool>()) modes.push_back(key);
+  }
+  if (modes.empty() || modes == std::vector{all}) return TextPooling::mean;
+  if (modes == std::vector{first}) return TextPooling::cls;
+  throw ArgumentError(fmt::format("{}: {} is not supported: {} or {} alone is", file.string(),
+                                  fmt::join(modes, " with "), first, all));
 }
 
 class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
