@@ -6,7 +6,8 @@
 
 namespace weft {
 
-/// Throws ArgumentError where they differ in vocabulary or padding.
+/// Throws ArgumentError where the tokenizer has ids that the model has no rows for, or another
+/// padding. Tables of weights that were started from may have more rows than there are ids.
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace weft

@@ -223,6 +223,44 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
+  // T5's has 28 more than its tokenizer. Nothing is written with them, however likely they are.
+  const Shell weft;
+  const Folder folder("seq2seq");
+  testing::write_t5(folder);
+  constexpr std::int64_t kRows = testing::kFolderVocab;
+  const std::int64_t ids = read_tokenizer_folder(folder.path()).tokenizer->vocab_size();
+  BOOST_TEST_REQUIRE(ids < kRows);
+  testing::write_model(folder.path(), json::parse(hf::read_folder(folder.path()).config),
+                       [&](VariableStore& store) {
+                         Tensor table = store.tensor("tokens.weight").clone();
+                         for (std::int64_t i = ids * 16; i < kRows * 16; ++i)
+                           table.mutable_data<float>()[i] *= 50;
+                         store.set("tokens.weight", table);
+                       });
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += "the grand duke " + std::to_string(i) + "\tdown the hill " + std::to_string(i) + "\n";
+  const std::string pairs = weft.write("pairs.tsv", lines), file = weft.path("tuned.weft"),
+                    out = weft.path("tuned");
+  const Outcome trained = weft("train seq2seq --from " + folder.path() + " --pairs " + pairs +
+                               " --steps 2 --warmup 1 --batch 128 --threads 2 --out " + file);
+  BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+  const Outcome made = weft("convert " + file + " --out " + out);
+  BOOST_TEST_REQUIRE(made.code == 0, made.err);
+  BOOST_TEST(json::parse(hf::read_folder(out).config)["vocab_size"] == kRows);
+  for (const std::string& path : {file, out}) {
+    for (const char* beams : {"1", "3"}) {
+      const Outcome written =
+          weft("translate " + path + " 'the grand duke' --json --beams " + std::string(beams));
+      BOOST_TEST_REQUIRE(written.code == 0, written.err);
+      const json line = json::parse(written.out);
+      for (const std::int64_t id : line["ids"]) BOOST_TEST(id < ids);
+      BOOST_TEST(line.contains("score") == (std::string_view(beams) == "3"));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(translators_that_weft_trained_become_marians) {
   const Shell weft;
   std::string lines;

@@ -150,6 +150,32 @@ BOOST_AUTO_TEST_CASE(classifiers_are_fine_tuned_and_written_for_every_type) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
+  // As published tables are, whose sizes are rounded up.
+  const Shell weft;
+  const TinyFolder folder("bert", "ForMaskedLM");
+  const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
+  const std::string scored = std::string(WEFT_FIXTURES) + "/scored/similar.tsv",
+                    text = weft.write("lines.txt",
+                                      "the film was good\nmary saw a river\nbad\nit was long\n");
+  for (const std::string& arguments :
+       {"similarity --comparison joint --pooling cls --data " + scored,
+        "mlm --validation-fraction 0.3 --text " + text}) {
+    BOOST_TEST_CONTEXT(arguments) {
+      succeeds(weft("train encoder --task " + arguments + " --from " + folder.path() +
+                    " --steps 2 --warmup 1 --batch 4 --threads 2 --out " + file));
+      succeeds(weft("convert " + file + " --out " + out));
+      const hf::Folder written = hf::read_folder(out);
+      BOOST_TEST(json::parse(written.config)["vocab_size"] == kTinyVocab);
+      const auto table = written.weights.find("bert.embeddings.word_embeddings.weight");
+      BOOST_TEST_REQUIRE((table != written.weights.end()));
+      BOOST_TEST((table->second.sizes() == Sizes{kTinyVocab, 16}));
+      fs::remove_all(out);
+    }
+  }
+  BOOST_TEST(contains(weft("fill " + file + " 'the [MASK] was' --top 100").out, "film"));
+}
+
 BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_written) {
   const Shell weft;
   const std::string fixtures = std::string(WEFT_FIXTURES);
@@ -356,7 +382,9 @@ BOOST_AUTO_TEST_CASE(what_a_class_has_otherwise_is_named) {
 BOOST_AUTO_TEST_CASE(embeddings_keep_their_pooling_and_old_files_are_refused) {
   const TinyFolder folder("bert", "Model");
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
-  folder.write("modules.json", R"([{"idx": 0, "name": "0", "path": ""}])");
+  folder.write(
+      "modules.json",
+      R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])");
   const auto loaded = load_any_model(folder.path());
   save_folder(folder.beside("again"), *loaded.model);
   check_same_folder(folder.beside("again"), folder.path(), kTexts);

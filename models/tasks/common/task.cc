@@ -118,6 +118,10 @@ TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given
   return settings;
 }
 
+std::int64_t table_rows(std::int64_t known, const Tokenizer& tokenizer, const TaskArguments& args) {
+  return args.from ? std::max(known, tokenizer.vocab_size()) : tokenizer.vocab_size();
+}
+
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const std::vector<std::string>& also_new) {
   if (!args.from) return std::nullopt;

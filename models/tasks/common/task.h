@@ -247,6 +247,9 @@ Config chosen_config(const Config& base, const TaskArguments& args) {
   if (args.check_size) args.check_size(config);
   return config;
 }
+/// Rows of the table of embeddings: as many as the tokenizer has ids, or as the weights have that
+/// are started from, `known`, which may be more.
+std::int64_t table_rows(std::int64_t known, const Tokenizer& tokenizer, const TaskArguments& args);
 /// Names and descriptions of presets.
 template <class AnyPreset>
 std::vector<PresetAbout> abouts(const std::vector<AnyPreset>& presets) {

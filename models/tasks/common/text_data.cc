@@ -77,7 +77,7 @@ NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
   auto [tokenizer, notes] =
       args.from ? LearnedTokenizer{encoder_tokenizer(*args.from)} : asked_tokenizer(args, texts);
   EncoderConfig config = base;
-  config.vocab = tokenizer.vocab_size();
+  config.vocab = table_rows(base.vocab, tokenizer, args);
   config.padding_id = tokenizer.pad_id();
   return {chosen_config(config, args), std::move(tokenizer), std::move(notes)};
 }

@@ -212,7 +212,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
 NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args,
                              const std::vector<TokenSource>& sources) {
   const Tokenizer tokenizer = tokenizer_of(sources, args);
-  config.vocab = tokenizer.vocab_size();
+  config.vocab = table_rows(config.vocab, tokenizer, args);
   config.padding_id = tokenizer.pad_id();
   return {chosen_config(config, args), tokenizer, {}};
 }

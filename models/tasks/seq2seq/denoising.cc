@@ -150,8 +150,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
                                         ? LearnedTokenizer{tokenizer_of(input.tokens, args)}
                                     : args.from ? LearnedTokenizer{args.from->tokenizer()}
                                                 : asked_tokenizer(args, options, input.documents);
-    auto model = std::make_unique<Seq2SeqModel>(
-        build_denoising_model(config, tokenizer, preset.training, options));
+    auto model = std::make_unique<Seq2SeqModel>(build_denoising_model(
+        config, tokenizer, preset.training, options, table_rows(config.vocab, tokenizer, args)));
     auto loaded = start_weights(*model, args);
     return new_run<DenoisingRun>(preset.name, std::move(loaded), notes, std::move(model),
                                  std::move(input));

@@ -110,13 +110,13 @@ class BatchMaker {
 
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
-                                   SourceLocation loc) {
+                                   std::int64_t least_rows, SourceLocation loc) {
   const Denoiser known(options, tokenizer);  // or it throws
   if (longest_text(config) <= options.passage) {
     throw ArgumentError(fmt::format("context must be greater than passage, {}, for its end, not {}",
                                     options.passage, config.context));
   }
-  Seq2SeqModel model = build_translator(config, tokenizer, settings, loc);
+  Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, loc);
   model.task = choice_name(options.objective);
   model.denoising = options;
   return model;

@@ -18,6 +18,7 @@ namespace weft {
 /// fewer than what a passage takes.
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
+                                   std::int64_t least_rows = 0,
                                    SourceLocation loc = SourceLocation::current());
 
 /// The documents in passages for `model`. Throws ArgumentError as Passages, and for a model that

@@ -125,11 +125,20 @@ Seq2SeqPrograms Seq2SeqModel::decoding() const {
   return {program("prompt"), program("step"), program("reorder_caches")};
 }
 
+TokenIds Seq2SeqModel::ids_without_text() const {
+  TokenIds ids;
+  if (!no_tokenizer.empty()) return ids;
+  for (std::int64_t id = tokenizer.vocab_size(); id < config.target_vocab(); ++id)
+    ids.push_back(id);
+  return ids;
+}
+
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
-                              const TrainSettings& settings, SourceLocation loc) {
+                              const TrainSettings& settings, std::int64_t least_rows,
+                              SourceLocation loc) {
   Seq2SeqModel model;
   model.tokenizer = tokenizer.with_ends();
-  config.vocab = model.tokenizer.vocab_size();
+  config.vocab = std::max(model.tokenizer.vocab_size(), least_rows);
   config.decoder_vocab = 0;
   config.padding_id = config.start_id = model.tokenizer.pad_id();
   model.task = "translation";
@@ -186,6 +195,58 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
   return folder;
 }
 
+namespace {
+
+/// Outputs of a model that Weft trained, without their texts.
+std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model,
+                                     const std::vector<std::vector<std::int32_t>>& sources,
+                                     const TranslateOptions& options) {
+  if (options.batch < 1)
+    throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
+  const Tokenizer& tokenizer = model.tokenizer;
+  // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
+  // what limits an output does not depend on the other texts.
+  constexpr std::int64_t kStep = 8;
+  const std::int64_t longest = longest_text(model.config);
+  std::vector<std::size_t> sizes;
+  for (const auto& source : sources)
+    sizes.push_back(
+        static_cast<std::size_t>(std::min(round_up(std::ssize(source), kStep), longest)));
+  const std::vector<std::size_t> order = by_length(sizes);
+  std::vector<WrittenText> outputs(sources.size());
+  for (std::size_t first = 0; first < order.size();) {
+    const auto length = static_cast<std::int64_t>(sizes[order[first]]);
+    std::vector<std::vector<std::int32_t>> rows;
+    std::size_t end = first;
+    while (end < order.size() && sizes[order[end]] == sizes[order[first]] &&
+           static_cast<std::int64_t>(rows.size()) < options.batch) {
+      rows.push_back(sources[order[end++]]);
+    }
+    const Prompts prompts = padded(rows, length, tokenizer.pad_id());
+    const SearchResult found =
+        generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
+                 {.beams = options.beams.value_or(1),
+                  .max_length = std::min(2 * length + kStep, longest),
+                  .eos_id = tokenizer.eos_id(),
+                  .pad_id = tokenizer.pad_id(),
+                  .forbidden = model.ids_without_text(),
+                  .length_penalty = options.length_penalty.value_or(1),
+                  .never = {tokenizer.pad_id()}});
+    for (std::size_t i = first; i < end; ++i) {
+      const auto& ids = found.sequences[i - first];
+      WrittenText& output = outputs[order[i]];
+      output.ids.assign(ids.begin() + 1, ids.end());  // without the start
+      if (!found.scores.empty()) output.score = found.scores[i - first];
+      const bool ended = !output.ids.empty() && output.ids.back() == tokenizer.eos_id();
+      output.finish = ended ? Finish::end : Finish::length;
+    }
+    first = end;
+  }
+  return outputs;
+}
+
+}  // namespace
+
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options) {
@@ -222,55 +283,17 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
   for (const TokenIds& read : writer.fitted(prompts, {.on_cut = options.on_cut}))
     ids.emplace_back(read.begin(), read.end());
   const Tokenizer targets = model.tokenizer.targets();
-  std::vector<WrittenText> outputs;
-  for (TokenIds& output : translate_ids(session, model, ids, options)) {
-    const bool ended = !output.empty() && output.back() == model.tokenizer.eos_id();
-    outputs.push_back({.text = targets.decode_to_end(output),
-                       .ids = std::move(output),
-                       .finish = ended ? Finish::end : Finish::length});
-  }
+  std::vector<WrittenText> outputs = written_ids(session, model, ids, options);
+  for (WrittenText& output : outputs) output.text = targets.decode_to_end(output.ids);
   return outputs;
 }
 
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options) {
-  if (options.batch < 1)
-    throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
-  const Tokenizer& tokenizer = model.tokenizer;
-  // Texts are padded to a multiple of this and decoded with those of the same size: few plans, and
-  // what limits an output does not depend on the other texts.
-  constexpr std::int64_t kStep = 8;
-  const std::int64_t longest = longest_text(model.config);
-  std::vector<std::size_t> sizes;
-  for (const auto& source : sources)
-    sizes.push_back(
-        static_cast<std::size_t>(std::min(round_up(std::ssize(source), kStep), longest)));
-  const std::vector<std::size_t> order = by_length(sizes);
-  std::vector<TokenIds> outputs(sources.size());
-  for (std::size_t first = 0; first < order.size();) {
-    const auto length = static_cast<std::int64_t>(sizes[order[first]]);
-    std::vector<std::vector<std::int32_t>> rows;
-    std::size_t end = first;
-    while (end < order.size() && sizes[order[end]] == sizes[order[first]] &&
-           static_cast<std::int64_t>(rows.size()) < options.batch) {
-      rows.push_back(sources[order[end++]]);
-    }
-    const Prompts prompts = padded(rows, length, tokenizer.pad_id());
-    const SearchResult found =
-        generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
-                 {.beams = options.beams.value_or(1),
-                  .max_length = std::min(2 * length + kStep, longest),
-                  .eos_id = tokenizer.eos_id(),
-                  .pad_id = tokenizer.pad_id(),
-                  .length_penalty = options.length_penalty.value_or(1),
-                  .never = {tokenizer.pad_id()}});
-    for (std::size_t i = first; i < end; ++i) {
-      const auto& ids = found.sequences[i - first];
-      outputs[order[i]].assign(ids.begin() + 1, ids.end());  // without the start
-    }
-    first = end;
-  }
+  std::vector<TokenIds> outputs;
+  for (WrittenText& output : written_ids(session, model, sources, options))
+    outputs.push_back(std::move(output.ids));
   return outputs;
 }
 

@@ -10,6 +10,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
+#include "weft/models/generate/options.h"
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
@@ -48,14 +49,17 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   static const ModelLayout& file_layout();
   void check() const override;
   Seq2SeqPrograms decoding() const;
+  /// What only the model's table of embeddings has: nothing is to be written with these ids. None
+  /// where there is no tokenizer.
+  TokenIds ids_without_text() const;
 };
 
 /// A new model for the ids of tokenizer.with_ends() that cannot be trained yet, its variables not
 /// made (a Session does that): its vocabulary, padding and the id that the decoder starts from
-/// (padding, too) replace those of `config`. Throws ArgumentError as EncoderDecoder and
-/// with_ends().
+/// (padding, too) replace those of `config`. Weights to start from may have more rows than there
+/// are ids: `least_rows`. Throws ArgumentError as EncoderDecoder and with_ends().
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
-                              const TrainSettings& settings,
+                              const TrainSettings& settings, std::int64_t least_rows = 0,
                               SourceLocation loc = SourceLocation::current());
 
 /// The encoder-decoder in a folder of Hugging Face's library. Null where its class is none, or has

@@ -91,15 +91,11 @@ GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
   GenerationOptions options;
   if (model_.generation) {
     options = said_options();
-    // Ids that only the model's table has are no text.
-    if (has_tokenizer()) {
-      for (std::int64_t id = model_.tokenizer.vocab_size(); id < model_.config.target_vocab(); ++id)
-        options.forbidden.push_back(id);
-    }
   } else {
     const std::int32_t padding = tokenizer().pad_id();
     options = {.eos_id = tokenizer().eos_id(), .pad_id = padding, .never = {padding}};
   }
+  for (const std::int64_t id : model_.ids_without_text()) options.forbidden.push_back(id);
   if (!model_.generation || !says_length()) {
     constexpr std::int64_t kStep = 8;
     options.max_new = -1;

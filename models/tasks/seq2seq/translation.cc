@@ -254,8 +254,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     PairData data = read_pairs(args.options, preset.training);
     const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
-    auto model =
-        std::make_unique<Seq2SeqModel>(build_translator(config, tokenizer, preset.training));
+    auto model = std::make_unique<Seq2SeqModel>(build_translator(
+        config, tokenizer, preset.training, table_rows(config.vocab, tokenizer, args)));
     auto loaded = start_weights(*model, args);
     return new_run<TranslationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                    std::move(data));
