@@ -7,9 +7,11 @@
 
 #include "weft/autodiff/optimizers/accumulate.h"
 #include "weft/autodiff/optimizers/adafactor.h"
+#include "weft/autodiff/optimizers/adagrad.h"
 #include "weft/autodiff/optimizers/adam.h"
 #include "weft/autodiff/optimizers/ema.h"
 #include "weft/autodiff/optimizers/lion.h"
 #include "weft/autodiff/optimizers/sgd.h"
+#include "weft/autodiff/optimizers/sparse_gradient.h"
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"

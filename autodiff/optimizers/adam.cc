@@ -22,15 +22,15 @@ TrainingStep adam_like(std::string_view name, bool decoupled, const Loss& loss,
     const DType dtype = parameter.variable.dtype();
     const Value g = decoupled ? parameter.gradient : parameter.penalised_gradient();
     const Variable m = b.state(parameter, "m"), v = b.state(parameter, "v");
-    const Value new_m = m.value() * o.beta1 + g * (1 - o.beta1);
-    const Value new_v = v.value() * o.beta2 + square(g) * (1 - o.beta2);
+    const Value new_m = parameter.of(m) * o.beta1 + g * (1 - o.beta1);
+    const Value new_v = parameter.of(v) * o.beta2 + square(g) * (1 - o.beta2);
     const Value rate = b.rate(parameter);
     const Value kept = decoupled ? parameter.decayed(rate) : parameter.value();
     const Value denominator = sqrt(new_v) / cast(correction2, dtype) + o.eps;
     const Value new_p = kept - cast(rate / correction1, dtype) * (new_m / denominator);
-    b.update(m, new_m);
-    b.update(v, new_v);
-    b.update(parameter.variable, new_p);
+    b.update(parameter, m, new_m);
+    b.update(parameter, v, new_v);
+    b.update(parameter, parameter.variable, new_p);
   }
   return b.finish();
 }

@@ -13,8 +13,9 @@ TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptio
     throw ArgumentError("sgd: Nesterov momentum needs momentum > 0");
   }
   StepBuilder b("sgd", loss, groups, o, loc);
+  if (o.momentum > 0) b.need_whole_parameters("momentum moves rows that have no gradient, too");
   for (const StepBuilder::Parameter& parameter : b.parameters()) {
-    const Value p = parameter.value(), g = parameter.penalised_gradient();
+    const Value g = parameter.penalised_gradient();
     Value direction = g;
     if (o.momentum > 0) {
       const Variable velocity = b.state(parameter, "velocity");
@@ -22,7 +23,7 @@ TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptio
       b.update(velocity, new_velocity);
       direction = o.nesterov ? g + new_velocity * o.momentum : new_velocity;
     }
-    b.update(parameter.variable, p - cast(b.rate(parameter), p.dtype()) * direction);
+    b.subtract(parameter, parameter.variable, cast(b.rate(parameter), g.dtype()) * direction);
   }
   return b.finish();
 }

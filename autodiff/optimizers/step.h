@@ -15,10 +15,11 @@ namespace weft {
 /// What an optimizer builds: give `updates` to a Program, fetch the rest if you like.
 struct TrainingStep {
   Updates updates;
-  Value learning_rate;           // f64 scalar of this step
-  Value gradient_norm;           // f64 scalar: L2 norm of all gradients before clipping
-  std::vector<Value> gradients;  // per parameter, after clipping
-  Variable step;                 // i64 scalar: completed steps
+  Value learning_rate;  // f64 scalar of this step
+  Value gradient_norm;  // f64 scalar: L2 norm of all gradients before clipping
+  /// Per parameter, after clipping; of parameters in StepOptions::sparse the values of their rows.
+  std::vector<Value> gradients;
+  Variable step;  // i64 scalar: completed steps
   /// Boolean scalar: false where this step is skipped. Undefined without skip_nonfinite.
   Value taken = {};
   operator const Updates&() const { return updates; }  // NOLINT(google-explicit-constructor)
@@ -84,6 +85,15 @@ struct StepOptions {
   /// Prefix of the names of the variables that the optimizer adds: every optimizer of a graph needs
   /// another one.
   std::string scope = "optimizer";
+  /// Names of matrices of which a step moves the rows that the loss reads, and no others: it costs
+  /// what those cost, in time and memory. The loss must read them by embedding() or take() of axis
+  /// 0 alone. The rows that one step reads more than once have the sum of their gradients, in the
+  /// order of the look-ups. Clipping: the norm is that of these sums, which is the whole
+  /// gradient's. Weight decay and moments: of the rows that move; all others stay as they are, bit
+  /// for bit, until they are read again. So SGD without momentum and decay, and AdaGrad without
+  /// decay, take the steps that they would take anyway; Adam and AdamW take those of "lazy Adam",
+  /// whose t counts all steps. Momentum, Adafactor and Lion are refused.
+  std::vector<std::string> sparse = {};
 };
 
 /// L2 norm over all elements of all values, as an f64 scalar: sums of squares are combined in

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "weft/autodiff/gradient_advice.h"
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
 
 namespace weft {
 namespace {
@@ -39,6 +44,10 @@ void check_decay_rate(std::string_view function, std::string_view rate, double v
   throw ArgumentError(fmt::format("{}: {} {} must be in [0, 1)", function, rate, value));
 }
 
+Value StepBuilder::Parameter::of(const Variable& state) const {
+  return rows ? take(state, rows->rows) : state.value();
+}
+
 Value StepBuilder::Parameter::penalised_gradient() const {
   return weight_decay != 0 ? gradient + value() * weight_decay : gradient;
 }
@@ -57,6 +66,7 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
              .scope = options.scope,
              .loc = loc} {
   list_parameters(groups, weight_decay, decay);
+  list_sparse(options.sparse);
   undo_.emplace(graph());
   result_.gradients = gradients_of(loss);
   check_gradients(result_.gradients);
@@ -88,8 +98,11 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
     for (const Variable& p : g.parameters) {
       if (!p.defined()) throw ArgumentError(fmt::format("{}: a parameter is undefined", name));
       const bool shrinks = decay == Decay::everything || p.shape().rank() >= 2;
-      parameters_.push_back(
-          {p, {}, g.learning_rate_scale, g.weight_decay.value_or(shrinks ? weight_decay : 0.0)});
+      parameters_.push_back({p,
+                             {},
+                             g.learning_rate_scale,
+                             g.weight_decay.value_or(shrinks ? weight_decay : 0.0),
+                             {}});
       graph().check_owned(p.value(), name, scope_.loc);
       if (!seen.insert(p.value()).second) {
         throw ArgumentError(fmt::format("{}: parameter '{}' is listed twice", name, p.name()));
@@ -99,11 +112,65 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
   if (parameters_.empty()) throw ArgumentError(fmt::format("{}: there is no parameter", name));
 }
 
-std::vector<Value> StepBuilder::gradients_of(const Loss& loss) const {
-  if (loss.gradients() != nullptr) return *loss.gradients();
+void StepBuilder::list_sparse(const std::vector<std::string>& names) {
+  const std::string& function = scope_.function;
+  sparse_.assign(parameters_.size(), false);
+  for (const std::string& name : names) {
+    const auto it = std::find_if(parameters_.begin(), parameters_.end(),
+                                 [&](const Parameter& p) { return p.variable.name() == name; });
+    if (it == parameters_.end()) {
+      std::vector<std::string> known;
+      for (const Parameter& p : parameters_) known.push_back(p.variable.name());
+      throw ArgumentError(
+          fmt::format("{}: StepOptions::sparse names '{}', which is none of the "
+                      "parameters{}",
+                      function, name, did_you_mean(name, known)));
+    }
+    if (it->variable.shape().rank() != 2) {
+      throw ArgumentError(
+          fmt::format("{}: StepOptions::sparse names '{}', which is no matrix but {}", function,
+                      name, it->variable.value().type().str()));
+    }
+    sparse_[static_cast<std::size_t>(it - parameters_.begin())] = true;
+  }
+}
+
+// Of what is sparse the gradients of what is looked up are found, in one sweep with all others.
+std::vector<Value> StepBuilder::gradients_of(const Loss& loss) {
+  const bool any = std::find(sparse_.begin(), sparse_.end(), true) != sparse_.end();
+  if (loss.gradients() != nullptr) {
+    if (!any) return *loss.gradients();
+    throw ArgumentError(
+        fmt::format("{}: StepOptions::sparse needs the loss, not gradients, which "
+                    "have all rows",
+                    scope_.function));
+  }
   std::vector<Value> values;
-  for (const Parameter& p : parameters_) values.push_back(p.value());
-  return gradients_for(advice(scope_.function), loss.value(), values, {}, scope_.loc);
+  std::vector<std::vector<Node*>> reads(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!sparse_[i]) {
+      values.push_back(parameters_[i].variable.value());
+      continue;
+    }
+    reads[i] = look_ups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
+    for (Node* node : reads[i]) values.push_back(node->output(0));
+  }
+  const std::vector<Value> found =
+      gradients_for(advice(scope_.function), loss.value(), values, {}, scope_.loc);
+  if (!any) return found;
+  std::vector<Value> result;
+  auto next = found.begin();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!sparse_[i]) {
+      result.push_back(*next++);
+      continue;
+    }
+    const auto end = next + std::ssize(reads[i]);
+    parameters_[i].rows = joined_gradient(reads[i], {next, end}, scope_.loc);
+    result.push_back(parameters_[i].rows->values);
+    next = end;
+  }
+  return result;
 }
 
 void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
@@ -113,6 +180,7 @@ void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
                                     parameters_.size()));
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (parameters_[i].rows) continue;
     const Value gradient = gradients[i], parameter = parameters_[i].value();
     graph().check_owned(gradient, name, scope_.loc);
     const auto text = [&] {
@@ -149,6 +217,37 @@ Variable StepBuilder::state(const Parameter& parameter, std::string_view name,
 void StepBuilder::update(Variable variable, Value value) {
   result_.updates.add(
       variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
+}
+
+// In the memory of the state: its other rows cost nothing.
+void StepBuilder::add_rows(const Parameter& parameter, Variable state, Value change) {
+  Value moves = unsqueeze(parameter.rows->used, 1);
+  if (result_.taken.defined()) moves = logical_and(moves, result_.taken);
+  // -0: what is added to -0 by the elements that are not used.
+  result_.updates.add(state, index_add(state, parameter.rows->rows, where(moves, change, -0.0)));
+}
+
+void StepBuilder::update(const Parameter& parameter, Variable state, Value value) {
+  if (!parameter.rows) return update(state, value);
+  add_rows(parameter, state, value - parameter.of(state));
+}
+
+void StepBuilder::add(const Parameter& parameter, Variable state, Value change) {
+  if (!parameter.rows) return update(state, state.value() + change);
+  add_rows(parameter, state, change);
+}
+
+void StepBuilder::subtract(const Parameter& parameter, Variable state, Value change) {
+  if (!parameter.rows) return update(state, state.value() - change);
+  add_rows(parameter, state, -change);
+}
+
+void StepBuilder::need_whole_parameters(std::string_view why) const {
+  for (const Parameter& p : parameters_) {
+    if (!p.rows) continue;
+    throw ArgumentError(fmt::format("{}: '{}' is in StepOptions::sparse, but {}", scope_.function,
+                                    p.variable.name(), why));
+  }
 }
 
 TrainingStep StepBuilder::finish() {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/autodiff/optimizers/sparse_gradient.h"
 #include "weft/autodiff/optimizers/state.h"
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
@@ -19,11 +20,16 @@ class StepBuilder {
  public:
   struct Parameter {
     Variable variable;
-    Value gradient;  // after clipping
+    Value gradient;  // after clipping; of its rows where it is in StepOptions::sparse
     double learning_rate_scale;
     double weight_decay;
+    /// The rows that this step moves; none: all of it.
+    std::optional<SparseGradient> rows = {};
 
-    Value value() const { return variable.value(); }
+    /// What the gradient is of: the parameter, or its rows.
+    Value value() const { return of(variable); }
+    /// The same of its state.
+    Value of(const Variable& state) const;
     /// The gradient with the L2 penalty's: g + weight_decay * p.
     Value penalised_gradient() const;
     /// p * (1 - rate * weight_decay): decay that is decoupled from the gradient (Loshchilov and
@@ -53,6 +59,13 @@ class StepBuilder {
   Variable state(const Parameter& parameter, std::string_view name, const Shape& shape) const;
   /// What becomes of a variable in this step, unless it is skipped.
   void update(Variable variable, Value value);
+  /// The same of a parameter or its state, of which `value` and `change` have the rows alone where
+  /// only those move. Rows end at old + (new - old).
+  void update(const Parameter& parameter, Variable state, Value value);
+  void add(const Parameter& parameter, Variable state, Value change);
+  void subtract(const Parameter& parameter, Variable state, Value change);
+  /// Throws ArgumentError if there is a parameter of which only rows move: this optimizer `why`.
+  void need_whole_parameters(std::string_view why) const;
   TrainingStep finish();
 
  private:
@@ -60,11 +73,14 @@ class StepBuilder {
               double weight_decay, Decay decay, const Schedule& lr, const StepOptions& options,
               SourceLocation loc);
   void list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay);
-  std::vector<Value> gradients_of(const Loss& loss) const;
+  void list_sparse(const std::vector<std::string>& names);
+  std::vector<Value> gradients_of(const Loss& loss);
   void check_gradients(const std::vector<Value>& gradients) const;
+  void add_rows(const Parameter& parameter, Variable state, Value change);
 
   StateScope scope_;
   std::vector<Parameter> parameters_;
+  std::vector<bool> sparse_;  // of the parameters
   TrainingStep result_;
   Value t_;
   std::optional<Graph::Undo> undo_;  // what was built, until it is finished

@@ -173,6 +173,17 @@ ScalarRule scalar_adafactor(const AdafactorOptions& o) {
   };
 }
 
+ScalarRule scalar_adagrad(const AdagradOptions& o) {
+  return [o](ScalarParameter& s, const std::vector<double>& g, double rate, double) {
+    std::vector<double>& sum = s.zeros("sum", s.p.size());
+    for (std::size_t i = 0; i < s.p.size(); ++i) {
+      const double all = g[i] + s.weight_decay * s.p[i];
+      sum[i] += all * all;
+      s.p[i] -= rate * all / (std::sqrt(sum[i]) + o.eps);
+    }
+  };
+}
+
 ScalarRule scalar_lion(const LionOptions& o) {
   return [o](ScalarParameter& s, const std::vector<double>& g, double rate, double) {
     std::vector<double>& m = s.zeros("m", s.p.size());

@@ -60,6 +60,7 @@ ScalarRule scalar_sgd(const SgdOptions& options);
 ScalarRule scalar_adam(const AdamOptions& options);
 ScalarRule scalar_adamw(const AdamWOptions& options);
 ScalarRule scalar_adafactor(const AdafactorOptions& options);
+ScalarRule scalar_adagrad(const AdagradOptions& options);
 ScalarRule scalar_lion(const LionOptions& options);
 
 }  // namespace weft::testing

@@ -74,6 +74,8 @@ std::vector<Optimizer> all_optimizers() {
   add("Nesterov", sgd, testing::scalar_sgd,
       SgdOptions{.lr = 0.02, .momentum = 0.8, .nesterov = true, .weight_decay = 0.1},
       constant_rate);
+  add("adagrad", adagrad, testing::scalar_adagrad,
+      AdagradOptions{.lr = falling, .eps = 1e-3, .weight_decay = 0.1}, falling_rate);
   add("adam", adam, testing::scalar_adam, AdamOptions{.lr = 0.02, .weight_decay = 0.1},
       constant_rate);
   add("adamw", adamw, testing::scalar_adamw, AdamWOptions{.lr = falling, .weight_decay = 0.1},
@@ -242,6 +244,9 @@ BOOST_AUTO_TEST_CASE(the_state_of_every_optimizer_has_the_names_of_saved_files) 
   BOOST_TEST(names(sgd, SgdOptions{.momentum = 0.9}) ==
                  (Names{step, w + "velocity" + wide, b + "velocity" + narrow}),
              tt::per_element());
+  BOOST_TEST(
+      names(adagrad, AdagradOptions{}) == (Names{step, w + "sum" + wide, b + "sum" + narrow}),
+      tt::per_element());
   const Names moments = {step, w + "m" + wide, w + "v" + wide, b + "m" + narrow, b + "v" + narrow};
   BOOST_TEST(names(adam, AdamOptions{}) == moments, tt::per_element());
   BOOST_TEST(names(adamw, AdamWOptions{}) == moments, tt::per_element());

@@ -1,0 +1,110 @@
+#include "weft/autodiff/optimizers/sparse_gradient.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+namespace {
+
+bool is_look_up(const Node& node, Value matrix) {
+  const auto& inputs = node.inputs();
+  return node.op().name == "take" && node.attributes().integer("axis") == 0 &&
+         inputs[0] == matrix && std::count(inputs.begin(), inputs.end(), matrix) == 1;
+}
+
+Value flat_rows(Value rows) {
+  Dim n = 1;
+  for (const Dim& d : rows.shape().dims()) n *= d;
+  return cast(reshape(rows, Shape{n}), DType::i64);
+}
+
+Value flat_values(Value values) {
+  Dim n = 1;
+  for (int axis = 0; axis + 1 < values.rank(); ++axis) n *= values.size(axis);
+  return reshape(values, Shape{n, values.size(-1)});
+}
+
+}  // namespace
+
+SparseGradient sparse_gradient(Value rows, Value values, SourceLocation loc) {
+  Graph& graph = rows.graph();
+  graph.check_owned(values, "values of sparse_gradient", loc);
+  Shape expected = rows.shape();
+  if (values.rank() > 0) expected.push_back(values.size(-1));
+  if (values.rank() != rows.rank() + 1 || !(values.shape() == expected)) {
+    graph.fail(ShapeError("values must have the axes of rows and one more, for the elements of a "
+                          "row"),
+               "sparse_gradient", {rows, values}, loc);
+  }
+  if (rows.dtype() != DType::i32 && rows.dtype() != DType::i64) {
+    graph.fail(
+        DTypeError(fmt::format("rows must be i32 or i64, but is {}", dtype_name(rows.dtype()))),
+        "sparse_gradient", {rows, values}, loc);
+  }
+  const Graph::Frame frame(graph, "sparse_gradient", loc);
+  const Value numbers = flat_rows(rows), each = flat_values(values);
+  const Dim n = numbers.size(0);
+  // Equal rows lie beside each other then, in the order in which they stood.
+  const Sorted sorted = sort(numbers, 0);
+  const Value before = concat({full(graph, DType::i64, {1}, -1), sorted.values});
+  const Value first = not_equal(sorted.values, slice(before, 0, {.end = n}));
+  // The runs of equal rows, counted from 0.
+  const Value run = cumsum(cast(first, DType::i64), 0) - 1;
+  const Value nothing = zeros(graph, DType::i64, {n});
+  return {index_add(nothing, run, where(first, sorted.values, 0)),
+          index_add(zeros_like(each), run, take(each, sorted.indices)),
+          less(arange(graph, n), sum(cast(first, DType::i64)))};
+}
+
+Value dense_gradient(const SparseGradient& gradient, const Dim& count) {
+  const Value& values = gradient.values;
+  return index_add(zeros(values.graph(), values.dtype(), {count, values.size(1)}), gradient.rows,
+                   values);
+}
+
+std::vector<Node*> look_ups(std::string_view function, Value value, const Variable& matrix,
+                            SourceLocation loc) {
+  const Value whole = matrix.value();
+  std::vector<Node*> found;
+  for (Node* node : reachable_nodes({value})) {
+    const auto& inputs = node->inputs();
+    if (std::find(inputs.begin(), inputs.end(), whole) == inputs.end()) continue;
+    if (!is_look_up(*node, whole)) {
+      whole.graph().fail(
+          ArgumentError(fmt::format("{}: the gradient of '{}' has no rows to keep to: all of it is "
+                                    "read here, not rows by embedding() or take() of axis 0",
+                                    function, matrix.name())),
+          *node);
+    }
+    found.push_back(node);
+  }
+  if (found.empty()) {
+    throw ArgumentError(
+        fmt::format("{}: the loss looks up no rows of '{}', whose gradient should be sparse\n  {}",
+                    function, matrix.name(), whole.graph().describe_source(loc)));
+  }
+  return found;
+}
+
+SparseGradient joined_gradient(const std::vector<Node*>& look_ups,
+                               const std::vector<Value>& gradients, SourceLocation loc) {
+  std::vector<Value> rows, values;
+  for (std::size_t i = 0; i < look_ups.size(); ++i) {
+    rows.push_back(flat_rows(look_ups[i]->input(1)));
+    values.push_back(flat_values(gradients[i]));
+  }
+  if (rows.size() == 1) return sparse_gradient(rows[0], values[0], loc);
+  return sparse_gradient(concat(rows, 0), concat(values, 0), loc);
+}
+
+}  // namespace weft
