@@ -185,7 +185,7 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
   only({kFastText}, options.integer("--buckets", args.buckets, {1, 1 << 30},
                                     "vectors that all n-grams share (default 100000)"));
   only({kGlove}, options.real("--most", args.most, {0, 1e9, true},
-                              "counts from here on weigh the same (default 100)"));
+                              "counts from here on weigh the same (default 10)"));
   only({kLsa},
        options.choice(
            "--matrix", {"ppmi", "tf-idf"}, [&args](const std::string& name) { args.matrix = name; },

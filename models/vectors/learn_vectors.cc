@@ -43,7 +43,10 @@ VectorRecipe usual_recipe(VectorModel model) {
       recipe.sampling.subwords.emplace();
       recipe.sampling.rate = 0.1;
       break;
-    case VectorModel::glove: recipe.glove.epochs = 25; break;
+    case VectorModel::glove:
+      recipe.glove.epochs = 25;
+      recipe.glove.most = 10;  // as its authors' own example for a small text
+      break;
     case VectorModel::lsa:
       recipe.counts.window = 5;
       recipe.lsa.width = 200;

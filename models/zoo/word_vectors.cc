@@ -5,7 +5,7 @@
 //
 // WORDSIM_FILE holds WordSim-353 (pairs of words with people's scores; Finkelstein et al. 2002),
 // WORDNET_FOLDER the data files of WordNet (Debian's package wordnet-base; /usr/share/wordnet).
-// Vectors are learned from the definitions alone; no score is seen before they are measured.
+// Vectors are learned from the definitions alone: scores do nothing but measure them.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -1,0 +1,48 @@
+// Vectors learned from the definitions of WordNet, and what people say of how alike words are.
+#include "weft/models/vectors/wordnet.h"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "weft/models/vectors/learn_vectors.h"
+#include "weft/models/vectors/word_similarity.h"
+
+namespace weft::testing {
+
+BOOST_AUTO_TEST_SUITE(wordnet_vectors)
+
+// Definitions come with Debian's package wordnet-base, WordSim-353 lies beside the sources.
+BOOST_AUTO_TEST_CASE(definitions_tell_which_words_people_call_alike) {
+  const std::string file =
+      std::string(WEFT_SOURCE_DIR) + "/../shared/data/wordsim/EN-WS-353-ALL.txt";
+  const std::string definitions = std::string(kWordNetFolder) + "/data.noun";
+  for (const std::string& needed : {file, definitions}) {
+    if (std::filesystem::exists(needed)) continue;
+    std::cout << "skipped: there is no " << needed << "\n";
+    return;
+  }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  std::cout << "skipped: it takes minutes with a sanitizer\n";
+  return;
+#endif
+  const std::vector<WordPair> pairs = read_word_pairs(file);
+  WordTextBuilder builder;
+  for_wordnet(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
+  const WordText text = builder.finish(kUsualMinCount);
+  Workers workers;
+  // Shorter than the defaults, which are in models/zoo/README.md with their figures.
+  VectorRecipe lsa = usual_recipe(VectorModel::lsa);
+  lsa.lsa.width = 100;
+  VectorRecipe skip_gram = usual_recipe(VectorModel::skip_gram);
+  skip_gram.sampling.epochs = 6;
+  for (const VectorRecipe& recipe : {lsa, skip_gram}) {
+    const WordSimilarity found = measure_similarity(learn_vectors(text, recipe, workers), pairs);
+    BOOST_TEST(found.covered == 336);
+    BOOST_TEST(found.spearman > 0.35, choice_name(recipe.model) << ": " << found.spearman);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft::testing
