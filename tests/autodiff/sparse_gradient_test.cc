@@ -4,7 +4,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
