@@ -8,11 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
@@ -22,81 +19,16 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/data/text.h"
 #include "weft/models/language/hmm.h"
+#include "weft/models/zoo/data/sentences.h"
 
 using namespace weft;
+using namespace weft::zoo;
 
 namespace {
 
 constexpr std::int64_t kWords = 2000, kLongest = 40, kBatch = 256;
 // Added to every expected count: no word is impossible in a class that it was never seen in.
 constexpr double kPrior = 0.01;
-
-using Sentence = std::vector<std::string>;
-
-// Words in lower case and signs; sentences end with . ! ? or at kLongest.
-std::vector<Sentence> sentences_of(const std::string& text) {
-  std::vector<Sentence> sentences(1);
-  std::string word;
-  const auto end_word = [&] {
-    if (!word.empty()) sentences.back().push_back(std::move(word));
-    word.clear();
-    if (sentences.back().size() >= kLongest) sentences.emplace_back();
-  };
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 || std::isalpha(byte) != 0 || (c == '\'' && !word.empty())) {
-      word += static_cast<char>(std::tolower(byte));
-      continue;
-    }
-    end_word();
-    if (std::ispunct(byte) == 0) continue;
-    word = c;
-    end_word();
-    if ((c == '.' || c == '!' || c == '?') && !sentences.back().empty()) sentences.emplace_back();
-  }
-  end_word();
-  if (sentences.back().empty()) sentences.pop_back();
-  return sentences;
-}
-
-// The most frequent words; id 0 stands for all others.
-std::vector<std::string> words_of(const std::vector<Sentence>& sentences) {
-  std::map<std::string, std::int64_t> counts;
-  for (const Sentence& sentence : sentences) {
-    for (const std::string& word : sentence) ++counts[word];
-  }
-  std::vector<std::pair<std::int64_t, std::string>> order;
-  for (const auto& [word, count] : counts) order.emplace_back(-count, word);
-  std::sort(order.begin(), order.end());
-  std::vector<std::string> words = {"(rare)"};
-  for (const auto& [count, word] : order) {
-    if (std::ssize(words) < kWords) words.push_back(word);
-  }
-  return words;
-}
-
-std::vector<NamedTensors> batches_of(const std::vector<Sentence>& sentences,
-                                     const std::vector<std::string>& words) {
-  std::unordered_map<std::string, std::int32_t> ids;
-  for (std::size_t i = 1; i < words.size(); ++i) ids[words[i]] = static_cast<std::int32_t>(i);
-  std::vector<NamedTensors> batches;
-  for (std::size_t begin = 0; begin < sentences.size(); begin += kBatch) {
-    const std::size_t rows = std::min<std::size_t>(kBatch, sentences.size() - begin);
-    std::vector<std::int32_t> symbols(rows * kLongest), lengths;
-    for (std::size_t r = 0; r < rows; ++r) {
-      const Sentence& sentence = sentences[begin + r];
-      lengths.push_back(static_cast<std::int32_t>(sentence.size()));
-      for (std::size_t t = 0; t < sentence.size(); ++t) {
-        const auto found = ids.find(sentence[t]);
-        symbols[r * kLongest + t] = found == ids.end() ? 0 : found->second;
-      }
-    }
-    const auto count = static_cast<std::int64_t>(rows);
-    batches.push_back({{"symbols", Tensor::of<std::int32_t>({count, kLongest}, symbols)},
-                       {"lengths", Tensor::of<std::int32_t>({count}, lengths)}});
-  }
-  return batches;
-}
 
 struct Tagger {
   Tagger(std::int64_t states, std::int64_t words) {
@@ -134,9 +66,9 @@ struct Tagger {
 };
 
 void run(const std::string& file, std::int64_t states, std::int64_t iterations) {
-  const std::vector<Sentence> sentences = sentences_of(read_utf8_file(file));
-  const std::vector<std::string> words = words_of(sentences);
-  const std::vector<NamedTensors> batches = batches_of(sentences, words);
+  const std::vector<Sentence> sentences = sentences_of(read_utf8_file(file), kLongest);
+  const std::vector<std::string> words = frequent_words(sentences, kWords);
+  const std::vector<NamedTensors> batches = sentence_batches(sentences, words, kBatch, kLongest);
   std::int64_t tokens = 0;
   for (const Sentence& sentence : sentences) tokens += std::ssize(sentence);
   fmt::print("{} words in {} sentences, {} different ones kept; {} states\n", tokens,
