@@ -71,7 +71,7 @@ std::string one_line(const std::string& message) {
       continue;
     }
     while (i + 1 < message.size() && (message[i + 1] == ' ' || message[i + 1] == '\n')) ++i;
-    if (i + 1 < message.size()) out += "; ";
+    if (i + 1 < message.size()) out += out.ends_with(':') ? " " : "; ";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "command_files.h"
+#include "weft/models/program/console.h"
 
 namespace weft::program {
 BOOST_AUTO_TEST_SUITE(console)
@@ -24,6 +25,11 @@ const std::string kLong =
     "train gpt --text text.txt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
     "--context "
     "32 --batch 64 --threads 2 --warmup 2 --eval-every 0 --out ";
+
+BOOST_AUTO_TEST_CASE(errors_of_several_lines_are_said_in_one) {
+  BOOST_TEST(one_line("a\n  b\n\nc\n") == "a; b; c");
+  BOOST_TEST(one_line("do not fit:\n  missing x") == "do not fit: missing x");
+}
 
 BOOST_AUTO_TEST_CASE(stdout_that_cannot_be_written_is_a_failure) {
   const CommandFiles& weft = files();
