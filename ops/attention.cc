@@ -1,6 +1,8 @@
 // attention and attention_grad: their records and shape rules.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/ops/attention_op.h"
 #include "weft/ops/builtin.h"
 
@@ -135,8 +137,15 @@ class Checker {
 
 double attention_flops(const KernelRequest& request, std::size_t base, double products) {
   const Sizes &q = request.inputs[base].sizes, &v = request.inputs[base + 2].sizes;
-  double pairs = static_cast<double>(q[0] * q[1] * q[2]) * static_cast<double>(v[2]);
-  if (request.attributes.flag("causal") && q[2] == v[2]) pairs /= 2;
+  const double queries = static_cast<double>(q[0] * q[1] * q[2]);
+  const bool causal = request.attributes.flag("causal");
+  const std::int64_t window = request.attributes.integer("window");
+  double pairs = queries * static_cast<double>(v[2]);
+  if (causal && q[2] == v[2]) pairs /= 2;
+  // The few queries at the ends, which see less than a window, are not counted apart.
+  if (window > 0)
+    pairs = std::min(pairs,
+                     queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
   return products * pairs * static_cast<double>(q[3] + v[3]);
 }
 

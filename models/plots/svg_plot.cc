@@ -18,6 +18,7 @@ constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669",
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
 constexpr double kLegendRow = 20, kLegendLine = 30;
 constexpr double kLetter = 7.2;   // width of a character of a legend, about
+constexpr double kCutMargin = 4;  // marks on the frame are whole
 constexpr double kAllTitle = 40;  // height of the title of several charts
 
 using Points = std::vector<std::pair<double, double>>;
@@ -102,7 +103,7 @@ class Chart {
     if (cut) {  // an inner document shows nothing outside of it
       write(
           R"(<svg x="{0:.1f}" y="{1:.1f}" width="{2:.1f}" height="{3:.1f}" viewBox="{0:.1f} {1:.1f} {2:.1f} {3:.1f}">)",
-          left_, top_, width_, height_);
+          left_ - kCutMargin, top_ - kCutMargin, width_ + 2 * kCutMargin, height_ + 2 * kCutMargin);
     }
     for (std::size_t i = 0; i < plot_.series.size(); ++i) draw_series(plot_.series[i], colour(i));
     if (cut) write("</svg>");
@@ -176,16 +177,18 @@ class Chart {
 
   void draw_legend() {
     const PlotLegend place = plot_.options.legend;
-    const double wide = legend_width(plot_.series),
-                 high = kLegendRow * static_cast<double>(plot_.series.size());
+    const auto named = std::count_if(plot_.series.begin(), plot_.series.end(),
+                                     [](const PlotSeries& s) { return !s.name.empty(); });
+    const double wide = legend_width(plot_.series), high = kLegendRow * static_cast<double>(named);
     const bool at_left = place == PlotLegend::top_left || place == PlotLegend::bottom_left,
                below = place == PlotLegend::bottom_left || place == PlotLegend::bottom_right;
     const double x = place == PlotLegend::beside ? left_ + width_ + 16
                      : at_left                   ? left_ + 16
                                                  : left_ + width_ - wide;
     double y = below ? top_ + height_ - high : top_ + 8;
-    for (std::size_t i = 0; i < plot_.series.size(); ++i, y += kLegendRow) {
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       const PlotSeries& series = plot_.series[i];
+      if (series.name.empty()) continue;
       if (series.scattered) {
         write(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4" fill="{}"/>)", x + 11, y, colour(i));
       } else {
@@ -195,6 +198,7 @@ class Chart {
       }
       write(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + kLegendLine, y + 4,
             svg_escape(series.name));
+      y += kLegendRow;
     }
   }
 

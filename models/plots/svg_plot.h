@@ -11,7 +11,7 @@ namespace weft {
 
 /// One line of a chart.
 struct PlotSeries {
-  std::string name = {};
+  std::string name = {};  // in the legend, if there is one
   /// (x, y), x ascending; points not finite, and on logarithmic axes those not positive, are left
   /// out.
   std::vector<std::pair<double, double>> points = {};

@@ -79,6 +79,14 @@ BOOST_AUTO_TEST_CASE(lines_may_be_dashed_marks_alone_and_of_the_colour_of_anothe
   BOOST_TEST(count(svg, "#ea580c") == 0);           // the second colour
 }
 
+BOOST_AUTO_TEST_CASE(lines_without_a_name_are_not_in_the_legend) {
+  const std::vector<std::pair<double, double>> points = {{0, 1}, {1, 2}};
+  const std::string with = svg_line_plot({{.name = "named", .points = points}}, {}),
+                    without = svg_line_plot({{.points = points}}, {});
+  BOOST_TEST(count(with, "stroke-width=\"3\"") == 1);
+  BOOST_TEST(count(without, "stroke-width=\"3\"") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(several_charts_stand_in_rows_below_one_title) {
   const LinePlot plot{.series = {{.name = "s", .points = {{0, 1}, {1, 2}}}},
                       .options = {.title = "one", .width = 300, .height = 200}};
