@@ -1,0 +1,118 @@
+#include "weft/models/zoo/experiments/prompts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/graph/functions.h"
+#include "weft/models/zoo/experiments/random_integers.h"
+
+namespace weft::zoo {
+namespace {
+
+constexpr std::int64_t kEvaluationTexts = 512;
+
+/// v, not negative and below 2 * symbols, on the circle of symbols.
+Value on_circle(Value v, std::int64_t symbols) { return where(v < symbols, v, v - symbols); }
+
+/// x and y [batch, examples], shift [batch, 1], all i64.
+struct Prompts {
+  Value x, y, shift;
+};
+Prompts draw_prompts(Arg key, std::int64_t batch, const ShiftPrompts& texts) {
+  const Shape shape{batch, texts.examples};
+  const Value x = random_integers(key, shape, 0, texts.symbols);
+  const Value shift = random_integers(key, Shape{batch, 1}, 0, texts.shifts);
+  const Value right = on_circle(x + shift, texts.symbols);
+  const Value other =
+      on_circle(right + random_integers(key, shape, 1, texts.symbols - 1), texts.symbols);
+  return {x, where(bernoulli(key, shape, texts.wrong), other, right), shift};
+}
+
+/// The likeliest answer to every x after the examples before it [batch, examples]: an example is as
+/// likely under a shift as its y is under it.
+Value bayes_answers(Value x, Value y, const ShiftPrompts& texts) {
+  Graph& graph = x.graph();
+  const Value shifts = arange(graph, Dim(texts.shifts));
+  const Value fits = equal(unsqueeze(y, 2), on_circle(unsqueeze(x, 2) + shifts, texts.symbols));
+  const double right = std::log(1 - texts.wrong),
+               wrong = std::log(texts.wrong / static_cast<double>(texts.symbols - 1));
+  const Value evidence = cumsum(cast(fits, DType::f64) * (right - wrong), 1, {.exclusive = true});
+  return on_circle(x + argmax(evidence, 2), texts.symbols);
+}
+
+}  // namespace
+
+PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(options) {
+  const ShiftPrompts& texts = options_.texts;
+  const auto draw = [&](Program& program, std::int64_t batch) {
+    const Prompts drawn = draw_prompts(graph_.key(program.name()), batch, texts);
+    program.output("x", drawn.x).output("y", drawn.y).output("shift", drawn.shift);
+  };
+  draw(draw_, options_.batch);
+  draw(draw_fresh_, kEvaluationTexts);
+
+  const Value x = graph_.input("x", DType::i64, {"batch", texts.examples});
+  const Value y = graph_.input("y", DType::i64, {"batch", texts.examples});
+  const Value shift = graph_.input("shift", DType::i64, {"batch", 1});
+  const std::int64_t length = 2 * texts.examples;
+  const Value ids = reshape(stack({x, y}, 2), Shape{x.size(0), length});
+  const Value logits =
+      small_language_model(Scope(graph_, "net"), ids, texts.symbols, options_.decoder);
+  const Value loss =
+      cross_entropy(slice(logits, 1, {.end = Dim(length - 1)}), slice(ids, 1, {.begin = Dim(1)}));
+  train_.output("loss", loss)
+      .update(adamw(
+          loss, graph_.parameters(),
+          {.lr = warmup_cosine(options_.learning_rate, static_cast<double>(options_.steps) / 20,
+                               static_cast<double>(options_.steps)),
+           .weight_decay = 0,
+           .step = {.clip_norm = 1}}));
+
+  // The answer to x_k is said where x_k was read, at place 2 k.
+  const Value said = argmax(slice(logits, 1, {.step = 2}), 2);
+  const Value rule = on_circle(x + shift, texts.symbols);
+  const auto count = [&](std::string_view name, Value answers, Value texts_of_it) {
+    const Value counted = cast(texts_of_it, DType::f64);
+    evaluate_.output(name, sum(cast(equal(answers, rule), DType::f64) * counted, 0))
+        .output(std::string(name) + " texts", sum(counted));
+  };
+  const Value every = greater_equal(shift, 0);
+  count("copy", said, equal(shift, 0));
+  count("plus one", said, equal(shift, 1));
+  count("all", said, every);
+  count("bayes", bayes_answers(x, y, texts), every);
+  session_.emplace(graph_, SessionOptions{.seed = options_.seed, .threads = options_.threads});
+}
+
+double PromptExperiment::train() {
+  const Results drawn = session_->run(draw_);
+  return session_->run(train_, {{"x", drawn["x"]}, {"y", drawn["y"]}})["loss"].item<float>();
+}
+
+PromptAccuracies PromptExperiment::evaluate(std::int64_t texts) {
+  const auto examples = static_cast<std::size_t>(options_.texts.examples);
+  const auto zeros = std::vector<double>(examples, 0);
+  PromptAccuracies found{zeros, zeros, zeros, zeros};
+  const std::pair<std::string, std::vector<double>*> lines[] = {{"copy", &found.copy},
+                                                                {"plus one", &found.plus_one},
+                                                                {"all", &found.all},
+                                                                {"bayes", &found.bayes}};
+  double counts[4] = {};
+  for (std::int64_t done = 0; done == 0 || done < texts; done += kEvaluationTexts) {
+    const Results drawn = session_->run(draw_fresh_);
+    const Results r =
+        session_->run(evaluate_, {{"x", drawn["x"]}, {"y", drawn["y"]}, {"shift", drawn["shift"]}});
+    for (std::size_t i = 0; i < 4; ++i) {
+      counts[i] += r[lines[i].first + " texts"].at(0);
+      for (std::size_t k = 0; k < examples; ++k)
+        (*lines[i].second)[k] += r[lines[i].first].at(static_cast<std::int64_t>(k));
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (double& share : *lines[i].second) share /= std::max(counts[i], 1.0);
+  }
+  return found;
+}
+
+}  // namespace weft::zoo
