@@ -66,7 +66,8 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
   const Graph::Frame frame(k.graph(), "random_integers", key.location());
   const auto range = static_cast<double>(high - low);
   const Value draw = floor(uniform(Arg(k, key.location()), shape, 0, 1, DType::f64) * range);
-  return cast(cast(draw, DType::i64) + low, dtype);
+  // The product of the largest draw may be rounded up.
+  return cast(cast(minimum(draw, range - 1), DType::i64) + low, dtype);
 }
 
 Value random_permutation(Arg key, const Dim& n) {

@@ -5,7 +5,6 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/attention_maps.h"
-#include "weft/models/zoo/experiments/random_integers.h"
 
 namespace weft::zoo {
 namespace {
@@ -17,8 +16,7 @@ struct Texts {
   Value ids, periods;
 };
 Texts draw_texts(Arg key, std::int64_t batch, const RepeatedBlocks& texts) {
-  const Value periods =
-      random_integers(key, Shape{batch, 1}, texts.shortest, texts.longest - texts.shortest + 1);
+  const Value periods = random_integers(key, Shape{batch, 1}, texts.shortest, texts.longest + 1);
   // The order of random numbers is a random permutation: its first tokens are the block.
   const Value order = argsort(uniform(key, Shape{batch, texts.vocab}));
   const Value place = iota(periods.graph(), {batch, texts.length}, 1);

@@ -5,7 +5,6 @@
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
-#include "weft/models/zoo/experiments/random_integers.h"
 
 namespace weft::zoo {
 namespace {
@@ -25,7 +24,7 @@ Prompts draw_prompts(Arg key, std::int64_t batch, const ShiftPrompts& texts) {
   const Value shift = random_integers(key, Shape{batch, 1}, 0, texts.shifts);
   const Value right = on_circle(x + shift, texts.symbols);
   const Value other =
-      on_circle(right + random_integers(key, shape, 1, texts.symbols - 1), texts.symbols);
+      on_circle(right + random_integers(key, shape, 1, texts.symbols), texts.symbols);
   return {x, where(bernoulli(key, shape, texts.wrong), other, right), shift};
 }
 
