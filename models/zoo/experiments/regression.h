@@ -53,7 +53,7 @@ class RegressionExperiment {
   struct Options {
     RegressionTask task = {};
     SmallDecoder decoder = {.layers = 3, .rotary = true};
-    std::int64_t batch = 64, steps = 3000;
+    std::int64_t batch = 64, steps = 12000;
     double learning_rate = 2e-3;
     std::uint64_t seed = 1;
     int threads = 0;
