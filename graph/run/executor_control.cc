@@ -41,6 +41,20 @@ std::vector<CarryState> carries_of(const std::vector<CarryPlan>& plans, const Ke
   return states;
 }
 
+// Of a loop that another one replays: its operands and outputs are not that one's, and its carries
+// come from checkpoints.
+std::vector<CarryState> replayed_carries(const std::vector<CarryPlan>& plans,
+                                         const KernelRun& run) {
+  const auto place = [&](const ScratchRange& range) {
+    return range.defined() ? run.shared_scratch + range.offset : nullptr;
+  };
+  std::vector<CarryState> states;
+  for (const CarryPlan& carry : plans) {
+    states.push_back({&carry, nullptr, place(carry.first), place(carry.second)});
+  }
+  return states;
+}
+
 void set_carry(RunMemory& memory, const CarryState& carry, std::byte* next) {
   const VariableId v = carry.plan->variable;
   if (!v.defined()) return;
@@ -223,7 +237,7 @@ void Executor::run_scan(Frame& frame, StepId s, const Run& run) {
                operands,
                control.bodies[1],
                frame.body(s, 1),
-               carries_of(control.replayed_carries, operands),
+               replayed_carries(control.replayed_carries, operands),
                control.length,
                !control.reverse};
     run_replaying(loop, again, control, run);

@@ -8,22 +8,9 @@
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/models/zoo/data/print_evaluations.h"
 
 using namespace weft;
-
-namespace {
-
-class Progress : public TrainObserver {
- public:
-  void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
-    fmt::print("step {:4}  loss {:.4f}", step, found.loss);
-    for (const Metric& metric : found.metrics) fmt::print("  {} {:.4f}", metric.name, metric.value);
-    fmt::print("\n");
-    std::fflush(stdout);
-  }
-};
-
-}  // namespace
 
 int main(int argc, char** argv) {
   // 1. Data: random strings of 1 to 20 letters; no held-out string is in the training part.
@@ -39,7 +26,7 @@ int main(int argc, char** argv) {
 
   // 3. Training: batches of strings of similar length, looks at the validation part.
   TranslatorData task_data(data, model, exact_match_metric);
-  Progress progress;
+  zoo::PrintEvaluations progress;
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();

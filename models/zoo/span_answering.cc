@@ -14,20 +14,11 @@
 #include "weft/models/tasks/span_answering/presets.h"
 #include "weft/models/tasks/span_answering/span_training.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/models/zoo/data/print_evaluations.h"
 
 using namespace weft;
 
 namespace {
-
-class Progress : public TrainObserver {
- public:
-  void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
-    fmt::print("step {:4}  loss {:.4f}", step, found.loss);
-    for (const Metric& metric : found.metrics) fmt::print("  {} {:.4f}", metric.name, metric.value);
-    fmt::print("\n");
-    std::fflush(stdout);
-  }
-};
 
 void measure(Session& session, const SpanAnswerer& model, const SquadData& test, const char* when) {
   const SquadScores found = score_spans(session, model, test).answers;
@@ -68,7 +59,7 @@ int run(const std::filesystem::path& out, bool quick) {
   // 3. Training, between looks at texts that nothing has seen.
   measure(session, model, test, "before");
   const SpanRows rows = span_rows(model, train);
-  Progress progress;
+  zoo::PrintEvaluations progress;
   Trainer trainer(session, span_answering_task(session, model, rows, validation),
                   {.settings = settings, .observer = &progress});
   trainer.run();

@@ -8,7 +8,7 @@
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/autodiff/optimizer_problem.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

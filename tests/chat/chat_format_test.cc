@@ -6,8 +6,8 @@
 
 #include "fixtures.h"
 #include "weft/core/error.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(chat_formats)
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(messages_that_are_no_utf8_are_refused_by_place) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_have_templates_in_several_files) {
-  const testing::Folder folder("chat");
+  const testing::TemporaryFolder folder("chat");
   const auto text = [&](std::string_view name = "default") {
     const FolderChatFormat found = read_chat_format(folder.path(), name);
     return found.format ? found.format->render(kShort).text : found.missing;

@@ -16,7 +16,7 @@
 #include "weft/models/data/text.h"
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/tokenizers/utf8.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/models/text_files.h"
 #include "weft/tests/tokenizers/goldens.h"
 
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(corpus)
 namespace {
 
 using testing::all_ids;
-using testing::Folder;
+using testing::TemporaryFolder;
 
 std::string gzipped(const std::string& text) {
   z_stream stream = {};
@@ -82,7 +82,7 @@ std::string long_text(std::size_t bytes) {
 using Texts = std::vector<std::string>;
 
 BOOST_AUTO_TEST_CASE(documents_end_with_files_blank_lines_or_lines) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string path =
       folder.write("a.txt", "\xEF\xBB\xBF\n \none\ntwo\r\n\t\n\nthree\n  \nfour");
   BOOST_TEST(documents(path, DocumentEnd::file) ==
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(documents_end_with_files_blank_lines_or_lines) {
 }
 
 BOOST_AUTO_TEST_CASE(long_documents_come_in_pieces_that_make_the_whole) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string text = long_text(3'000'000), japanese = [] {
     std::string all;
     for (char32_t c = 0; all.size() < 500'000; ++c) append_utf8(all, 0x3042 + c % 80);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(long_documents_come_in_pieces_that_make_the_whole) {
 }
 
 BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string text = long_text(1'500'000);
   const std::string half = text.substr(0, 700'000), rest = text.substr(700'000);
   for (const std::string& bytes :
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(packed_files_are_read_as_plain_ones) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const auto refused = [&](const std::string& bytes, const std::string& part) {
     const std::string path = folder.write("bad.txt", bytes);
     for (const DocumentEnd end : {DocumentEnd::file, DocumentEnd::line})
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_utf8_is_named_by_line_and_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(json_lines_give_one_field) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string path =
       folder.write("a.jsonl",
                    "\xEF\xBB\xBF{\"text\": \"one\\n\\u00e9\\ud83d\\ude00\", \"meta\": {\"text\": "
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(json_lines_give_one_field) {
 }
 
 BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const auto refused = [&](const std::string& bytes, const std::string& part,
                            const JsonlOptions& options = {}) {
     const std::string path = folder.write("bad.jsonl", bytes);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(every_error_of_json_lines_says_where_it_is) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_give_their_texts_by_name) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   for (const char* name :
        {"b.txt", "a/z.jsonl.gz", "a/y.md", "c.txt.zst", "d.png", ".hidden.txt", ".git/x.txt"})
     folder.write(name, "x");
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(folders_give_their_texts_by_name) {
                       "/nowhere: No such file or directory");
 }
 
-TokenSet tokenized(const Folder& folder, const Texts& files, const Tokenizer& tokenizer,
+TokenSet tokenized(const TemporaryFolder& folder, const Texts& files, const Tokenizer& tokenizer,
                    const TokenizeOptions& options = {}) {
   TokenSetWriter writer(folder.path("set"), tokenizer);
   tokenize(find_corpus_files(files), tokenizer, options, writer);
@@ -271,7 +271,7 @@ TokenSet tokenized(const Folder& folder, const Texts& files, const Tokenizer& to
 }
 
 BOOST_AUTO_TEST_CASE(ids_are_those_of_whole_texts_for_any_number_of_threads) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string text = long_text(120'000);
   const Texts files = {folder.write("a.txt", text), folder.write("b.txt", "short"),
                        folder.write("c.jsonl", "{\"text\":\"c\"}\n{\"text\":\"lazy dogs\"}\n")};
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(published_tokenizers_begin_a_word_where_texts_are_cut) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   const std::string path = folder.write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"a?\"}\n");
   TokenSetWriter writer(folder.path("set"), testing::letters());
   check_says<DataError>(
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_encoded_is_named_by_file_and_line) {
 }
 
 BOOST_AUTO_TEST_CASE(documents_of_all_files_come_in_parts_to_learn_from) {
-  const Folder folder("corpus");
+  const TemporaryFolder folder("corpus");
   std::string text = "\xEF\xBB\xBF";
   for (int i = 0; i < 200000; ++i) text += "line " + std::to_string(i) + "\n";
   folder.write("a.txt", text);

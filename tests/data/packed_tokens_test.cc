@@ -6,14 +6,14 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(packed_tokens)
 namespace {
 
-using testing::Folder;
+using testing::TemporaryFolder;
 using testing::write_tokens;
 
 const std::vector<std::string> kTexts = {"one two three four five six seven", "eight nine", "ten",
@@ -28,7 +28,7 @@ PackedTokens packed(const TokenSet& set, std::int64_t context) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_hold_documents_with_separators_and_no_padding) {
-  const Folder folder("packed");
+  const TemporaryFolder folder("packed");
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts, 16);
   BOOST_REQUIRE(set.end_id() >= 0);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(rows_hold_documents_with_separators_and_no_padding) {
 }
 
 BOOST_AUTO_TEST_CASE(random_rows_begin_with_documents_or_their_parts) {
-  const Folder folder("packed");
+  const TemporaryFolder folder("packed");
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts);
   const std::int64_t context = 6;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(random_rows_begin_with_documents_or_their_parts) {
 }
 
 BOOST_AUTO_TEST_CASE(tokenizers_without_separators_are_refused) {
-  const Folder folder("packed");
+  const TemporaryFolder folder("packed");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(), {"abc"});
   check_says<ArgumentError>([&] { packed(set, 8); }, "no id for [CLS]");
   check_says<ArgumentError>([&] { packed(set, 2); }, "a row needs 3 tokens, not 2");

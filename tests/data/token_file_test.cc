@@ -12,7 +12,7 @@
 #include "weft/models/data/text.h"
 #include "weft/models/tokenizers/utf8.h"
 #include "weft/serialization/crc32c.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
@@ -20,14 +20,14 @@ BOOST_AUTO_TEST_SUITE(token_files)
 namespace {
 
 using testing::all_ids;
-using testing::Folder;
 using testing::letters;
+using testing::TemporaryFolder;
 using testing::write_tokens;
 
 const std::vector<std::string> kTexts = {"the", "quick", "brown", "fox", "jumps"};
 
 BOOST_AUTO_TEST_CASE(documents_come_back_with_their_bounds) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   for (const bool ends : {false, true}) {
     const Tokenizer tokenizer = letters(ends);
     const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(documents_come_back_with_their_bounds) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   const TokenSet one = write_tokens(folder.path("one"), letters(true), kTexts);
   for (const std::uint64_t bytes : {1, 9, 16, 30}) {
     const TokenSet parts = write_tokens(folder.path("parts"), letters(true), kTexts, bytes);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(files_of_a_set_read_as_one) {
 }
 
 BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   {
     TokenSetWriter writer(folder.path("long"), tokenizer);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(long_documents_have_marks_inside) {
 }
 
 BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   std::string text;
   for (char32_t c = 0x4E00; c < 0x4E00 + 20'000; ++c) append_utf8(text, c);
   for (char32_t c = 0x20000; c < 0x20000 + 42'000; ++c) append_utf8(text, c);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
 }
 
 BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
   const std::vector<std::int32_t> wrong = {26};
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_what_cannot_be) {
 }
 
 BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   {
     TokenSetWriter writer(folder.path("x"), letters(), 4);
     writer.add(letters().encode("abc"), 3);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(no_file_has_its_name_before_it_is_whole) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   write_tokens(folder.path("a"), letters(), kTexts, 4);
   write_tokens(folder.path("b"), letters(), {"other", "texts", "of", "people"}, 4);
   std::filesystem::copy_file(folder.path("b-00001.tok"), folder.path("a-00001.tok"),
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_do_not_mix) {
 }
 
 BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   const TokenSet set = write_tokens(folder.path("x"), letters(), kTexts);
   require_tokenizer(set, letters(), "the model");
   const Tokenizer other = CharacterTokenizer::from_text("abc");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(another_tokenizer_is_refused_with_both_named) {
 struct Bytes {
   static constexpr std::uint64_t kIdBytes = 30'004;
   std::string bytes;
-  const Folder& folder;
+  const TemporaryFolder& folder;
 
   template <class T>
   void put(std::size_t at, T value) {
@@ -200,7 +200,7 @@ struct Bytes {
 };
 
 BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   TokenSetWriter writer(folder.path("good"), letters());
   for (int i = 0; i < 3; ++i) {
     writer.add(letters().encode(std::string(5000, 'x')), 5000);
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(every_damage_is_named_with_its_place) {
 }
 
 BOOST_AUTO_TEST_CASE(any_byte_that_changes_is_found_or_harmless) {
-  const Folder folder("tokens");
+  const TemporaryFolder folder("tokens");
   write_tokens(folder.path("good"), letters(true), kTexts);
   const std::string good = read_text_file(folder.path("good-00000.tok"));
   for (std::size_t at = 0; at < good.size(); ++at) {

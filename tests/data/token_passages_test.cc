@@ -7,14 +7,14 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(token_passages)
 namespace {
 
-using testing::Folder;
+using testing::TemporaryFolder;
 using testing::write_tokens;
 
 TokenPassages passages(const TokenSet& set, std::int64_t tokens) {
@@ -22,7 +22,7 @@ TokenPassages passages(const TokenSet& set, std::int64_t tokens) {
 }
 
 BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
-  const Folder folder("passages");
+  const TemporaryFolder folder("passages");
   const Tokenizer tokenizer = testing::letters(true);
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, {"abcdefg", "h", "ijk"}, 16);
   BOOST_REQUIRE(set.end_id() >= 0);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_their_ends) {
 }
 
 BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as_asked) {
-  const Folder folder("passages");
+  const TemporaryFolder folder("passages");
   const Tokenizer tokenizer = testing::letters(true);
   const TokenSet a = write_tokens(folder.path("a"), tokenizer, {"abcdefgh"});
   const TokenSet b = write_tokens(folder.path("b"), tokenizer, {"ijklmnop"});
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_sources_come_as_often_as
 }
 
 BOOST_AUTO_TEST_CASE(too_little_text_for_a_passage_is_named) {
-  const Folder folder("passages");
+  const TemporaryFolder folder("passages");
   const TokenSet set = write_tokens(folder.path("set"), testing::letters(true), {"a"});
   check_says<ArgumentError>([&] { passages(set, 4); }, "a passage needs 2");
   check_says<ArgumentError>([&] { passages(set, 1); }, "a passage needs 2 tokens, not 1");

@@ -19,7 +19,7 @@
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/trained/trainable.h"
 #include "weft/serialization/crc32c.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/models/text_files.h"
 
 namespace weft {
@@ -27,8 +27,8 @@ BOOST_AUTO_TEST_SUITE(token_training)
 namespace {
 
 using testing::all_ids;
-using testing::Folder;
 using testing::letters;
+using testing::TemporaryFolder;
 using testing::write_tokens;
 
 using Texts = std::vector<std::string>;
@@ -41,7 +41,7 @@ Texts many(std::int64_t documents, char first = 'a') {
 }
 
 BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
-  const Folder folder("sources");
+  const TemporaryFolder folder("sources");
   write_tokens(folder.path("a"), letters(), many(3));
   write_tokens(folder.path("b=1"), letters(), many(3));
   const std::string a = folder.path("a"), b = folder.path("b=1");
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(sources_are_named_with_weights) {
 }
 
 BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
-  const Folder folder("sources");
+  const TemporaryFolder folder("sources");
   const Texts texts = many(100);
   const TokenSet plain = write_tokens(folder.path("plain"), letters(), texts),
                  ends = write_tokens(folder.path("ends"), letters(true), texts, 64);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(the_end_is_held_out_at_the_same_text_for_any_tokenizer) {
 }
 
 BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
-  const Folder folder("sources");
+  const TemporaryFolder folder("sources");
   const TokenSet set = write_tokens(folder.path("set"), letters(true), many(200), 100);
   const TokenSplit split = split_tokens(set, 0.2);
   const TextData files({{split.train, 5}}, {split.validation});
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(windows_of_files_are_those_of_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_rows) {
-  const Folder folder("sources");
+  const TemporaryFolder folder("sources");
   const std::vector<TokenSource> sources = [&] {
     write_tokens(folder.path("a"), letters(), Texts(50, "aaaa"));
     write_tokens(folder.path("b"), letters(), Texts(500, "bbbb"));
@@ -255,7 +255,7 @@ class SparseFile {
 };
 
 BOOST_AUTO_TEST_CASE(a_file_of_8_gib_trains_in_little_memory) {
-  const Folder folder("sparse");
+  const TemporaryFolder folder("sparse");
   const SparseFile sparse(folder.path("big"));
   if (!sparse.there() || anonymous_memory() == 0) {
     BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");

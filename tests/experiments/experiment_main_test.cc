@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/models/data/text.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(experiment_main)
@@ -19,7 +19,7 @@ int run(const std::string& arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(an_experiment_says_its_figures_and_writes_a_picture) {
-  const testing::Folder folder("experiment");
+  const testing::TemporaryFolder folder("experiment");
   BOOST_TEST(run(folder.path("steps.svg") + " 2 >" + folder.path("out")) == 0);
   const std::string said = read_text_file(folder.path("out"));
   BOOST_TEST_CONTEXT(said) {
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(an_experiment_says_its_figures_and_writes_a_picture) {
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_said_before_any_work) {
-  const testing::Folder folder("experiment");
+  const testing::TemporaryFolder folder("experiment");
   for (const char* wrong : {"x.svg 0", "x.svg -3", "x.svg 2k", "x.svg ''", "x.svg 1 2"}) {
     BOOST_TEST(run(wrong + (" >" + folder.path("out") + " 2>" + folder.path("err"))) == 2);
     BOOST_TEST(read_text_file(folder.path("err")) ==

@@ -6,6 +6,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "weft/core/error.h"
@@ -22,9 +23,9 @@
 #include "weft/models/tokenizers/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/fuzz/attack/deflate.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 #include "weft/tests/models/program_shell.h"
 
 namespace weft {
@@ -68,7 +69,7 @@ void flip_bit(const std::string& path, std::uint64_t at) {
 BOOST_AUTO_TEST_SUITE(hostile_inputs)
 
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
-  const testing::Folder folder("hostile");
+  const testing::TemporaryFolder folder("hostile");
   const std::string path = folder.write("t.txt",
                                         "one\ntwo\nthr\xFF"
                                         "e\n");
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_named_with_its_line) {
 }
 
 BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
-  const testing::Folder folder("hostile");
+  const testing::TemporaryFolder folder("hostile");
   BOOST_TEST(read_utf8_file(folder.write("t.txt",
                                          "\xEF\xBB\xBF"
                                          "ab")) == "ab");
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_a_text) {
 }
 
 BOOST_AUTO_TEST_CASE(a_packed_idx_file_unpacks_no_more_than_its_header_says) {
-  const testing::Folder folder("hostile");
+  const testing::TemporaryFolder folder("hostile");
   const int gzip = 16 + MAX_WBITS;
   std::string bomb = attack::packed(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
   const std::string block = attack::packed(std::string(kMebi, '\0'), gzip);

@@ -12,9 +12,9 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/fuzz/attack/mutate.h"
 #include "weft/tests/fuzz/run_programs.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft {
 namespace {
@@ -26,7 +26,7 @@ std::string bytes_of(const std::string& path) {
 
 // A file for every sample of every op: floats are inputs whose first axis may be any, the rest
 // variables.
-std::vector<std::string> files(const testing::Folder& folder) {
+std::vector<std::string> files(const testing::TemporaryFolder& folder) {
   std::vector<std::string> result;
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->has(Trait::leaf)) continue;
@@ -71,7 +71,7 @@ std::vector<std::string> files(const testing::Folder& folder) {
 BOOST_AUTO_TEST_SUITE(hostile_programs)
 
 BOOST_AUTO_TEST_CASE(a_damaged_graph_is_refused_or_can_be_run) {
-  const testing::Folder folder("damaged");
+  const testing::TemporaryFolder folder("damaged");
   const std::vector<std::string> whole = files(folder);
   BOOST_REQUIRE(whole.size() > 100u);
   const char* rounds = std::getenv("WEFT_FUZZ_ROUNDS");

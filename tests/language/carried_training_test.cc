@@ -8,7 +8,7 @@
 #include "weft/models/train/trainer.h"
 #include "weft/models/train/training_step.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_wit
   BOOST_REQUIRE(losses.size() == 9u);
   BOOST_TEST(losses.back() < losses.front());
 
-  const testing::Folder folder("carried");
+  const testing::TemporaryFolder folder("carried");
   Session first(two.g, {.seed = 1, .threads = 1});
   std::vector<double> parts = train_to(first, two.train, 6);  // two batches into the second epoch
   save_checkpoint(folder.path("net.weft"), first, {two.train});

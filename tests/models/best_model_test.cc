@@ -13,7 +13,7 @@
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/train/training_step.h"
 #include "weft/models/trained/trainable.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(best_model)
@@ -206,7 +206,7 @@ std::string text() {
 }
 
 struct Files {
-  explicit Files(const testing::Folder& folder, const std::string& name)
+  explicit Files(const testing::TemporaryFolder& folder, const std::string& name)
       : last(folder.path(name + ".weft")), best(folder.path(name + ".best.weft")) {}
   std::string last, best;
 };
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_best_of_one_that_never_stopped) {
                                .eval_batches = 2,
                                .save_every = 5};
   const auto fresh = [&] { return trainable(build_language_model(config, tokenizer, settings)); };
-  const testing::Folder folder("best");
+  const testing::TemporaryFolder folder("best");
   const Files straight(folder, "straight"), parts(folder, "parts");
   const TrainOutcome whole = run(fresh(), straight);
   BOOST_TEST(whole.best.step > 3);

@@ -15,7 +15,7 @@
 #include "weft/models/train/trainer.h"
 #include "weft/models/train/training_step.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(divergence)
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_skipped_step_leaves_parameters_and_moments_as_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_skips_and_is_resumed_has_the_bits_of_one_that_never_stopped) {
-  const testing::Folder files("divergence");
+  const testing::TemporaryFolder files("divergence");
   const auto kinds = bad_at({1, 4, 5, 8});
   Model straight(settings(9, 2));
   Run(straight, kinds)();

@@ -12,16 +12,16 @@
 #include "weft/models/tasks/image_classification/presets.h"
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(image_classifier)
 namespace {
 
-using testing::Folder;
 using testing::message_contains;
+using testing::TemporaryFolder;
 
 /// Noisy images of 6 x 6 with a bright half: left, right, upper or lower.
 ImageSet halves(std::int64_t count, std::uint64_t seed) {
@@ -99,7 +99,7 @@ void check_equal(const ImageClassifier& a, const ImageClassifier& b) {
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_classifier_has_the_bits_of_one_that_never_stopped) {
-  const Folder files("classifier");
+  const TemporaryFolder files("classifier");
   ImageClassifier straight = fresh();
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
   BOOST_TEST(whole.step == 12);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_classifier_has_the_bits_of_one_that_never_stopped
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
-  const Folder files("classifier");
+  const TemporaryFolder files("classifier");
   TrainSettings s = settings();
   s.steps = 150;
   s.batch = 16;
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_is_saved_and_classifies) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_classifier_cannot_do_is_said) {
-  const Folder files("classifier");
+  const TemporaryFolder files("classifier");
   const ImageSet set = halves(8, 1);
   const auto refuses = [&](auto&& change, const std::string& message) {
     VitConfig config = small();
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_learn_most_of_them) {
     BOOST_TEST_MESSAGE("skipped: WEFT_DATA does not name the folder with optdigits/");
     return;
   }
-  const Folder files("digits");
+  const TemporaryFolder files("digits");
   Preset<VitRecipe> preset = find_preset(vit_presets(), "digits");
   preset.training.steps = 60;
   preset.training.warmup = 10;

@@ -1,6 +1,7 @@
 // Reading images: IDX, gzip, tables of numbers, PNG, JPEG, BMP, folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,16 @@
 #include "weft/models/data/image_csv.h"
 #include "weft/models/data/image_folder.h"
 #include "weft/models/data/image_idx.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 #include "weft/tests/models/image_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(image_files)
 namespace {
 
-using testing::Folder;
 using testing::message_contains;
+using testing::TemporaryFolder;
 using testing::unhex;
 
 void check_values(const Tensor& found, const Sizes& sizes, const std::vector<double>& expected,
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(cut_and_damaged_image_files_are_refused_with_the_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_of_classes) {
-  const Folder folder("folders");
+  const TemporaryFolder folder("folders");
   const ImageSize size{1, 2, 2};
   folder.write("all/dog/b.PNG", testing::grey_png());
   folder.write("all/cat/z.bmp", testing::colour_bmp());
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(folders_of_classes) {
 }
 
 BOOST_AUTO_TEST_CASE(data_sets_are_recognised_and_split) {
-  const Folder folder("sets");
+  const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};
   // MNIST's names: 10 images of 2 x 2, image i is all i.
   std::string images = unhex(

@@ -12,15 +12,15 @@
 #include "weft/models/trained/pretrained.h"
 #include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(masked_image)
 namespace {
 
-using testing::Folder;
 using testing::message_contains;
+using testing::TemporaryFolder;
 
 /// Images of 2 channels of 6 x 8 with stripes across or along at one of two places, and some noise:
 /// what is hidden can be known from what is not.
@@ -96,7 +96,7 @@ void check_equal(const MaskedImageModel& a, const MaskedImageModel& b) {
 }
 
 BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
-  const Folder files("masked_image");
+  const TemporaryFolder files("masked_image");
   const ImageSet train = stripes(80, 1);
   MaskedImageModel straight = fresh();
   const TrainOutcome whole = run(straight, train, files.path("straight.weft"));
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(resumed_pre_training_on_images_has_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(stripes_are_filled_in_better_than_any_guess) {
-  const Folder files("masked_image");
+  const TemporaryFolder files("masked_image");
   TrainSettings s = settings();
   s.steps = 250;
   s.batch = 16;
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(baselines_are_as_defined) {
 }
 
 BOOST_AUTO_TEST_CASE(a_classifier_starts_from_what_was_learned) {
-  const Folder files("masked_image");
+  const TemporaryFolder files("masked_image");
   MaskedImageModel model = fresh();
   run(model, stripes(80, 1), files.path("m.weft"));
   const Pretrained base = load_pretrained(files.path("m.weft"));

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "weft/models/data/text.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 
@@ -47,7 +47,7 @@ class Shell {
 
  private:
   std::string program_;
-  testing::Folder folder_;
+  testing::TemporaryFolder folder_;
 };
 
 /// The program failed with that exit code and one line on stderr that holds `part`.

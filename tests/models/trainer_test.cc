@@ -11,7 +11,7 @@
 #include "weft/models/train/training_step.h"
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/trainable.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(trainer)
@@ -84,7 +84,7 @@ LanguageModel fresh() {
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
-  const testing::Folder files("trainer");
+  const testing::TemporaryFolder files("trainer");
   LanguageModel straight = fresh();
   const TrainOutcome whole = run(straight, files.path("straight.weft"));
   BOOST_TEST(!whole.stopped);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {
 }
 
 BOOST_AUTO_TEST_CASE(training_learns) {
-  const testing::Folder files("trainer");
+  const testing::TemporaryFolder files("trainer");
   const auto tokenizer = CharacterTokenizer::from_text(text());
   TrainSettings s = settings();
   s.steps = 60;
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
 }
 
 BOOST_AUTO_TEST_CASE(a_diverged_run_says_so) {
-  const testing::Folder files("trainer");
+  const testing::TemporaryFolder files("trainer");
   LanguageModel model = fresh();
   {
     Session session(*model.graph, model.store, {.seed = 1, .threads = 1});
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_looks_now_and_then) {
 
 BOOST_AUTO_TEST_CASE(a_file_without_a_model_is_refused_by_name) {
   BOOST_CHECK_THROW(load_model<LanguageModel>("/nowhere/m.weft"), IoError);
-  const testing::Folder files("trainer");
+  const testing::TemporaryFolder files("trainer");
   Graph g;
   Program p("p");
   p.output("y", g.input("x", DType::f32, {}) + 1.0);

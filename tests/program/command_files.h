@@ -195,7 +195,7 @@ class CommandFiles {
  private:
   inline static const std::string kGpt =
       " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 1 --threads 2";
-  testing::Folder folder_;
+  testing::TemporaryFolder folder_;
 };
 
 }  // namespace weft

@@ -1,11 +1,12 @@
 // The word for what a training learned from: it changes with every byte that was read.
 #include "weft/models/program/data_digest.h"
+#include <filesystem>
 
 #include <CLI/CLI.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "weft/models/program/options.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft::program {
 BOOST_AUTO_TEST_SUITE(digests)

@@ -9,7 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft::testing {
 

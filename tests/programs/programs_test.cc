@@ -13,7 +13,7 @@
 #include "weft/tests/programs/examine.h"
 #include "weft/tests/programs/generate.h"
 #include "weft/tests/programs/shrink.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

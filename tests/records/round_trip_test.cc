@@ -7,7 +7,7 @@
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/records/session_case.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft::testing {
 namespace {

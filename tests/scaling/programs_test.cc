@@ -8,7 +8,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft::scaling {
 namespace {

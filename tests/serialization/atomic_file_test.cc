@@ -10,9 +10,9 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <string>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/serialization/atomic_folder.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(atomic_folder)

@@ -8,7 +8,6 @@
 #include <random>
 #include <set>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/ir/difference.h"
@@ -18,6 +17,7 @@
 #include "weft/serialization/crc32c.h"
 #include "weft/serialization/match.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include "weft/graph/plan/compile.h"
 #include "weft/graph/run/session.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/serialization/temporary_folder.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

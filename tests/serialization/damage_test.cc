@@ -5,12 +5,12 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/core/lost_files.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

@@ -10,12 +10,12 @@
 #include <fstream>
 #include <thread>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/strict_json.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

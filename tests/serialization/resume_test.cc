@@ -2,9 +2,9 @@
 // interrupted.
 #include <boost/test/unit_test.hpp>
 
-#include "temporary_folder.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <random>
 
-#include "temporary_folder.h"
 #include "weft/core/error.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {

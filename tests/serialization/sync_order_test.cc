@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "temporary_folder.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 namespace {

@@ -28,8 +28,9 @@ void set_variables(Session& session, const RunSetup& setup);
 // and the first element.
 
 /// The same bits a second time; with 2 and 5 threads; with chunks in another order and delays; with
-/// dead memory poisoned and buffers guarded; and within a smaller memory budget. Without passes,
-/// and with `passes` given, close: fused sums may be rounded elsewhere.
+/// dead memory poisoned and buffers guarded; and within a memory budget of at least three quarters
+/// of the arena, where a plan meets it. Without passes, and with `passes` given, close: fused sums
+/// may be rounded elsewhere.
 Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup = {},
                           const Tolerance& passes = {.absolute = 1e-5, .relative = 1e-4});
 

@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "weft/core/error.h"
@@ -28,6 +30,11 @@ TemporaryFolder::~TemporaryFolder() {
 
 std::string TemporaryFolder::path(std::string_view name) const {
   return name.empty() ? path_.string() : (path_ / name).string();
+}
+
+std::size_t TemporaryFolder::files() const {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_),
+                                                std::filesystem::directory_iterator()));
 }
 
 std::string TemporaryFolder::write(std::string_view name, std::string_view bytes) const {

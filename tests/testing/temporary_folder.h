@@ -1,6 +1,7 @@
 // A folder for the files of a test.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ class TemporaryFolder {
 
   /// The path of a file in it; of the folder itself for no name.
   std::string path(std::string_view name = {}) const;
+  std::string operator/(std::string_view name) const { return path(name); }
+  /// How many files and folders lie directly in it.
+  std::size_t files() const;
   /// Writes a file, with the folders above it, and gives its path. Throws IoError.
   std::string write(std::string_view name, std::string_view bytes) const;
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "weft/models/tokenizers/folder.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -13,7 +13,7 @@ using Ids = std::vector<std::int32_t>;
 
 FolderTokenizer read(const std::string& vocab, const std::string& merges,
                      const std::string& settings, const std::string& config = {}) {
-  const testing::Folder folder("merges");
+  const testing::TemporaryFolder folder("merges");
   folder.write("vocab.json", vocab);
   folder.write("merges.txt", "#version: 0.2\n" + merges);
   if (!settings.empty()) folder.write("tokenizer_config.json", settings);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(deberta_and_qwen_folders_follow_their_classes) {
 }
 
 BOOST_AUTO_TEST_CASE(white_space_behind_the_pieces_of_a_vocab_txt_goes_and_nothing_else) {
-  const testing::Folder bert("merges");
+  const testing::TemporaryFolder bert("merges");
   bert.write("vocab.txt", "[UNK]\n\u03be\v\n\u3042\u3000 \nb\n");
   const FolderTokenizer read = read_tokenizer_folder(bert.path(""));
   BOOST_TEST_REQUIRE(read.tokenizer.has_value(), read.missing);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(classes_that_are_not_known_are_refused_by_name) {
   BOOST_TEST(unknown.missing.find("its tokenizer is a MagicTokenizer: of vocab.json and merges.txt "
                                   "are known GPT2Tokenizer, ") != std::string::npos,
              unknown.missing);
-  const testing::Folder bert("merges");
+  const testing::TemporaryFolder bert("merges");
   bert.write("vocab.txt", "[UNK]\na\n");
   bert.write("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
   BOOST_TEST(

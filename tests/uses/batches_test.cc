@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(classes_by_decoders_and_encoder_decoders) {
                      {"id2label", labels}};
   for (const Json& config : {gpt2, padded, bart}) {
     BOOST_TEST_CONTEXT(config.dump()) {
-      const testing::Folder made("classifier");
+      const testing::TemporaryFolder made("classifier");
       testing::write_model(made.path(), config);
       const bool decoder = config["model_type"] == "gpt2";
       made.write("tokenizer.json", decoder
@@ -221,7 +221,7 @@ const Texts kRhymes = {"the grand old duke", "up we", "he marched them up to the
 
 BOOST_AUTO_TEST_CASE(likelihoods_of_decoders) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
-    const testing::Folder made("decoder");
+    const testing::TemporaryFolder made("decoder");
     OpenedWriter opened(write(made));
     const Tokenizer& tokenizer = opened.writer->tokenizer();
     std::vector<TextToScore> texts;
@@ -251,9 +251,9 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_decoders) {
 }
 
 BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders) {
-  using Write = std::string (*)(const testing::Folder&, const testing::Json&);
+  using Write = std::string (*)(const testing::TemporaryFolder&, const testing::Json&);
   for (const Write write : {Write(testing::write_t5), Write(testing::write_bart)}) {
-    const testing::Folder made("encoder_decoder");
+    const testing::TemporaryFolder made("encoder_decoder");
     OpenedWriter opened(write(made, testing::Json::object()));
     const Tokenizer& tokenizer = opened.writer->tokenizer();
     std::vector<TextToScore> texts;
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders) {
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_are_longer_than_a_model_reads_are_cut_where_somebody_listens) {
-  const testing::Folder made("decoder"), bart("bart");
+  const testing::TemporaryFolder made("decoder"), bart("bart");
   OpenedWriter gpt2(testing::write_gpt2(made)), summaries(testing::write_bart(bart));
   std::string text;
   for (int i = 0; i < 40; ++i) text += i % 3 == 0 ? "up " : "down and ";

@@ -15,8 +15,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(chat_session)
 namespace {
 
-using testing::Folder;
 using testing::says;
+using testing::TemporaryFolder;
 
 using testing::write_chatty;
 
@@ -47,7 +47,7 @@ struct Opened {
 };
 
 BOOST_AUTO_TEST_CASE(turns_use_what_was_computed_and_say_the_same) {
-  const Folder made("chatty");
+  const TemporaryFolder made("chatty");
   const std::string path = write_chatty(made, 512);
   Opened kept(path), other(path);
   ChatSession chat(kept.writer, kept.format, {.system = "a duke"});
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(turns_use_what_was_computed_and_say_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_context_stops_or_forgets_the_oldest_turns) {
-  const Folder made("chatty");
+  const TemporaryFolder made("chatty");
   Opened opened(write_chatty(made, 160));
   const auto talk = [&](WhenFull when_full, int turns) {
     ChatSession chat(opened.writer, opened.format,
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_stops_or_forgets_the_oldest_turns) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_is_stopped_stays_as_far_as_it_came) {
-  const Folder made("chatty");
+  const TemporaryFolder made("chatty");
   Opened opened(write_chatty(made, 512));
   ChatSession chat(opened.writer, opened.format);
   int heard = 0;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_is_stopped_stays_as_far_as_it_came) {
 
 BOOST_AUTO_TEST_CASE(the_command_answers_lines_and_obeys_commands) {
   const Shell weft;
-  const Folder made("chatty");
+  const TemporaryFolder made("chatty");
   const std::string path = write_chatty(made, 512);
   const std::string ask = "chat " + path + " --greedy --threads 1 ";
   const auto talk = [&](const std::string& options, const std::string& lines) {

@@ -9,7 +9,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(chat_terminal)
 namespace {
 
-using testing::Folder;
+using testing::TemporaryFolder;
 using testing::Terminal;
 using testing::write_parrot;
 
@@ -42,7 +42,7 @@ class Chat : public Terminal {
 };
 
 BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
-  const Folder made("parrot");
+  const TemporaryFolder made("parrot");
   Chat chat(write_parrot(made, 512, kAnswer), {"--tokens", "40"});
   BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
   BOOST_TEST(chat.whole_characters());
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_in_whole_characters) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_them) {
-  const Folder made("parrot");
+  const TemporaryFolder made("parrot");
   Chat chat(write_parrot(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
   for (int turn = 0; turn < 2; ++turn) {
     chat.type("hello\n");
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(answers_are_shown_while_they_are_written_and_ctrl_c_ends_th
 }
 
 BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
-  const Folder made("parrot");
+  const TemporaryFolder made("parrot");
   const std::string path = write_parrot(made, 110, kAnswer);
   Chat chat(path, {"--room", "20", "--tokens", "40"});
   std::string said;
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_context_is_said) {
 }
 
 BOOST_AUTO_TEST_CASE(what_ctrl_c_ends_behind_a_pipe_has_the_exit_code_of_that) {
-  const Folder made("parrot");
+  const TemporaryFolder made("parrot");
   const std::string path = write_parrot(made, kLong, kAnswer + " ", true);
   for (const bool in_answer : {true, false}) {
     Terminal chat(

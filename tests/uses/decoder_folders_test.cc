@@ -1,5 +1,6 @@
 // Decoders written as folders of Hugging Face's library.
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "folder_round_trip.h"
 #include "weft/core/error.h"
@@ -14,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 using testing::check_round_trip;
-using testing::Folder;
+using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
@@ -50,7 +51,7 @@ json decoder(const std::string& type) {
   return config;
 }
 
-void write_decoder(const Folder& folder, const json& config) {
+void write_decoder(const TemporaryFolder& folder, const json& config) {
   testing::write_model(folder.path(), config);
   folder.write("tokenizer.json", testing::tokenizer_json({"<unk>", "<s>", "</s>"}, {{"<s>"}, {}}));
   folder.write("tokenizer_config.json",
@@ -72,7 +73,7 @@ Tensor losses(const TrainedModel& model) {
 BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
   for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("decoder");
+      const TemporaryFolder folder("decoder");
       json config = decoder(type);
       // What Weft has no field for, and what it has under another name.
       config.update({{"transformers_version", "4.40.0"},
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
   first["afn"] = "swish";
   for (const json& config : {scaled, biased, newer, whole, serial, wide, first}) {
     BOOST_TEST_CONTEXT(config.dump()) {
-      const Folder folder("decoder");
+      const TemporaryFolder folder("decoder");
       write_decoder(folder, config);
       check_round_trip(folder.path(), kTexts);
     }
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(variants_of_decoders_come_back_as_they_were) {
 BOOST_AUTO_TEST_CASE(decoders_that_classify_come_back_as_they_were) {
   for (const char* type : {"gpt2", "llama"}) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("decoder");
+      const TemporaryFolder folder("decoder");
       json config = decoder(type);
       config["architectures"] = {std::string(type) == "gpt2" ? "GPT2ForSequenceClassification"
                                                              : "LlamaForSequenceClassification"};
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(decoders_that_classify_come_back_as_they_were) {
 }
 
 BOOST_AUTO_TEST_CASE(settings_of_generation_and_templates_come_along) {
-  const Folder folder("decoder"), out("out");
+  const TemporaryFolder folder("decoder"), out("out");
   testing::write_llama(folder);
   folder.write(
       "tokenizer_config.json",
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
   const Shell weft;
   for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("decoder");
+      const TemporaryFolder folder("decoder");
       write_decoder(folder, decoder(type));
       const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
       const Outcome trained =
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(models_that_weft_trained_become_the_libraries) {
 
 BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
   const Shell weft;
-  const Folder folder("decoder");
+  const TemporaryFolder folder("decoder");
   write_decoder(folder, decoder("llama"));
   const std::string data =
       " --text " + weft.path("text.txt") + " --steps 2 --warmup 1 --batch 2 --threads 2 --out ";
@@ -281,7 +282,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_refused_and_few_bits_are_floats_again) {
 
 BOOST_AUTO_TEST_CASE(folders_are_replaced_as_a_whole_or_not_at_all) {
   const Shell weft;
-  const Folder folder("decoder");
+  const TemporaryFolder folder("decoder");
   write_decoder(folder, decoder("gpt2"));
   const std::string file = weft.path("m.weft");
   BOOST_TEST_REQUIRE(weft("convert " + folder.path() + " --out " + file).code == 0);

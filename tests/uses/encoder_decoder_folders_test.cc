@@ -1,5 +1,6 @@
 // Encoder-decoders written as folders of Hugging Face's library.
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "folder_round_trip.h"
 #include "weft/core/error.h"
@@ -17,13 +18,13 @@ namespace {
 using nlohmann::json;
 using testing::check_round_trip;
 using testing::check_same_folder;
-using testing::Folder;
+using testing::TemporaryFolder;
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
 
 /// A folder whose tokenizer has as many ids as the table rows, so that training goes on with it.
-json write_exact(const Folder& folder, json config) {
+json write_exact(const TemporaryFolder& folder, json config) {
   const std::string tokenizer = testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}});
   folder.write("tokenizer.json", tokenizer);
   folder.write("tokenizer_config.json", R"({"pad_token": "<pad>", "eos_token": "</s>"})");
@@ -74,18 +75,18 @@ Tensor losses(const TrainedModel& model) {
 
 BOOST_AUTO_TEST_CASE(every_family_comes_back_as_it_was) {
   for (const auto& write : {testing::write_t5, testing::write_bart}) {
-    const Folder folder("seq2seq");
+    const TemporaryFolder folder("seq2seq");
     write(folder, testing::Json::object());
     check_round_trip(folder.path(), kTexts);
   }
   for (const bool fifty : {false, true}) {
-    const Folder folder("seq2seq");
+    const TemporaryFolder folder("seq2seq");
     testing::write_mbart(folder, fifty);
     check_round_trip(folder.path(), kTexts);
   }
   for (const std::string& type : kTypes) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("seq2seq");
+      const TemporaryFolder folder("seq2seq");
       json config = config_of(type);
       config["task_specific_params"] = {{"summarization", {{"prefix", "summarize: "}}}};
       write_exact(folder, config);
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
                  {"dropout", 0.2}});
   for (const json& config : {gated, silu, apart, scaled}) {
     BOOST_TEST_CONTEXT(config.dump()) {
-      const Folder folder("seq2seq");
+      const TemporaryFolder folder("seq2seq");
       folder.write("tokenizer.json",
                    testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}}));
       testing::write_model(folder.path(), config);
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(variants_come_back_as_they_were) {
 BOOST_AUTO_TEST_CASE(classifiers_come_back_as_they_were) {
   for (const char* type : {"bart", "mbart"}) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("seq2seq");
+      const TemporaryFolder folder("seq2seq");
       json config = config_of(type);
       config["architectures"] = {std::string(type) == "bart" ? "BartForSequenceClassification"
                                                              : "MBartForSequenceClassification"};
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
                         {"mbart", "MBartTokenizer", "sentencepiece.bpe.model"},
                         {"pegasus", "PegasusTokenizer", "spiece.model"}}) {
     BOOST_TEST_CONTEXT(c.tokenizer) {
-      const Folder folder("pieces");
+      const TemporaryFolder folder("pieces");
       testing::write_model(folder.path(), config_of(c.type));
       folder.write(c.file, model);
       folder.write(
@@ -157,14 +158,14 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
           json{{"tokenizer_class", c.tokenizer}, {"extra_ids", 5}, {"legacy", false}}.dump());
       folder.write("special_tokens_map.json", R"({"eos_token": "</s>"})");
       check_round_trip(folder.path(), kTexts);
-      const Folder out("out");
+      const TemporaryFolder out("out");
       save_folder(out.path("again"), *load_any_model(folder.path()).model);
       BOOST_TEST(read_text_file(out.path("again/") + c.file) == model);
       BOOST_TEST(!fs::exists(out.path("again/tokenizer.json")));
     }
   }
   // Marian has two models, and a list of names.
-  const Folder folder("marian");
+  const TemporaryFolder folder("marian");
   json vocab;
   for (std::int32_t id = 0; id < learned.vocab_size(); ++id) vocab[learned.piece(id)] = id;
   vocab[">>de<<"] = learned.vocab_size();
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(sentence_pieces_keep_their_files_and_classes) {
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "MarianTokenizer"})");
   testing::write_model(folder.path(), config_of("marian"));
   check_round_trip(folder.path(), kTexts);
-  const Folder out("out");
+  const TemporaryFolder out("out");
   save_folder(out.path("again"), *load_any_model(folder.path()).model);
   BOOST_TEST(json::parse(read_text_file(out.path("again/vocab.json"))) == vocab);
   BOOST_TEST(read_text_file(out.path("again/target.spm")) ==
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
   const std::string pairs = weft.write("pairs.tsv", lines);
   for (const std::string& type : kTypes) {
     BOOST_TEST_CONTEXT(type) {
-      const Folder folder("seq2seq");
+      const TemporaryFolder folder("seq2seq");
       write_exact(folder, config_of(type));
       const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
       const Outcome trained = weft("train seq2seq --from " + folder.path() + " --pairs " + pairs +
@@ -226,7 +227,7 @@ BOOST_AUTO_TEST_CASE(the_program_fine_tunes_a_folder_and_writes_one) {
 BOOST_AUTO_TEST_CASE(tables_with_more_rows_than_there_are_ids_are_trained_on) {
   // T5's has 28 more than its tokenizer. Nothing is written with them, however likely they are.
   const Shell weft;
-  const Folder folder("seq2seq");
+  const TemporaryFolder folder("seq2seq");
   testing::write_t5(folder);
   constexpr std::int64_t kRows = testing::kFolderVocab;
   const std::int64_t ids = read_tokenizer_folder(folder.path()).tokenizer->vocab_size();

@@ -58,9 +58,9 @@ class Commands {
                 " --threads 1 <" + path + "'");
   }
   const std::string& long_text() const { return long_; }
-  const testing::Folder& gpt2() const { return gpt2_; }
-  const testing::Folder& bart() const { return bart_; }
-  const testing::Folder& mbart() const { return mbart_; }
+  const testing::TemporaryFolder& gpt2() const { return gpt2_; }
+  const testing::TemporaryFolder& bart() const { return bart_; }
+  const testing::TemporaryFolder& mbart() const { return mbart_; }
 
   Shell weft;
 
@@ -68,7 +68,7 @@ class Commands {
   TinyFolder classifier_{"bert", "ForSequenceClassification"},
       tagger_{"bert", "ForTokenClassification"}, filler_{"bert", "ForMaskedLM"},
       answerer_{"bert", "ForQuestionAnswering"}, encoder_{"bert", "Model"};
-  testing::Folder gpt2_, bart_, mbart_;
+  testing::TemporaryFolder gpt2_, bart_, mbart_;
   std::string long_;
 };
 
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_cut_where_that_is_asked_for) {
 
 BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
   const Commands& c = commands();
-  const testing::Folder t5("t5"), marian("marian"), several("several");
+  const testing::TemporaryFolder t5("t5"), marian("marian"), several("several");
   testing::write_t5(t5,
                     {{"task_specific_params",
                       {{"translation_en_to_de", {{"prefix", "translate English to German: "}}}}}});
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(languages_that_a_model_does_not_know) {
 
 BOOST_AUTO_TEST_CASE(chat_formats_that_cannot_be_read) {
   const Commands& c = commands();
-  const testing::Folder folder("formats");
+  const testing::TemporaryFolder folder("formats");
   testing::write_gpt2(folder);
   const std::string chat = "chat " + folder.path();
   check_all(
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_do_not_fit_and_folders_without_one) {
   std::vector<std::string> many;
   for (int i = 0; i < 90; ++i) many.push_back("<" + std::to_string(i) + ">");
   for (const Use use : {Use::generate, Use::score, Use::chat, Use::translate}) {
-    const testing::Folder folder("writer");
+    const testing::TemporaryFolder folder("writer");
     use == Use::translate ? testing::write_mbart(folder, false) : testing::write_gpt2(folder);
     const std::string ask = std::string(choice_name(use)) + " " + folder.path() + " " +
                             (use == Use::chat ? "" : with_text(use, "good"));

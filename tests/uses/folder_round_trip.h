@@ -16,7 +16,7 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/tokenizers/folder.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft::testing {
 
@@ -84,7 +84,7 @@ inline void check_same_folder(const std::string& found, const std::string& expec
 
 /// Reads a folder and writes it back, at once and by way of a .weft file.
 inline void check_round_trip(const std::string& path, const std::vector<std::string>& texts) {
-  const Folder files("round_trip");
+  const TemporaryFolder files("round_trip");
   const auto loaded = load_any_model(path);
   save_folder(files.path("again"), *loaded.model);
   check_same_folder(files.path("again"), path, texts);

@@ -9,15 +9,15 @@
 #include "weft/models/data/conversations.h"
 #include "weft/models/zoo/data/instruction_kinds.h"
 #include "weft/models/zoo/data/instruction_set.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(verifiable_instructions)
 namespace {
 
-using testing::Folder;
 using testing::says;
+using testing::TemporaryFolder;
 using enum InstructionPart;
 
 std::vector<Instruction> of_part(InstructionPart part, std::int64_t count, std::uint64_t seed) {
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_set_is_a_function_of_its_options) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_both_forms_are_read_as_the_same_conversations) {
-  const Folder folder("instruction_set");
+  const TemporaryFolder folder("instruction_set");
   const std::vector<Instruction> made = of_part(validation, 40, 9);
   const std::vector<std::string> as_messages = {folder.write("m.jsonl", instruction_lines(made))},
                                  as_fields = {folder.write(

@@ -20,8 +20,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(instruction_tuning)
 namespace {
 
-using testing::Folder;
 using testing::says;
+using testing::TemporaryFolder;
 using zoo::conversations;
 using zoo::instruction_lines;
 using zoo::InstructionLines;
@@ -69,7 +69,7 @@ std::string counted_text(const Tokenizer& tokenizer, const InstructionExample& e
 }
 
 BOOST_AUTO_TEST_CASE(conversations_are_read_as_messages_and_as_instructions) {
-  const Folder folder("conversations");
+  const TemporaryFolder folder("conversations");
   const std::string path = folder.write(
       "a.jsonl",
       R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]})"
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(conversations_are_read_as_messages_and_as_instructions) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_conversation_is_named_with_its_file_and_line) {
-  const Folder folder("conversations");
+  const TemporaryFolder folder("conversations");
   const std::string good = R"({"instruction": "a", "output": "b"})";
   const auto fails = [&](const std::string& line, const std::string& what) {
     const std::vector<std::string> paths = {folder.write("bad.jsonl", good + "\n" + line)};
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_file_knows_how_t
   BOOST_REQUIRE(outcome.evaluation.metrics.size() == 2U);
   BOOST_TEST(outcome.evaluation.metrics[1].value == after);
 
-  const Folder folder("instructed");
+  const TemporaryFolder folder("instructed");
   save_model(folder.path("m.weft"), model);
   const LoadedModel loaded = load_any_model(folder.path("m.weft"));
   BOOST_TEST(loaded.task.info().name == "instructions");

@@ -1,5 +1,6 @@
 // Text in, text out, with models of folders that write: what their ids say, batched and alone.
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/models/generate/generator.h"
@@ -18,8 +19,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(text_writer)
 namespace {
 
-using testing::Folder;
 using testing::says;
+using testing::TemporaryFolder;
 
 const std::vector<std::string> kTexts = {"the grand old duke", "up", "he marched them up to the",
                                          "süßes Öl"};
@@ -45,7 +46,7 @@ void check_text(const Tokenizer& tokenizer, const WrittenText& written, const To
 
 BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
-    const Folder made("decoder");
+    const TemporaryFolder made("decoder");
     const std::string path = write(made);
     // Ids in, ids out, over what models/hf builds.
     const hf::Folder folder = hf::read_folder(path);
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(decoders_of_folders_write_what_their_ids_say) {
 
 BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
   for (const auto write : {testing::write_t5, testing::write_bart}) {
-    const Folder made("encoder_decoder");
+    const TemporaryFolder made("encoder_decoder");
     const std::string path = write(made, testing::Json::object());
     testing::IdTranslator ids(path);
     const Tokenizer tokenizer = *read_tokenizer_folder(path).tokenizer;
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_of_folders_write_what_their_ids_say) {
 }
 
 BOOST_AUTO_TEST_CASE(texts_stop_at_texts_and_draws_do_not_depend_on_batches) {
-  const Folder made("decoder");
+  const TemporaryFolder made("decoder");
   Opened opened(testing::write_gpt2(made));
   WriteOptions options{.change = [](GenerationOptions& o) {
     o.max_new = 12;
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(texts_stop_at_texts_and_draws_do_not_depend_on_batches) {
 
 BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
   for (const bool fifty : {false, true}) {
-    const Folder made("mbart");
+    const TemporaryFolder made("mbart");
     Opened opened(testing::write_mbart(made, fifty));
     const auto& model = dynamic_cast<Seq2SeqModel&>(*opened.loaded.model);
     const std::string text = kTexts[0];
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
         translate(opened.session, model, {text}, {.languages = {"de_DE", "sv_SE"}}), ArgumentError,
         says("unknown language code 'sv_SE': the model knows de_DE, en_XX, ro_RO"));
   }
-  const Folder made("t5");
+  const TemporaryFolder made("t5");
   Opened t5(testing::write_t5(made));
   const auto& model = dynamic_cast<Seq2SeqModel&>(*t5.loaded.model);
   BOOST_CHECK_EXCEPTION(
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(languages_stand_where_the_models_tokenizer_puts_them) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_that_cannot_write_texts_say_why) {
-  const Folder made("broken");
+  const TemporaryFolder made("broken");
   const std::string path = testing::write_gpt2(made);
   {
     Opened opened(path);
@@ -252,7 +253,7 @@ Outcome succeeds(const Outcome& outcome) {
 
 BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
   const Shell weft;
-  const Folder gpt2("gpt2"), bart("bart");
+  const TemporaryFolder gpt2("gpt2"), bart("bart");
   testing::write_gpt2(gpt2);
   testing::write_bart(bart);
   const std::string ask = "generate " + gpt2.path() + " --tokens 6 --threads 1";
@@ -284,7 +285,7 @@ BOOST_AUTO_TEST_CASE(generate_writes_texts_of_folders) {
 
 BOOST_AUTO_TEST_CASE(translate_and_score_read_texts_with_folders) {
   const Shell weft;
-  const Folder mbart("mbart"), llama("llama"), t5("t5");
+  const TemporaryFolder mbart("mbart"), llama("llama"), t5("t5");
   testing::write_mbart(mbart, true);
   testing::write_llama(llama);
   testing::write_t5(t5);

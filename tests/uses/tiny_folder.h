@@ -11,7 +11,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tokenizers/folder.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 
@@ -123,7 +123,7 @@ class TinyFolder {
   }
 
  private:
-  testing::Folder files_;
+  testing::TemporaryFolder files_;
   json config_;
 };
 

@@ -14,11 +14,11 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(translating)
 namespace {
 
-using testing::Folder;
 using testing::IdTranslator;
 using testing::Json;
 using testing::OpenedWriter;
 using testing::says;
+using testing::TemporaryFolder;
 using testing::wide;
 
 const std::vector<std::string> kTexts = {"the grand old duke", "up", "he duked them up to the hill",
@@ -31,7 +31,7 @@ std::vector<std::string> texts_of(const std::vector<WrittenText>& written) {
 }
 
 BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
-  const Folder made("marian");
+  const TemporaryFolder made("marian");
   const std::string path = testing::write_marian(made);
   IdTranslator by_ids(path);
   const Tokenizer tokenizer = *read_tokenizer_folder(path).tokenizer;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(marian_translates_what_its_ids_say) {
 }
 
 BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes) {
-  const Folder plain("marian"), biased("marian"), forbidding("marian");
+  const TemporaryFolder plain("marian"), biased("marian"), forbidding("marian");
   testing::write_marian(plain);
   OpenedWriter opened(testing::write_marian(plain));
   const TokenIds usual = opened.translate({kTexts[0]}, {.beams = 1})[0].ids;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_bias_of_logits_change_what_marian_writes)
 }
 
 BOOST_AUTO_TEST_CASE(marian_of_several_languages_is_told_which) {
-  const Folder made("marian");
+  const TemporaryFolder made("marian");
   OpenedWriter opened(testing::write_marian(made, {"deu", "fra"}));
   const auto& model = dynamic_cast<const Seq2SeqModel&>(*opened.loaded.model);
   const std::int32_t french = model.tokenizer.find(">>fra<<");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(marian_of_several_languages_is_told_which) {
 }
 
 BOOST_AUTO_TEST_CASE(pegasus_sums_up_what_its_ids_say) {
-  const Folder made("pegasus");
+  const TemporaryFolder made("pegasus");
   const std::string path = testing::write_pegasus(made);
   IdTranslator by_ids(path);
   OpenedWriter opened(path);
@@ -168,7 +168,7 @@ const Json kTasks = {{"task_specific_params",
                        {"drawing", {{"num_beam_groups", 2}}}}}};
 
 BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
-  const Folder made("t5");
+  const TemporaryFolder made("t5");
   const std::string path = testing::write_t5(made, kTasks);
   made.write("generation_config.json",
              R"({"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "max_length": 7,
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(tasks_have_settings_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
-  const Folder made("t5");
+  const TemporaryFolder made("t5");
   OpenedWriter opened(testing::write_t5(made, kTasks));
   const auto by_codes = opened.translate(kTexts, {.languages = {"en", "de"}});
   const auto by_names = opened.translate(kTexts, {.languages = {"English", "German"}});
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
                  texts_of(opened.translate(kTexts, {.prefix = "translate English to Swedish: "})),
              boost::test_tools::per_element());
   // A translator that Weft trained is told nothing of languages.
-  const Folder marian("marian");
+  const TemporaryFolder marian("marian");
   OpenedWriter other(testing::write_marian(marian));
   BOOST_CHECK_EXCEPTION(other.translate(kTexts, {.languages = {"en", "de"}}), ArgumentError,
                         says("the model knows no language codes, and so not 'en'"));
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(t5_translates_by_codes_by_names_and_by_its_prefix) {
 
 BOOST_AUTO_TEST_CASE(commands_know_tasks_and_languages) {
   const Shell weft;
-  const Folder t5("t5"), bart("bart"), marian("marian");
+  const TemporaryFolder t5("t5"), bart("bart"), marian("marian");
   testing::write_t5(t5, kTasks);
   testing::write_bart(
       bart, {{"prefix", " "},

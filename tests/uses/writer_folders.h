@@ -16,7 +16,7 @@
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/formats/tokenizer_json.h"
 #include "weft/models/tokenizers/train/new_tokenizer.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft::testing {
 
@@ -76,7 +76,7 @@ inline void write_model(const std::string& path, const Json& config,
 inline constexpr std::int64_t kFolderVocab = 320;  // more than any of the tokenizers has
 
 /// GPT-2 without anything around texts.
-inline std::string write_gpt2(const Folder& folder) {
+inline std::string write_gpt2(const TemporaryFolder& folder) {
   write_model(folder.path(), {{"model_type", "gpt2"},
                               {"architectures", {"GPT2LMHeadModel"}},
                               {"vocab_size", kFolderVocab},
@@ -98,7 +98,8 @@ inline constexpr const char* kChatTemplate =
     "{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// LLaMA with kChatTemplate, whose marks are ids; `change` may change its weights.
-inline std::string write_chatty(const Folder& folder, std::int64_t context, std::int64_t width = 16,
+inline std::string write_chatty(const TemporaryFolder& folder, std::int64_t context,
+                                std::int64_t width = 16,
                                 const std::function<void(VariableStore&)>& change = {}) {
   write_model(folder.path(),
               {{"model_type", "llama"},
@@ -123,7 +124,7 @@ inline std::string write_chatty(const Folder& folder, std::int64_t context, std:
 
 /// The same with weights that say `answer` to everything: behind each of its ids comes the next,
 /// behind the last the end of the answer, or the first again (`endless`). No id may be in it twice.
-inline std::string write_parrot(const Folder& folder, std::int64_t context,
+inline std::string write_parrot(const TemporaryFolder& folder, std::int64_t context,
                                 const std::string& answer, bool endless = false) {
   write_chatty(folder, context);  // for its tokenizer
   const Tokenizer tokenizer = *read_tokenizer_folder(folder.path()).tokenizer;
@@ -148,7 +149,7 @@ inline std::string write_parrot(const Folder& folder, std::int64_t context,
 }
 
 /// LLaMA with <s> in front of texts.
-inline std::string write_llama(const Folder& folder) {
+inline std::string write_llama(const TemporaryFolder& folder) {
   write_model(folder.path(), {{"model_type", "llama"},
                               {"architectures", {"LlamaForCausalLM"}},
                               {"vocab_size", kFolderVocab},
@@ -167,7 +168,7 @@ inline std::string write_llama(const Folder& folder) {
 }
 
 /// T5 with </s> behind texts and no stated length; `more` goes into its config.
-inline std::string write_t5(const Folder& folder, const Json& more = Json::object()) {
+inline std::string write_t5(const TemporaryFolder& folder, const Json& more = Json::object()) {
   Json config = {{"model_type", "t5"},
                  {"architectures", {"T5ForConditionalGeneration"}},
                  {"vocab_size", kFolderVocab},
@@ -189,7 +190,7 @@ inline std::string write_t5(const Folder& folder, const Json& more = Json::objec
 }
 
 /// BART, which searches with beams.
-inline std::string write_bart(const Folder& folder, const Json& more = Json::object()) {
+inline std::string write_bart(const TemporaryFolder& folder, const Json& more = Json::object()) {
   Json config = {
       {"model_type", "bart"},          {"architectures", {"BartForConditionalGeneration"}},
       {"vocab_size", kFolderVocab},    {"d_model", 16},
@@ -212,7 +213,7 @@ inline std::string write_bart(const Folder& folder, const Json& more = Json::obj
 }
 
 /// mBART, whose texts have the code of a language behind them, or (`fifty`) in front.
-inline std::string write_mbart(const Folder& folder, bool fifty) {
+inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   write_model(folder.path(), {{"model_type", "mbart"},
                               {"architectures", {"MBartForConditionalGeneration"}},
                               {"vocab_size", kFolderVocab},
@@ -256,7 +257,8 @@ inline SentencePieceModel word_model(const std::vector<std::string>& words) {
 
 /// Marian with a SentencePiece model for each language and ids that both share: </s> is 0, <unk> 1,
 /// <pad> the last, from which outputs begin. `targets`: of several languages, ">>fra<<".
-inline std::string write_marian(const Folder& folder, const std::vector<std::string>& targets = {},
+inline std::string write_marian(const TemporaryFolder& folder,
+                                const std::vector<std::string>& targets = {},
                                 const std::function<void(VariableStore&)>& change = {}) {
   const SentencePieceModel source = word_model({"the", "grand", "old", "duke", "he", "up", "them"});
   const SentencePieceModel target = word_model({"der", "alte", "graf", "er", "hinauf", "sie"});
@@ -305,7 +307,7 @@ inline std::string write_marian(const Folder& folder, const std::vector<std::str
 }
 
 /// PEGASUS, whose ids are those of its SentencePiece model behind some of its own: <pad> 0, </s> 1.
-inline std::string write_pegasus(const Folder& folder) {
+inline std::string write_pegasus(const TemporaryFolder& folder) {
   const SentencePieceModel pieces = word_model({"he", "marched", "them", "up", "the", "hill"});
   constexpr std::size_t kOffset = 5;
   write_model(

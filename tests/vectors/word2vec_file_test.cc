@@ -7,8 +7,8 @@
 #include "weft/core/error.h"
 #include "weft/models/data/text.h"
 #include "weft/ops/sample_data.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft::testing {
 namespace {
@@ -24,7 +24,7 @@ std::string floats(std::initializer_list<float> values) {
 BOOST_AUTO_TEST_SUITE(word2vec_files)
 
 BOOST_AUTO_TEST_CASE(both_formats_keep_every_bit) {
-  const Folder folder("vectors");
+  const TemporaryFolder folder("vectors");
   std::vector<std::string> words;
   for (int i = 0; i < 700; ++i) words.push_back("w\xc3\xb6rd" + std::to_string(i));
   Tensor numbers = sample_uniform({700, 37}, 1, -1e-3, 1e3);
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(both_formats_keep_every_bit) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
-  const Folder folder("vectors");
+  const TemporaryFolder folder("vectors");
   const auto reads = [&](const std::string& bytes) {
     const WordVectors v = read_word_vectors(folder.write("file", bytes));
     BOOST_CHECK((v.words() == std::vector<std::string>{"</s>", "the"}));
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(broken_files_say_where) {
-  const Folder folder("vectors");
+  const TemporaryFolder folder("vectors");
   const auto broken = [&](const std::string& bytes, const std::string& why) {
     const std::string path = folder.write("file", bytes);
     check_error<FormatError>([&] { read_word_vectors(path); }, {path, why});

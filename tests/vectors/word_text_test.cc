@@ -5,8 +5,8 @@
 #include "texts.h"
 #include "weft/core/error.h"
 #include "weft/models/vectors/wordnet.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(word_texts)
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(rare_words_are_left_out_and_sentences_of_them_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
-  const Folder folder("wordnet");
+  const TemporaryFolder folder("wordnet");
   const std::string licence = "  1 This software and database\n";
   folder.write("data.noun", licence +
                                 "00001740 03 n 02 entity 0 living_thing 1 001 ~ 00001930 n 0000 | "
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(wordnet_gives_words_and_glosses) {
 
 BOOST_AUTO_TEST_CASE(wordnet_that_is_missing_or_broken_is_named) {
   const auto nothing = [](const WordNetEntry&) {};
-  const Folder folder("wordnet");
+  const TemporaryFolder folder("wordnet");
   check_error<IoError>([&] { for_wordnet(folder.path(), nothing); },
                        {"has no data.noun", "Debian's package wordnet-base", "apt install"});
   folder.write("data.noun", "  licence\n00001740 03 n 02 entity 0\n");

@@ -6,8 +6,8 @@
 
 #include "weft/core/error.h"
 #include "weft/models/vectors/word_similarity.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
-#include "weft/tests/models/folder.h"
 
 namespace weft::testing {
 namespace {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(wrong_vectors_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(similarity_counts_the_pairs_that_have_vectors) {
-  const Folder folder("pairs");
+  const TemporaryFolder folder("pairs");
   const std::string path = folder.write(
       "pairs.txt", "# a comment\nman\tKing\t7.5\nman woman 8\r\n\nqueen boat 1\nman duke 3\n");
   const auto pairs = read_word_pairs(path);

@@ -10,7 +10,7 @@
 
 #include "weft/models/data/text.h"
 #include "weft/models/zoo/compare/language_row.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(figures_of_a_row_by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(every_language_model_is_in_the_table_and_learns) {
-  const testing::Folder folder("zoo");
+  const testing::TemporaryFolder folder("zoo");
   write_text(folder.path("text"));
   const std::string command = std::string(WEFT_ZOO_LANGUAGE_MODELS) + " " + folder.path("text") +
                               " --steps 60 --parameters 20000 --sample 20 --json " +
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_in_the_table_and_learns) {
 }
 
 BOOST_AUTO_TEST_CASE(comparing_language_models_says_what_is_wrong) {
-  const testing::Folder folder("zoo");
+  const testing::TemporaryFolder folder("zoo");
   const std::string program = WEFT_ZOO_LANGUAGE_MODELS, err = " 2>" + folder.path("err");
   BOOST_TEST(status_of(program + err) == 2);
   BOOST_TEST(read_text_file(folder.path("err")).starts_with("usage: zoo_language_models TEXT"));
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(comparing_language_models_says_what_is_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tagger_finds_classes_that_words_are_in_by_their_order) {
-  const testing::Folder folder("zoo");
+  const testing::TemporaryFolder folder("zoo");
   write_text(folder.path("text"));
   BOOST_REQUIRE(status_of(std::string(WEFT_ZOO_HMM_TAGS) + " " + folder.path("text") + " 5 40 >" +
                           folder.path("out")) == 0);

@@ -10,7 +10,7 @@
 #include "weft/models/data/squad.h"
 #include "weft/models/data/text.h"
 #include "weft/models/tasks/span_answering/span_training.h"
-#include "weft/tests/models/folder.h"
+#include "weft/testing/temporary_folder.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(zoo)
@@ -22,7 +22,7 @@ int run(const std::string& arguments) {
 }
 
 BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_before_and_after) {
-  const testing::Folder folder("zoo");
+  const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
   const std::string said = read_text_file(folder.path("out"));
   BOOST_TEST_CONTEXT(said) {
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_its_data_and_a_model_and_measures_bef
 }
 
 BOOST_AUTO_TEST_CASE(span_answering_says_how_it_is_called_and_what_went_wrong) {
-  const testing::Folder folder("zoo");
+  const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(". fast 2>" + folder.path("err")) == 2);
   BOOST_TEST(read_text_file(folder.path("err")) ==
              "usage: zoo_span_answering [OUT_FOLDER [quick]]\n");

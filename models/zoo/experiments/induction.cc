@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/attention_maps.h"
 
@@ -49,13 +48,7 @@ InductionExperiment::InductionExperiment(const InductionOptions& options) : opti
   const Value losses =
       cross_entropy(slice(logits, 1, {.end = length - 1}), next, {.reduction = Reduction::none});
   const Value loss = mean(losses);
-  train_.output("loss", loss)
-      .update(adamw(
-          loss, graph_.parameters(),
-          {.lr = warmup_cosine(options_.learning_rate, static_cast<double>(options_.steps) / 20,
-                               static_cast<double>(options_.steps)),
-           .weight_decay = 0,
-           .step = {.clip_norm = 1}}));
+  train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
   // The token at place t is known where t > period: the one before it has been there before.
   const Value known = greater(iota(graph_, {length - 1}, 0) + 1, periods);

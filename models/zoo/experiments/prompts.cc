@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
 
 namespace weft::zoo {
@@ -60,13 +59,7 @@ PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(opti
       small_language_model(Scope(graph_, "net"), ids, texts.symbols, options_.decoder);
   const Value loss =
       cross_entropy(slice(logits, 1, {.end = Dim(length - 1)}), slice(ids, 1, {.begin = Dim(1)}));
-  train_.output("loss", loss)
-      .update(adamw(
-          loss, graph_.parameters(),
-          {.lr = warmup_cosine(options_.learning_rate, static_cast<double>(options_.steps) / 20,
-                               static_cast<double>(options_.steps)),
-           .weight_decay = 0,
-           .step = {.clip_norm = 1}}));
+  train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
   // The answer to x_k is said where x_k was read, at place 2 k.
   const Value said = argmax(slice(logits, 1, {.step = 2}), 2);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/linear.h"
 
@@ -91,13 +90,7 @@ RegressionExperiment::RegressionExperiment(const Options& options) : options_(op
   const Value clean = graph_.input("clean", DType::f32, {"batch", task.points});
   const Value said = decoder_predictions(Scope(graph_, "net"), x, y, options_.decoder);
   const Value loss = mean(square(said - y));
-  train_.output("loss", loss)
-      .update(adamw(
-          loss, graph_.parameters(),
-          {.lr = warmup_cosine(options_.learning_rate, static_cast<double>(options_.steps) / 20,
-                               static_cast<double>(options_.steps)),
-           .weight_decay = 0,
-           .step = {.clip_norm = 1}}));
+  train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
   const auto measure = [&](std::string_view name, Value predicted) {
     const Value error = square(cast(predicted - clean, DType::f64));
     evaluate_.output(name, mean(error, 0) / static_cast<double>(task.inputs));

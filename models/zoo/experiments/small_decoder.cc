@@ -1,5 +1,6 @@
 #include "weft/models/zoo/experiments/small_decoder.h"
 
+#include "weft/autodiff/optimizer.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/models/layers/attention.h"
 #include "weft/models/layers/embedding.h"
@@ -27,6 +28,14 @@ Value small_language_model(const Scope& scope, Value ids, std::int64_t vocab,
                            const SmallDecoder& sizes) {
   const Value h = embedding(scope / "embedding", ids, {.vocab = vocab, .width = sizes.width});
   return linear(scope / "head", small_decoder(scope, h, sizes), vocab, {.bias = false});
+}
+
+TrainingStep training_step(Value loss, double learning_rate, std::int64_t steps) {
+  const auto all = static_cast<double>(steps);
+  return adamw(loss, loss.graph().parameters(),
+               {.lr = warmup_cosine(learning_rate, all / 20, all),
+                .weight_decay = 0,
+                .step = {.clip_norm = 1}});
 }
 
 }  // namespace weft::zoo

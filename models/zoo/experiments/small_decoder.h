@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "weft/autodiff/optimizers/step.h"
 #include "weft/graph/ir/scope.h"
 
 namespace weft::zoo {
@@ -25,5 +26,9 @@ Value small_decoder(const Scope& scope, Value h, const SmallDecoder& sizes);
 /// Parameters besides: "<scope>.{embedding,head}".
 Value small_language_model(const Scope& scope, Value ids, std::int64_t vocab,
                            const SmallDecoder& sizes);
+
+/// How they are trained: AdamW on all parameters of the loss's graph, without decay, gradients
+/// clipped to a norm of 1, a twentieth of `steps` to warm up and a cosine down to 0.
+TrainingStep training_step(Value loss, double learning_rate, std::int64_t steps);
 
 }  // namespace weft::zoo

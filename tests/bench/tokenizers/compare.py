@@ -13,34 +13,20 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from json_process import JsonProcess  # noqa: E402
 # Looks a document up as one word, which it does not find.
 EMPTY = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,
          "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"}}
 
 
-class Side:
+class Side(JsonProcess):
     def __init__(self, command, **environment):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **environment})
+        super().__init__(command, environment)
         self.load = self.answer()["load"]
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self.process.args[0]} has ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def ask(self, what):
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        return self.answer()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def main():

@@ -17,7 +17,6 @@ look for it, so that it says something for one thread alone).
 """
 import argparse
 import array
-import json
 import os
 import random
 import re
@@ -27,30 +26,16 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", ".."))
+from json_process import JsonProcess  # noqa: E402
 WIDTH = 384
 LONGEST = 300
 
 
-class Peer:
+class Peer(JsonProcess):
     def __init__(self, modules, model, ids, threads, batch):
-        self.process = subprocess.Popen(["node", os.path.join(HERE, "ort_embed.cjs"), modules, model, ids, threads, batch],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(["node", os.path.join(HERE, "ort_embed.cjs"), modules, model, ids, threads, batch])
         self.about = self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"the peer has ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def ask(self, what):
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        return self.answer()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def draw_lines(texts, count):
