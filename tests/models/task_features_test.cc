@@ -413,7 +413,8 @@ BOOST_AUTO_TEST_CASE(the_table_of_tasks_and_features_is_in_the_readme) {
     for (std::size_t i = 0; i < kFeatures.size(); ++i) table += " yes |";
     table += "\n";
   }
-  const std::string readme = read_text_file(std::string(WEFT_FIXTURES) + "/../../models/README.md");
+  const std::string readme =
+      read_text_file(std::string(WEFT_FIXTURES) + "/../../models/train/README.md");
   BOOST_TEST_CONTEXT(table) { BOOST_TEST(contains(readme, table)); }
 }
 

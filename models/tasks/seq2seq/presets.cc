@@ -83,7 +83,7 @@ EncoderDecoderConfig t5_mini() {
 
 /// Adafactor's steps are as large as what they change. With AdamW these tokens hardly move; where
 /// they start smaller for its sake, the perplexity of span corruption is a third higher after 800
-/// steps (models/README.md).
+/// steps (models/tasks/SEQ2SEQ.md).
 TrainSettings t5_training() {
   TrainSettings settings = recipe(2000, 4096, 0.03, 200);
   settings.optimizer = Optimizer::adafactor;

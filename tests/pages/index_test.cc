@@ -1,0 +1,176 @@
+// Public functions that no example and no other test shows: a line each (see INDEX.md).
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/ema.h"
+#include "weft/core/dim.h"
+#include "weft/core/tensor.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/run/variable_store.h"
+#include "weft/graph/weights/lora.h"
+#include "weft/models/language/ngram.h"
+#include "weft/models/layers/norm.h"
+#include "weft/models/layers/positions.h"
+#include "weft/models/layers/recurrent.h"
+#include "weft/models/tasks/span_answering/span_answerer.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/train/trainer.h"
+#include "weft/ops/attribute.h"
+#include "weft/serialization/match.h"
+#include "weft/testing/close.h"
+#include "weft/testing/printing.h"
+
+namespace {
+
+using namespace weft;
+
+/// The value for x = {-1.5, 0.5, 2}.
+std::vector<float> of_three(const std::function<Value(Value)>& f) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n"});
+  const Program program = Program("p").output("y", f(x));
+  const Tensor feed = Tensor::of<float>({3}, {-1.5f, 0.5f, 2.0f});
+  return Session(g).run(program, {{"x", feed}})["y"].to(DType::f32).to_vector<float>();
+}
+
+BOOST_AUTO_TEST_SUITE(index)
+
+BOOST_AUTO_TEST_CASE(elementwise) {
+  using Floats = std::vector<float>;
+  BOOST_TEST((of_three([](Value x) { return sub(x, 1); }) == Floats{-2.5f, -0.5f, 1}));
+  BOOST_TEST((of_three([](Value x) { return div(x, 2); }) == Floats{-0.75f, 0.25f, 1}));
+  BOOST_TEST((of_three([](Value x) { return neg(x); }) == Floats{1.5f, -0.5f, -2}));
+  BOOST_TEST((of_three([](Value x) { return ceil(x); }) == Floats{-1, 1, 2}));
+  BOOST_TEST((of_three([](Value x) { return full_like(x, 3); }) == Floats{3, 3, 3}));
+  BOOST_TEST((of_three([](Value x) { return reciprocal(x * 2); })[2] == 0.25f));
+  BOOST_TEST((of_three([](Value x) { return rsqrt(x * 2); })[2] == 0.5f));
+  BOOST_TEST((of_three([](Value x) { return logical_or(x<-1, x> 1); }) == Floats{1, 0, 1}));
+  BOOST_TEST(
+      (of_three([](Value x) { return l1(x, 0, Reduction::none); }) == Floats{1.5f, 0.5f, 2}));
+  BOOST_TEST((of_three([](Value x) { return sort(-x).values; }) == Floats{-2, -0.5f, 1.5f}));
+  BOOST_TEST(std::abs(of_three([](Value x) { return log1p(x); })[1] - std::log(1.5f)) < 1e-6f);
+  BOOST_TEST(std::abs(of_three([](Value x) { return expm1(x); })[2] - 6.389056f) < 1e-5f);
+  BOOST_TEST(std::abs(of_three([](Value x) { return erf(x); })[1] - 0.5204999f) < 1e-6f);
+  const Floats form = of_three([](Value x) { return gelu_erf(x); });
+  const Floats tanh = of_three([](Value x) { return gelu_tanh(x); });
+  BOOST_TEST(std::abs(form[2] - 1.9545f) < 1e-4f);
+  BOOST_TEST(std::abs(tanh[2] - 1.9546f) < 1e-4f);
+}
+
+BOOST_AUTO_TEST_CASE(reductions_and_recurrences) {
+  BOOST_TEST(of_three([](Value x) { return argmin(x); })[0] == 0);
+  BOOST_TEST(of_three([](Value x) { return sum_to(x, Shape{1}); })[0] == 1);
+  const std::vector<float> running =
+      of_three([](Value x) { return linear_recurrence(full_like(x, 2), x, 0); });
+  BOOST_TEST(running[2] == 2 * (2 * -1.5f + 0.5f) + 2);
+}
+
+BOOST_AUTO_TEST_CASE(attention_gives_the_sums_of_its_scores) {
+  Graph g;
+  const Value q = g.input("q", DType::f32, {1, 1, "length", 4});
+  const AttentionResult result = attention_with_lse(q, q, q);
+  const Program program = Program("p").output("lse", result.lse);
+  const Tensor zeros = Tensor::zeros(DType::f32, {1, 1, 2, 4});
+  const Tensor lse = Session(g).run(program, {{"q", zeros}})["lse"];
+  BOOST_TEST(std::abs(lse.at(0) - std::log(2.0)) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(layers) {
+  Graph g;
+  const Scope net(g, "net");
+  const Value x = g.input("x", DType::f32, {"batch", "time", 6});
+  const Norm norm = make_norm(net / "norm", DType::f32, 6, {.rms = true});
+  const std::vector<RecurrentWeights> weights =
+      make_recurrent(net / "gru", Recurrence::gru, DType::f32, 6, 5);
+  const Value out = apply_recurrent(Recurrence::gru, norm(x), weights).output;
+  BOOST_TEST(out.type().str() == "f32[batch, time, 5]");
+  BOOST_TEST((weights[0].weight_ih.shape()[0] == Dim(5 * gate_count(Recurrence::gru))));
+  const std::vector<double> turns = rotary_frequencies(4, 10000, {});
+  BOOST_TEST(turns[0] == 1.0);
+  BOOST_TEST(std::abs(turns[1] - 0.01) < 1e-12);
+  const Initializer he = Initializer::he_normal(8);
+  BOOST_TEST(he.b == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(optimizers) {
+  Graph g;
+  const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::ones()});
+  const Loss loss = std::vector{w.value()};  // gradients in place of a loss
+  BOOST_TEST(loss.gradients()->size() == 1u);
+  const TrainingStep step = sgd(loss, g.parameters());
+  const Ema ema(g.parameters());
+  Program train("train");
+  train.update(step).update(ema.updates(step));
+  Session session(g);
+  session.run(train);
+  BOOST_TEST(session.arena_bytes() > 0u);
+  BOOST_TEST(session.value(ema.steps().name()).item<std::int64_t>() == 1);
+  BOOST_TEST(ema.averages()[0].name() == "ema.w.average");
+  const LoraOptions adapters{.rank = 4, .alpha = 8};
+  BOOST_TEST(adapters.scale() == 2.0);
+}
+
+BOOST_AUTO_TEST_CASE(profiles) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", "n"});
+  Session session(g, {.profile = true});
+  session.run(Program("p").output("y", matmul(x, x)), {{"x", Tensor::zeros(DType::f32, {64, 64})}});
+  Profile profile = session.profile();
+  const Profile::Entry entry = profile.op_entries().at(0);
+  BOOST_TEST(entry.flops_per_second() > 0);
+  BOOST_TEST(entry.bytes_per_second() > 0);
+  const auto plan = session.plan(Program("q").output("y", x + 1), {{"x", {2, 2}}});
+  const auto now = Profile::Clock::now();
+  profile.record(plan, StepId(0), now, now);  // as a Session does
+  BOOST_TEST(profile.entries().size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(memory) {
+  const std::vector<std::size_t> bytes = {64, 128};
+  const std::vector<std::shared_ptr<Buffer>> buffers = Buffer::allocate_together(bytes);
+  BOOST_TEST(buffers[1]->allocated());
+  const Tensor view = Tensor::view(DType::f32, {4}, buffers[0]);
+  BOOST_TEST(!sole_owner(buffers[0]));
+  Tensor start = Tensor::empty(DType::f32, {2});
+  Workers workers({.threads = 1});
+  VariableInfo w;
+  w.name = "w";
+  w.type = {DType::f32, Shape{2}};
+  w.initializer = Initializer::ones();
+  fill_initial_value(w, 1, workers, start);
+  BOOST_TEST(start.at(1) == 1.0);
+  Graph g;
+  BOOST_TEST((g.dim("n") * 2).polynomial() != nullptr);
+  BOOST_TEST(hash_value(Attribute(std::int64_t{1})) != hash_value(Attribute(std::int64_t{2})));
+}
+
+BOOST_AUTO_TEST_CASE(models) {
+  const std::vector<std::int32_t> ids = {0, 1, 0, 1, 2};
+  NGramOptions options;
+  options.order = 2;
+  options.vocab = 3;
+  BOOST_TEST(NGramModel(ids, options).order() == 2);
+  SpanReading reading;
+  reading.check();
+  BOOST_TEST((SpanReading::from_json(reading.to_json()) == reading));
+  BOOST_TEST(!untrained_tasks().empty());
+  BOOST_TEST(first_of({"a", "b"}) == "a, b");
+  BOOST_TEST(!Tokenizer().default_options().truncation.has_value());
+  StepClock clock;
+  clock.begin();
+  clock.end();
+  BOOST_TEST(clock.seconds_per_step() >= 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

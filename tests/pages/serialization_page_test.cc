@@ -1,0 +1,89 @@
+// The code of serialization/README.md.
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/linear.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/match.h"
+#include "weft/serialization/safetensors.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/testing/run_checks.h"
+#include "weft/testing/temporary_folder.h"
+
+namespace {
+
+using namespace weft;
+
+struct SavedTraining {
+  Graph g;
+  Scope net = Scope(g, "net");
+  Value x = g.input("x", DType::f32, {"batch", 16});
+  Value y = linear(net / "out", dropout(x, 0.1, g.key("dropout")), 4);
+  Value loss = mean(square(y));
+  Program train = Program("train").output("loss", loss).update(adamw(loss, g.parameters()));
+  Program predict = Program("predict").output("y", linear(x, g.find_variable("net.out.weight")));
+  testing::TemporaryFolder folder;
+  std::string path = folder.path("run.weft");
+  Tensor batch = testing::normal_tensor({8, 16}, 1);
+};
+
+BOOST_FIXTURE_TEST_SUITE(serialization_page, SavedTraining)
+
+BOOST_AUTO_TEST_CASE(a_training_goes_on) {
+  Session session(g, {.seed = 1});
+  session.run(train, {{"x", batch}});
+  save_checkpoint(path, session, {train, predict},
+                  {.attachments = {{"notes", "text/plain", "after one step"}}});
+
+  const Checkpoint file = load_checkpoint(path);  // in another process: none of the code above
+  Session resumed(file.graph(), file.store());
+  const Tensor loss_there = resumed.run(file.program("train"), {{"x", batch}})["loss"];
+  const Tensor loss_here = session.run(train, {{"x", batch}})["loss"];
+  BOOST_TEST(bitwise_equal(loss_there, loss_here));
+  BOOST_TEST(file.attachment("notes").bytes == "after one step");
+}
+
+BOOST_AUTO_TEST_CASE(only_what_a_program_needs) {
+  Session session(g, {.seed = 1});
+  session.run(train, {{"x", batch}});
+  save_checkpoint(path, session, {predict});  // no optimizer's moments, no keys
+  BOOST_TEST(load_checkpoint(path).tensors().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_one_model_for_another) {
+  const std::string weights = folder.path("weights.safetensors");
+  write_safetensors(weights, {{"body.weight", testing::normal_tensor({4, 16}, 1)},
+                              {"head.bias", Tensor::zeros(DType::f32, {2})}});
+
+  const Safetensors file = read_safetensors(weights);  // views of the mapped file
+  const auto store = std::make_shared<VariableStore>();
+  const MatchOptions options{
+      .rename = [](const std::string& name) { return "body" + name.substr(name.rfind('.')); },
+      .allow_missing = true,      // net.out.bias starts anew
+      .allow_unexpected = true};  // head.bias is not asked for
+  for (const auto& [variable, tensor] :
+       match_variables(weight_variables(g), file.tensors, weights, options))
+    store->insert(variable.name(), VariableKind::parameter, tensor);
+  store->start_anew({"net.out.bias"});
+  Session session(g, store, {.seed = 1});
+  session.run(predict, {{"x", batch}});
+  BOOST_TEST(bitwise_equal(session.value("net.out.weight"), file.tensors.at("body.weight")));
+}
+
+BOOST_AUTO_TEST_CASE(files_are_checked) {
+  Session session(g, {.seed = 1});
+  save_checkpoint(path, session, {predict});
+  verify_file(path);  // every checksum; FormatError with the byte offset of the first damage
+  for (const SavedVariable& variable : saved_variables(path))  // also of ops that are not known
+    BOOST_TEST(variable.type == "f32[4, 16]");
+  BOOST_TEST(testing::check_resume(g, train, {.feeds = {{"x", batch}}}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
