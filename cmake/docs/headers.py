@@ -182,6 +182,7 @@ def declarations(include, path):
 
     found = []
     scopes = []  # (kind, name, public)
+    comments = []  # of each of them
     speaking = ["", 0]  # the comment for what comes next, and the last line it holds for
 
     def hidden():
@@ -204,6 +205,7 @@ def declarations(include, path):
             speaking[0], speaking[1] = comment, last
         if not hidden():
             found.append(Declaration(include, first, kind, class_scope(), name, re.sub(r"\s+", " ", statement).strip(), comment, directly))
+        return comment
 
     def skip_body(at):
         """Behind the body that begins at or after `at`, braces of initialisers included."""
@@ -222,7 +224,8 @@ def declarations(include, path):
             continue
         if c == "}":
             scopes.pop()
-            speaking[0] = ""
+            # What a class is made by often follows it: its comment speaks for that, too.
+            speaking[0], speaking[1] = comments.pop(), line_of(at)
             at += 1
             continue
         if match := re.match(r"(public|private|protected)\s*:(?!:)", code[at:]):
@@ -240,17 +243,19 @@ def declarations(include, path):
         shown = text[begin:at]
         shown = re.sub(r"\s*//[^\n]*", " ", shown)
         if code[at] == "{":
-            if match := re.match(r"(?:inline\s+)?namespace\s*([\w:]*)", statement):
+            if match := re.match(r"(?:inline\s+)?namespace\s*(?:WEFT_\w+\s+)?([\w:]*)", statement):
                 name = match.group(1)
                 scopes.append(("hidden" if name == "" or "detail" in name or "internal" in name else "namespace", name, True))
+                comments.append("")
                 at += 1
                 continue
             if statement.startswith("extern"):
                 scopes.append(("namespace", "", True))
+                comments.append("")
                 at += 1
                 continue
             if match := re.match(r"(class|struct|union)\s+(?:[A-Z_]+\s+)?((?:\w+::)*\w+(?:<.*>)?)\s*(?:final\s*)?(?::(?!:).*)?$", statement, re.S):
-                add("class", match.group(2), begin, begin, shown)
+                comments.append(add("class", match.group(2), begin, begin, shown))
                 scopes.append(("class", match.group(2), match.group(1) != "class"))
                 speaking[0] = ""
                 at += 1
