@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The index of public functions: INDEX.md lists each with a source that shows its use.
+"""The index of public functions: tests/INDEX.md lists each with a source that shows its use.
 
-  cmake/docs/index.py           writes INDEX.md (`./run index`)
-  cmake/docs/index.py --check   fails where a function has no use in an example, a page or a test, and where INDEX.md lacks one, has
+  cmake/docs/index.py           writes tests/INDEX.md (`./run index`)
+  cmake/docs/index.py --check   fails where a function has no use in an example, a page or a test, and where it lacks one, has
                                 one that is gone, or names a source that does not show it (the test `index`)
 
 Public are the functions of the headers that users include (PUBLIC in headers.py) and the functions of their classes. Left out are
@@ -18,7 +18,7 @@ import sys
 import headers
 
 ROOT = headers.ROOT
-PAGE = ROOT / "INDEX.md"
+PAGE = ROOT / "tests/INDEX.md"
 
 # What is shown with something else: by name, or by header. A reason for each.
 SHOWN_TOGETHER = {
@@ -176,7 +176,7 @@ def write(table, sources):
         for d in functions:
             shown.setdefault(sources.best(d), []).append(d.path)
         for source, names in shown.items():
-            out.append("| " + ", ".join(f"`{n}`" for n in names) + f" | [{source}]({source}) |")
+            out.append("| " + ", ".join(f"`{n}`" for n in names) + f" | [{source}](../{source}) |")
         out.append("")
     PAGE.write_text("\n".join(out[:-1]) + "\n")
 
@@ -206,12 +206,12 @@ def check(table, sources):
                 continue
             source = page.get(include, {}).get(d.path)
             if source is None:
-                wrong.append(f"{place} is not in INDEX.md: `./run index` writes it")
+                wrong.append(f"{place} is not in tests/INDEX.md: `./run index` writes it")
             elif source not in sources.text or source not in sources.shows(d):
                 wrong.append(f"{place} is not shown by {source}: `./run index` finds another source")
     for include, functions in page.items():
         known = {d.path for d in table.get(include, ())}
-        wrong += [f"INDEX.md: there is no {name}() in {include} any more: `./run index`" for name in functions if name not in known]
+        wrong += [f"tests/INDEX.md: there is no {name}() in {include} any more: `./run index`" for name in functions if name not in known]
     return wrong
 
 
@@ -227,7 +227,7 @@ def main():
     if missing:
         return 1
     write(table, sources)
-    print(f"INDEX.md: {sum(map(len, table.values()))} functions of {len(table)} headers")
+    print(f"tests/INDEX.md: {sum(map(len, table.values()))} functions of {len(table)} headers")
     return 0
 
 
