@@ -5,6 +5,7 @@ that a `//` behind a declaration speaks for that one. This reads as much C++ as 
 """
 
 import dataclasses
+import functools
 import pathlib
 import re
 
@@ -61,6 +62,7 @@ class Declaration:
         )
 
 
+@functools.cache
 def installed_headers():
     """Paths of the headers that users can include, by what `#include` calls them: those that cmake/weft_install.cmake installs."""
     text = (ROOT / "cmake/weft_install.cmake").read_text()
