@@ -159,6 +159,32 @@ Tensor Tensor::borrow(DType dtype, Sizes sizes, void* data) {
   return view(dtype, std::move(sizes), Buffer::borrow(data, bytes, nullptr, true));
 }
 
+Tensor Tensor::over_bytes(DType dtype, Sizes sizes, const void* data, bool writable,
+                          std::shared_ptr<const void> owner) {
+  const std::size_t bytes = tensor_bytes(dtype, sizes), element = dtype_size(dtype);
+  if (reinterpret_cast<std::uintptr_t>(data) % element != 0) {
+    throw ShapeError(
+        fmt::format("Tensor::over: the address of the elements of {} is not a multiple of their {} "
+                    "bytes: copy them (Tensor::of)",
+                    type_text(dtype, sizes), element));
+  }
+  // What may not be written is never handed out as writable: mutable_raw() throws.
+  return view(dtype, std::move(sizes),
+              Buffer::borrow(const_cast<void*>(data), bytes, std::move(owner), writable));
+}
+
+void Tensor::check_strides(const Sizes& sizes, const std::vector<std::int64_t>& strides) {
+  const Sizes wanted = row_major_strides(sizes);
+  bool same = strides.size() == sizes.size();
+  for (std::size_t i = 0; same && i < sizes.size(); ++i)
+    same = strides[i] == wanted[i] || sizes[i] == 1;
+  if (same || (strides.size() == sizes.size() && num_elements(sizes) == 0)) return;
+  throw ShapeError(fmt::format(
+      "Tensor::over: strides {} of {} are not those of a row-major tensor, {}: copy the "
+      "elements in their order (Tensor::of)",
+      to_string(strides), to_string(sizes), to_string(wanted)));
+}
+
 std::int64_t Tensor::size(int axis) const {
   return sizes_[static_cast<std::size_t>(normalize_axis(axis, rank()))];
 }
@@ -172,8 +198,8 @@ std::byte* Tensor::mutable_raw() {
   if (buffer_ == nullptr) throw StateError("the tensor is undefined: it has no data");
   if (!buffer_->writable()) {
     throw StateError(fmt::format(
-        "the buffer of {} is read-only (a mapped file, or the value of a variable): clone() the "
-        "tensor to write",
+        "the buffer of {} is read-only (a mapped file, memory that is given as const, or the value "
+        "of a variable): clone() the tensor to write",
         type_str()));
   }
   return buffer_->data() + offset_;

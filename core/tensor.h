@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,38 @@ class Tensor {
   /// A tensor over the caller's memory, which must outlive every copy of the tensor.
   static Tensor borrow(DType dtype, Sizes sizes, void* data);
 
+  /// A tensor over elements that lie elsewhere, row-major, without a copy; read-only where T is
+  /// const, else what is written goes there. The caller goes on owning them: they stay where they
+  /// are until the last copy of the tensor is gone, or `owner` keeps them alive, which is released
+  /// then. Any address of whole elements will do: nothing needs to be aligned beyond T. Throws
+  /// ShapeError unless there are as many elements as the sizes say, and for an address that is not
+  /// aligned for T.
+  ///   std::vector<float> pixels(height * width);
+  ///   session.run(predict, {{"x", Tensor::over(pixels, {height, width})}});
+  template <class T, std::size_t N>
+  static Tensor over(std::span<T, N> values, Sizes sizes,
+                     std::shared_ptr<const void> owner = nullptr);
+  template <class T>
+  static Tensor over(std::vector<T>& values, Sizes sizes) {
+    return over(std::span<T>(values), std::move(sizes));
+  }
+  template <class T>
+  static Tensor over(const std::vector<T>& values, Sizes sizes) {
+    return over(std::span<const T>(values), std::move(sizes));
+  }
+  /// Elements that die with this line.
+  template <class T>
+  static Tensor over(const std::vector<T>&& values, Sizes sizes) = delete;
+  /// The same where the caller knows the distance between neighbours along each axis, in elements.
+  /// Tensors are row-major without gaps: throws ShapeError for any other strides (those of axes of
+  /// size 1 do not count), with those that would do.
+  template <class T, std::size_t N>
+  static Tensor over(std::span<T, N> values, Sizes sizes, const std::vector<std::int64_t>& strides,
+                     std::shared_ptr<const void> owner = nullptr) {
+    check_strides(sizes, strides);
+    return over(values, std::move(sizes), std::move(owner));
+  }
+
   bool defined() const { return buffer_ != nullptr; }
   DType dtype() const { return dtype_; }
   const Sizes& sizes() const { return sizes_; }
@@ -117,7 +150,7 @@ class Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * dtype_size(dtype_); }
 
   const std::byte* raw() const;
-  /// Throws StateError where the buffer is read-only (a mapped file).
+  /// Throws StateError where the buffer is read-only (a mapped file, say).
   std::byte* mutable_raw();
   /// Typed access; throws DTypeError naming both types if T is not the tensor's.
   template <class T>
@@ -171,6 +204,9 @@ class Tensor {
   void check_dtype(DType wanted) const;
   void check_item(DType wanted) const;
   static void check_value_count(const Sizes& sizes, std::size_t count);
+  static void check_strides(const Sizes& sizes, const std::vector<std::int64_t>& strides);
+  static Tensor over_bytes(DType dtype, Sizes sizes, const void* data, bool writable,
+                           std::shared_ptr<const void> owner);
 
   DType dtype_ = DType::f32;
   Sizes sizes_;
@@ -189,6 +225,13 @@ Tensor Tensor::of(Sizes sizes, std::span<const T> values) {
   T* out = t.mutable_data<T>();
   for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i];
   return t;
+}
+
+template <class T, std::size_t N>
+Tensor Tensor::over(std::span<T, N> values, Sizes sizes, std::shared_ptr<const void> owner) {
+  check_value_count(sizes, values.size());
+  return over_bytes(dtype_of<std::remove_const_t<T>>, std::move(sizes), values.data(),
+                    !std::is_const_v<T>, std::move(owner));
 }
 
 template <class T>

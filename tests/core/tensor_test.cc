@@ -8,7 +8,9 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/tests/kit/messages.h"
@@ -144,8 +146,8 @@ BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   BOOST_CHECK_EXCEPTION(
       t.mutable_raw(), StateError,
       says_exactly(
-          "the buffer of f32[2] is read-only (a mapped file, or the value of a variable): clone() "
-          "the tensor to write"));
+          "the buffer of f32[2] is read-only (a mapped file, memory that is given as const, or the "
+          "value of a variable): clone() the tensor to write"));
   Tensor copy = t.clone();
   copy.mutable_data<float>()[0] = 9;
   BOOST_TEST(data[2] == 3.0f);
@@ -331,6 +333,69 @@ BOOST_AUTO_TEST_CASE(mapped_files) {
                         says_exactly("cannot open \"" + missing + "\": No such file or directory"));
   BOOST_CHECK_EXCEPTION(MappedFile::open("/"), IoError,
                         says_exactly("cannot map \"/\": it is not a regular file"));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_over_memory_of_the_caller_share_it) {
+  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  Tensor t = Tensor::over(values, {2, 3});
+  BOOST_TEST(t.type_str() == "f32[2, 3]");
+  BOOST_TEST((static_cast<const void*>(t.raw()) == values.data()));
+  t.mutable_data<float>()[4] = 50;
+  BOOST_TEST(values[4] == 50.0f);
+  values[0] = 10;
+  BOOST_TEST(t.at(0) == 10.0);
+
+  const std::vector<float>& constant = values;
+  Tensor shown = Tensor::over(constant, {6});
+  BOOST_CHECK_EXCEPTION(
+      shown.mutable_raw(), StateError,
+      says_exactly("the buffer of f32[6] is read-only (a mapped file, memory that is given as "
+                   "const, or the value of a variable): clone() the tensor to write"));
+  BOOST_TEST(shown.clone().mutable_data<float>()[0] == 10.0f);
+
+  // Part of a range, of any dtype, with a fixed extent, without elements.
+  BOOST_TEST(Tensor::over(std::span(values).subspan(1, 2), {2}).at(1) == 3.0);
+  std::int32_t ids[] = {7, 8};
+  BOOST_TEST(Tensor::over(std::span(ids), {1, 2}).type_str() == "i32[1, 2]");
+  BOOST_TEST(Tensor::over(std::span<float>(), {0, 4}).numel() == 0);
+  // Scalars have one element.
+  BOOST_TEST(Tensor::over(std::span(values).first(1), {}).rank() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(tensors_over_memory_keep_an_owner_alive) {
+  auto owner = std::make_shared<std::vector<double>>(4, 2.5);
+  std::weak_ptr<void> watch = owner;
+  const std::span<double> values(*owner);
+  Tensor t = Tensor::over(values, {4}, std::move(owner)).reshape({2, 2});
+  BOOST_TEST(!watch.expired());
+  BOOST_TEST(t.at(3) == 2.5);
+  t = Tensor();
+  BOOST_TEST(watch.expired());
+}
+
+BOOST_AUTO_TEST_CASE(tensors_over_memory_refuse_what_does_not_fit) {
+  std::vector<float> values(6);
+  BOOST_CHECK_EXCEPTION(Tensor::over(values, {2, 2}), ShapeError,
+                        says_exactly("[2, 2] has 4 elements, but 6 values are given"));
+  BOOST_CHECK_EXCEPTION(
+      Tensor::over(std::span(values), {2, 3}, {1, 2}), ShapeError,
+      says_exactly("Tensor::over: strides [1, 2] of [2, 3] are not those of a row-major tensor, "
+                   "[3, 1]: copy the elements in their order (Tensor::of)"));
+  BOOST_CHECK_EXCEPTION(
+      Tensor::over(std::span(values), {2, 3}, {3}), ShapeError,
+      says_exactly("Tensor::over: strides [3] of [2, 3] are not those of a row-major tensor, "
+                   "[3, 1]: copy the elements in their order (Tensor::of)"));
+  BOOST_TEST(Tensor::over(std::span(values), {2, 3}, {3, 1}).numel() == 6);
+  // An axis of size 1 is never walked along.
+  BOOST_TEST(Tensor::over(std::span(values), {2, 1, 3}, {3, 99, 1}).numel() == 6);
+
+  // A pointer that no array of floats has, as of a field in a packed message.
+  alignas(8) std::byte bytes[32] = {};
+  const auto* odd = reinterpret_cast<const float*>(bytes + 2);
+  BOOST_CHECK_EXCEPTION(
+      Tensor::over(std::span(odd, 3), {3}), ShapeError,
+      says_exactly("Tensor::over: the address of the elements of f32[3] is not a multiple of their "
+                   "4 bytes: copy them (Tensor::of)"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/shape.h"
@@ -468,6 +470,26 @@ BOOST_AUTO_TEST_CASE(foreign_programs_are_refused) {
   check_message([&] { s.run(Program("empty")); }, {"'empty' has neither outputs nor updates"});
   check_message([&] { Session(other, nullptr); }, {"VariableStore"});
   check_message([&] { Session(other, {.plan_cache = 0}); }, {"plan_cache is 0"});
+}
+
+BOOST_AUTO_TEST_CASE(feeds_may_lie_in_memory_of_the_caller_at_any_address) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", 3}), w = g.input("w", DType::f32, {3, 5});
+  Program program("p");
+  program.output("y", exp(matmul(x, w)) + 1.0).output("total", sum(x, 0));
+  Session session(g, {.threads = 1});
+  std::vector<float> memory(64 * 3 + 16, 0.0f);
+  const std::vector<float> weights = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 0, 1, 0, -1, 0};
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 7) / 7;
+  const NamedTensors::value_type w_feed = {"w", Tensor::over(weights, {3, 5})};
+  // Each is aligned for floats, and few for vectors of them.
+  for (std::size_t first = 0; first < 8; ++first) {
+    const Tensor there = Tensor::over(std::span(memory).subspan(first, 64 * 3), {64, 3});
+    const Results r = session.run(program, {{"x", there}, w_feed});
+    const Results copied = session.run(program, {{"x", there.clone()}, w_feed});
+    BOOST_TEST(bitwise_equal(r["y"], copied["y"]));
+    BOOST_TEST(bitwise_equal(r["total"], copied["total"]));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
