@@ -6,6 +6,7 @@
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/functions/distributions.h"
+#include "weft/graph/functions/embedding_bag.h"
 #include "weft/graph/functions/factorise.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg.h"
@@ -16,3 +17,4 @@
 #include "weft/graph/functions/recurrence.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/state.h"

@@ -110,6 +110,29 @@ std::vector<OpSample> identity_samples() {
           {{Tensor::zeros(DType::f32, {0, 3})}, {}}};
 }
 
+std::vector<ValueType> infer_with_update(const InferContext& c) {
+  c.require_same_dtype(1, 2);
+  c.require_shape(2, c.shape(1), "the new value of the variable");
+  return {c.input(0)};
+}
+
+std::vector<OpSample> with_update_samples() {
+  std::vector<OpSample> samples = identity_samples();
+  for (OpSample& sample : samples) {
+    sample.inputs.push_back(Tensor::of<float>({2}, {0.5f, 1}));
+    sample.inputs.push_back(Tensor::of<float>({2}, {-1, 3}));
+  }
+  return samples;
+}
+
+std::vector<OpErrorSample> with_update_errors() {
+  constexpr DType f32 = DType::f32;
+  return {{{{f32, {4}}, {f32, {2}}, {f32, {3}}},
+           {},
+           "the new value of the variable must have shape [2], but has [3]"},
+          {{{f32, {4}}, {f32, {2}}, {DType::f64, {2}}}, {}, "different dtypes, f32 and f64"}};
+}
+
 OpRecord leaf(std::string name, std::string doc) {
   OpRecord r;
   r.name = std::move(name);
@@ -178,6 +201,18 @@ void add_leaf_ops(OpSet& ops) {
   barrier.infer = infer_same;
   barrier.samples = identity_samples;
   ops.add(std::move(barrier));
+
+  OpRecord update;
+  update.name = "with_update";
+  update.doc =
+      "x; a program that computes it updates `variable` to `value`, unless it gives the variable "
+      "another one.";
+  update.inputs = {{"x"}, {"variable"}, {"value"}};
+  update.traits = Trait::alias;
+  update.infer = infer_with_update;
+  update.samples = with_update_samples;
+  update.error_samples = with_update_errors;
+  ops.add(std::move(update));
 }
 
 }  // namespace weft

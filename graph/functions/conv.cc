@@ -2,24 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/windows.h"
 
 namespace weft {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+Attributes window_attributes(const Size2d& stride, const Size2d& padding, const Size2d& dilation,
+                             std::int64_t groups) {
+  return {{"stride", windows::integers(stride)},
+          {"padding", windows::integers(padding)},
+          {"dilation", windows::integers(dilation)},
+          {"groups", groups}};
+}
 
-Ints ints(const Size2d& pair) { return {pair[0], pair[1]}; }
+// Taps from first to last; 0 where the op will refuse the kernel.
+Size2d spans(Value weight, const Size2d& dilation) {
+  Size2d result{0, 0};
+  for (std::size_t i = 0; weight.rank() == 4 && i < 2; ++i) {
+    const Dim& kernel = weight.shape()[static_cast<int>(i) + 2];
+    if (kernel.is_constant() && kernel.constant() > 0 && dilation[i] > 0)
+      result[i] = dilation[i] * (kernel.constant() - 1) + 1;
+  }
+  return result;
+}
 
 Value apply_conv(Value x, Value weight, const Conv2dOptions& o, SourceLocation loc) {
+  const windows::Padded padded =
+      windows::pad_windows(x, o.padding, spans(weight, o.dilation), o.stride, 0, loc);
   return x.graph()
-      .apply("conv2d", {x, weight},
-             {{"stride", ints(o.stride)},
-              {"padding", ints(o.padding)},
-              {"dilation", ints(o.dilation)},
-              {"groups", o.groups}},
-             loc)
+      .apply("conv2d", {padded.x, weight},
+             window_attributes(o.stride, padded.both_sides, o.dilation, o.groups), loc)
       .output(0);
 }
 
@@ -36,70 +56,123 @@ Value add_bias(Value out, const OptionalArg& bias, std::string_view function, So
   return add(out, reshape(b, shape));
 }
 
-void require_rank3(Value v, std::string_view what, std::string_view function, SourceLocation loc) {
-  if (v.rank() == 3) return;
-  v.graph().fail(ShapeError(fmt::format("{} must have 3 axes, but is {} with {}", what,
-                                        v.type().str(), v.rank())),
-                 function, {v}, loc);
+// Checks what conv2d_input_grad would say in words of its own.
+void check_transpose(std::string_view function, Value x, Value weight,
+                     const ConvTranspose2dOptions& o, SourceLocation loc) {
+  const auto fail = [&](const Error& error) { x.graph().fail(error, function, {x, weight}, loc); };
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t more = o.output_padding[i];
+    if (o.stride[i] < 1 || o.dilation[i] < 1) {
+      fail(ArgumentError(fmt::format("stride and dilation must be at least 1, but are {} and {}",
+                                     o.stride[i], o.dilation[i])));
+    }
+    if (o.padding.same() ? more != 0 : more < 0 || more >= o.stride[i]) {
+      fail(ArgumentError(
+          o.padding.same()
+              ? fmt::format("same_padding says the size of the output: output_padding must be 0, "
+                            "not {}",
+                            more)
+              : fmt::format("output_padding must be at least 0 and less than the stride, {}, but "
+                            "is {}",
+                            o.stride[i], more)));
+    }
+    const Dim &kernel = weight.shape()[static_cast<int>(i) + 2],
+              &size = x.shape()[static_cast<int>(i) + 2];
+    if (!kernel.is_constant() || kernel.constant() < 1 || size == Dim(0)) {
+      fail(ShapeError(fmt::format(
+          "the kernel must have constant sizes of at least 1 and x a pixel, but they are {} x {} "
+          "and {} x {}",
+          weight.shape()[2].str(), weight.shape()[3].str(), x.shape()[2].str(),
+          x.shape()[3].str())));
+    }
+  }
+  if (!x.graph().facts().equal(x.shape()[1], weight.shape()[0])) {
+    fail(ShapeError(fmt::format("channels of x (axis 1) and of weight (axis 0) differ: {} and {}",
+                                x.shape()[1].str(), weight.shape()[0].str())));
+  }
 }
 
-// A sequence as an image of height 1.
-Value as_image(Value v) { return unsqueeze(v, 2); }
-Value as_sequence(Value v) { return reshape(v, Shape{v.shape()[0], v.shape()[1], v.shape()[3]}); }
-
-Value apply_pool(std::string_view op, Value x, const Pool2dOptions& o, SourceLocation loc) {
-  return x.graph()
-      .apply(op, {x},
-             {{"kernel", ints(o.kernel)},
-              {"stride", ints(o.stride.value_or(o.kernel))},
-              {"padding", ints(o.padding)}},
-             loc)
-      .output(0);
-}
-
-Value pool1d(std::string_view function, std::string_view op, const Arg& x, const Pool1dOptions& o) {
-  const Value v = x.value(function);
-  require_rank3(v, "x [N, C, L]", function, x.location());
-  const Graph::Frame frame(v.graph(), function, x.location());
-  const Pool2dOptions options{.kernel = {1, o.kernel},
-                              .stride = Size2d{1, o.stride.value_or(o.kernel)},
-                              .padding = {0, o.padding}};
-  return as_sequence(apply_pool(op, as_image(v), options, x.location()));
+Value apply_transpose(std::string_view function, Value x, Value weight,
+                      const ConvTranspose2dOptions& o, SourceLocation loc) {
+  check_transpose(function, x, weight, o, loc);
+  const Size2d span = spans(weight, o.dilation);
+  Size2d cut = o.padding.both_sides(), more = o.output_padding;
+  std::vector<Slice> kept(4);
+  std::array<Dim, 2> sizes;
+  bool cuts_more = false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Dim& size = x.shape()[static_cast<int>(i) + 2];
+    const std::int64_t surplus = span[i] - o.stride[i];  // over size * stride
+    if (o.padding.same()) {
+      cut[i] = std::max<std::int64_t>(surplus, 0) / 2;
+      more[i] = std::max<std::int64_t>(-surplus, 0);
+      // Of an odd surplus one more goes at the end.
+      if (surplus > 2 * cut[i]) {
+        kept[i + 2] = {Dim(0), size * Dim(o.stride[i])};
+        cuts_more = true;
+      }
+    }
+    sizes[i] = (size - Dim(1)) * Dim(o.stride[i]) + Dim(span[i] + more[i] - 2 * cut[i]);
+    if (sizes[i].is_constant() && sizes[i].constant() < 1) {
+      x.graph().fail(ShapeError(fmt::format("{}: a padding of {} cuts off all {} elements",
+                                            i == 0 ? "height" : "width", cut[i],
+                                            (sizes[i] + Dim(2 * cut[i])).str())),
+                     function, {x, weight}, loc);
+    }
+  }
+  Attributes attributes = window_attributes(o.stride, cut, o.dilation, o.groups);
+  attributes.set("height", sizes[0]);
+  attributes.set("width", sizes[1]);
+  const Value out =
+      x.graph().apply("conv2d_input_grad", {x, weight}, std::move(attributes), loc).output(0);
+  return cuts_more ? slice(out, kept) : out;
 }
 
 }  // namespace
 
 Value conv1d(Arg x, Arg weight, OptionalArg bias, const Conv1dOptions& o) {
   const Value v = x.value("conv1d"), w = weight.value("conv1d");
-  require_rank3(v, "x [N, C, L]", "conv1d", x.location());
-  require_rank3(w, "weight [O, C / groups, k]", "conv1d", x.location());
+  windows::require_rank(v, 3, "x [N, C, L]", "conv1d", x.location());
+  windows::require_rank(w, 3, "weight [O, C / groups, k]", "conv1d", x.location());
   const Graph::Frame frame(v.graph(), "conv1d", x.location());
   const Conv2dOptions options{.stride = {1, o.stride},
-                              .padding = {0, o.padding},
+                              .padding = windows::as_image(o.padding),
                               .dilation = {1, o.dilation},
                               .groups = o.groups};
-  const Value out = apply_conv(as_image(v), as_image(w), options, x.location());
-  return add_bias(as_sequence(out), bias, "conv1d", x.location());
+  const Value out = apply_conv(windows::as_image(v), windows::as_image(w), options, x.location());
+  return add_bias(windows::as_sequence(out), bias, "conv1d", x.location());
 }
 
 Value conv2d(Arg x, Arg weight, OptionalArg bias, const Conv2dOptions& options) {
   const Value v = x.value("conv2d"), w = weight.value("conv2d");
-  if (!bias.present()) return apply_conv(v, w, options, x.location());
+  if (!bias.present() && !options.padding.same()) return apply_conv(v, w, options, x.location());
   const Graph::Frame frame(v.graph(), "conv2d", x.location());
   return add_bias(apply_conv(v, w, options, x.location()), bias, "conv2d", x.location());
 }
 
-Value max_pool1d(Arg x, const Pool1dOptions& options) {
-  return pool1d("max_pool1d", "max_pool2d", x, options);
+Value conv_transpose1d(Arg x, Arg weight, OptionalArg bias, const ConvTranspose1dOptions& o) {
+  constexpr std::string_view kName = "conv_transpose1d";
+  const Value v = x.value(kName), w = weight.value(kName);
+  windows::require_rank(v, 3, "x [N, C, L]", kName, x.location());
+  windows::require_rank(w, 3, "weight [C, O / groups, k]", kName, x.location());
+  const Graph::Frame frame(v.graph(), kName, x.location());
+  const ConvTranspose2dOptions options{.stride = {1, o.stride},
+                                       .padding = windows::as_image(o.padding),
+                                       .output_padding = {0, o.output_padding},
+                                       .dilation = {1, o.dilation},
+                                       .groups = o.groups};
+  const Value out =
+      apply_transpose(kName, windows::as_image(v), windows::as_image(w), options, x.location());
+  return add_bias(windows::as_sequence(out), bias, kName, x.location());
 }
-Value max_pool2d(Arg x, const Pool2dOptions& options) {
-  return apply_pool("max_pool2d", x.value("max_pool2d"), options, x.location());
-}
-Value avg_pool1d(Arg x, const Pool1dOptions& options) {
-  return pool1d("avg_pool1d", "avg_pool2d", x, options);
-}
-Value avg_pool2d(Arg x, const Pool2dOptions& options) {
-  return apply_pool("avg_pool2d", x.value("avg_pool2d"), options, x.location());
+
+Value conv_transpose2d(Arg x, Arg weight, OptionalArg bias, const ConvTranspose2dOptions& options) {
+  constexpr std::string_view kName = "conv_transpose2d";
+  const Value v = x.value(kName), w = weight.value(kName);
+  windows::require_rank(v, 4, "x [N, C, H, W]", kName, x.location());
+  windows::require_rank(w, 4, "weight [C, O / groups, kh, kw]", kName, x.location());
+  const Graph::Frame frame(v.graph(), kName, x.location());
+  return add_bias(apply_transpose(kName, v, w, options, x.location()), bias, kName, x.location());
 }
 
 }  // namespace weft

@@ -52,7 +52,7 @@ Dim Graph::resolve(const AxisSize& size) {
   return std::get<Dim>(size.value());
 }
 
-ValueType Graph::resolve(DType dtype, std::initializer_list<AxisSize> sizes) {
+ValueType Graph::declared_type(DType dtype, std::initializer_list<AxisSize> sizes) {
   Shape shape;
   for (const AxisSize& s : sizes) shape.push_back(resolve(s));
   return {dtype, std::move(shape)};
@@ -60,7 +60,7 @@ ValueType Graph::resolve(DType dtype, std::initializer_list<AxisSize> sizes) {
 
 Value Graph::input(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                    SourceLocation loc) {
-  return input(name, resolve(dtype, sizes), loc);
+  return input(name, declared_type(dtype, sizes), loc);
 }
 
 Value Graph::input(std::string_view name, const ValueType& type, SourceLocation loc) {
@@ -95,7 +95,7 @@ Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
 
 Variable Graph::variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
                          VariableOptions options, SourceLocation loc) {
-  return variable(name, resolve(dtype, sizes), options, loc);
+  return variable(name, declared_type(dtype, sizes), options, loc);
 }
 
 Variable Graph::variable(std::string_view name, const ValueType& type, VariableOptions options,

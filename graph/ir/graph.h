@@ -89,6 +89,8 @@ class Graph {
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
   /// The symbol called `name` (made on first use) as a Dim.
   Dim dim(std::string_view name);
+  /// What a declaration with these sizes has; symbols are made on first use.
+  ValueType declared_type(DType dtype, std::initializer_list<AxisSize> sizes);
   /// Makes the symbols of another graph known here, so that its Dims can be used (for copies of
   /// graphs).
   void share_symbols(const Graph& other);
@@ -238,7 +240,6 @@ class Graph {
   };
 
   Dim resolve(const AxisSize& size);
-  ValueType resolve(DType dtype, std::initializer_list<AxisSize> sizes);
   Value add_leaf(std::string_view op, std::string_view name, const ValueType& type,
                  SourceLocation loc);
   void check_symbols(const Dim& dim) const;

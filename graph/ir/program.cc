@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 
 #include "weft/graph/ir/draws.h"
 
@@ -66,14 +68,40 @@ Program& Program::precision(std::optional<Precision> precision) {
   return *this;
 }
 
+// What with_update() has attached to values.
+void Program::add_attached(const std::vector<Node*>& nodes, Updates& updates) const {
+  std::map<std::uint32_t, Node*> attached;  // by node of the variable
+  for (Node* n : nodes) {
+    if (n->op().name != "with_update") continue;
+    const Value variable = n->input(1), value = n->input(2);
+    // In a body, or in a graph that was written by hand, it may be any value: nothing to update.
+    if (variable.node().op().name != "variable") continue;
+    const bool given = std::any_of(updates_.begin(), updates_.end(),
+                                   [&](const auto& u) { return u.first.value() == variable; });
+    if (given) continue;
+    const auto [it, first] = attached.emplace(variable.node().id(), n);
+    if (first) {
+      updates.add(Variable(variable), value);
+    } else if (it->second->input(2) != value) {
+      throw GraphError(fmt::format(
+          "program '{}' has two new values for '{}', which is updated by what reads it: a layer "
+          "with state is applied twice in training mode. Join the batches (concat) and apply it "
+          "once, or give the program an update of the variable\n  once: {}\n  again: {}",
+          name_, Variable(variable).name(), graph_->where(*it->second), graph_->where(*n)));
+    }
+  }
+}
+
 Updates Program::updates() const {
   Updates result = updates_;
   if (graph_ == nullptr) return result;
   std::vector<Value> roots;
   for (const auto& o : outputs_) roots.push_back(o.second);
   for (const auto& u : updates_) roots.push_back(u.second);
+  const std::vector<Node*> nodes = reachable_nodes(roots);
+  add_attached(nodes, result);
   std::vector<Value> drawn;
-  for (Node* n : reachable_nodes(roots)) {
+  for (Node* n : nodes) {
     for (const Value& key : drawn_keys(*n)) drawn.push_back(key);
   }
   // A key may be derived (key_fold); the variables it comes from advance.

@@ -49,8 +49,11 @@ class Program {
   const std::string& name() const { return name_; }
   std::optional<Precision> precision() const { return precision_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
-  /// All updates: those given, then one for every random key that this program draws from (keys
-  /// advance only in programs that draw).
+  /// All updates: those given, then those that come with values that the program computes
+  /// (with_update() in functions/state.h: running statistics of a batch norm that trains, say),
+  /// then one for every random key that this program draws from (keys advance only in programs that
+  /// draw). One that is given stands in place of one that comes with a value. Throws GraphError
+  /// where a variable would get two values.
   Updates updates() const;
   /// Only the updates given. Cheap.
   const Updates& given_updates() const { return updates_; }
@@ -67,6 +70,7 @@ class Program {
 
  private:
   void adopt(Value value, std::string_view what, SourceLocation loc);
+  void add_attached(const std::vector<Node*>& nodes, Updates& updates) const;
 
   std::string name_;
   std::optional<Precision> precision_;

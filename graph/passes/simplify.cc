@@ -10,7 +10,8 @@
 //   nothing; slices, pads, flips and concats of everything; a broadcast that the op does by itself;
 // - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
 //   before it goes, since matmul widens narrow operands while it reads them (the kernels for these
-//   may add the same terms in another order, where there are few rows say).
+//   may add the same terms in another order, where there are few rows say);
+// - with_update, where the program that passes work on has its update or nobody misses the value.
 // A rule applies only where the replacement has exactly the type of the node, and leaves out only
 // what refuses no data: a run gives the same error with and without passes.
 #include <algorithm>
@@ -294,6 +295,13 @@ Value simplify_operands(const Match& m) {
   return {};
 }
 
+// x alone, where the program computes the new value anyway.
+Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
+                           const std::unordered_set<Value, ValueHash>& roots) {
+  if (node.op().name != "with_update" || !may_be_left_out(inputs[1])) return {};
+  return roots.count(node.input(2)) != 0 || may_be_left_out(inputs[2]) ? inputs[0] : Value();
+}
+
 Value simplify_once(const Match& m) {
   // Recomputed clones are there for memory's sake; opaque ops are there to be left alone.
   if (m.node.instance() != 0 || m.node.op().has(Trait::opaque) || m.node.output_count() != 1) {
@@ -312,8 +320,11 @@ Value simplify_once(const Match& m) {
 Module simplify(Module module, const PassOptions& pass) {
   CloneOptions options;
   options.steps = pass.steps;
+  const std::vector<Value> all = module.program.roots();
+  const std::unordered_set<Value, ValueHash> roots(all.begin(), all.end());
   options.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
-    Value value = simplify_once({node, inputs, target});
+    Value value = simplify_with_update(node, inputs, roots);
+    if (!value.defined()) value = simplify_once({node, inputs, target});
     if (!value.defined()) return std::vector<Value>();
     // A rule may make another one possible. Every rule shortens the expression or moves a sign or a
     // transpose away for good, so that this ends.

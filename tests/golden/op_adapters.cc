@@ -339,6 +339,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
     add_recurrent_adapters(all);
     add_linalg_adapters(all);
     add_norm_adapters(all);
+    add_window_adapters(all);
     return all;
   }();
   return all;

@@ -1,0 +1,64 @@
+#include "weft/graph/functions/windows.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft::windows {
+namespace {
+
+// Padding in front of an axis and behind it, for `same`.
+std::pair<Dim, Dim> same_pads(const Dim& size, std::int64_t span, std::int64_t stride) {
+  const Dim count = floor_div(size + Dim(stride - 1), Dim(stride));
+  const Dim last = (count - Dim(1)) * Dim(stride);  // where the last window begins
+  if (span >= stride) {
+    const Dim total = last + Dim(span) - size, before = floor_div(total, Dim(2));
+    return {before, total - before};
+  }
+  // Windows with gaps between them. A gap behind the last one is read by none, and makes the
+  // padded size a multiple of the stride, so that the number of windows is `count` to the eye.
+  const Dim before = floor_div(max(last + Dim(span) - size, Dim(0)), Dim(2));
+  return {before, count * Dim(stride) - size - before};
+}
+
+}  // namespace
+
+void require_rank(Value v, int rank, std::string_view what, std::string_view function,
+                  SourceLocation loc) {
+  if (v.rank() == rank) return;
+  v.graph().fail(ShapeError(fmt::format("{} must have {} axes, but is {} with {}", what, rank,
+                                        v.type().str(), v.rank())),
+                 function, {v}, loc);
+}
+
+Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const Size2d& stride,
+                   double value, SourceLocation loc) {
+  const Size2d& given = padding.both_sides();
+  Padded result{x, given, given != Size2d{0, 0}};
+  if (!padding.same() || x.rank() != 4) return result;
+  std::vector<std::pair<Dim, Dim>> pads(4, {Dim(0), Dim(0)});
+  bool pads_any = false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (span[i] < 1 || stride[i] < 1) return result;
+    const auto [before, after] = same_pads(x.shape()[static_cast<int>(i) + 2], span[i], stride[i]);
+    if (before == Dim(0) && after == Dim(0)) continue;
+    result.changed = true;
+    // An op takes as much on both sides of each axis, and makes no copy for it.
+    if (before.is_constant() && before == after) {
+      result.both_sides[i] = before.constant();
+    } else {
+      pads[i + 2] = {before, after};
+      pads_any = true;
+    }
+  }
+  if (pads_any) result.x = pad(Arg(x, loc), pads, {.value = value});
+  return result;
+}
+
+Value as_image(Value v) { return unsqueeze(v, 2); }
+Value as_sequence(Value v) { return reshape(v, Shape{v.shape()[0], v.shape()[1], v.shape()[3]}); }
+
+}  // namespace weft::windows
