@@ -6,16 +6,23 @@
 
 namespace weft {
 
-std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
-                            SourceLocation loc) {
+namespace {
+
+void check_floating(const Scope& scope, Value x, std::string_view layer, SourceLocation loc) {
   const Graph& graph = scope.graph();
   graph.check_owned(x, fmt::format("the operand of {}", layer), loc);
-  if (!is_floating(x.dtype())) {
-    graph.fail(
-        DTypeError(fmt::format("x must be floating, not {}: token ids need an embedding first",
-                               dtype_name(x.dtype()))),
-        layer, {x}, loc);
-  }
+  if (is_floating(x.dtype())) return;
+  graph.fail(DTypeError(fmt::format("x must be floating, not {}: token ids need an embedding first",
+                                    dtype_name(x.dtype()))),
+             layer, {x}, loc);
+}
+
+}  // namespace
+
+std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
+                            SourceLocation loc) {
+  check_floating(scope, x, layer, loc);
+  const Graph& graph = scope.graph();
   if (x.rank() == 0)
     graph.fail(ShapeError("x is a scalar; a layer needs a last axis of features"), layer, {x}, loc);
   if (!x.size(-1).is_constant()) {
@@ -25,6 +32,24 @@ std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
                layer, {x}, loc);
   }
   return x.size(-1).constant();
+}
+
+std::int64_t channel_count(const Scope& scope, Value x, int spatial, std::string_view layer,
+                           SourceLocation loc) {
+  check_floating(scope, x, layer, loc);
+  const Graph& graph = scope.graph();
+  if (spatial < 0 ? x.rank() < 2 : x.rank() != spatial + 2) {
+    const std::string_view axes = spatial == 1 ? "L" : spatial == 2 ? "H, W" : "...";
+    graph.fail(ShapeError(fmt::format("x must be [N, C, {}], but is {}", axes, x.type().str())),
+               layer, {x}, loc);
+  }
+  if (!x.size(1).is_constant()) {
+    graph.fail(ShapeError(fmt::format("the channels of x (axis 1) have the symbolic size {}; the "
+                                      "size of a layer's weights must be known when it is built",
+                                      x.size(1).str())),
+               layer, {x}, loc);
+  }
+  return x.size(1).constant();
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What layers ask of their operand: a floating tensor whose last axis has a known size.
+// What layers ask of their operand: a floating tensor whose axis of features has a known size.
 #pragma once
 
 #include <string_view>
@@ -12,5 +12,10 @@ namespace weft {
 /// size of its weights); messages name `layer` and the user's line.
 std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
                             SourceLocation loc);
+
+/// The same for the channels, axis 1 of x [N, C, ...], which has `spatial` axes behind it (-1: any
+/// number of them).
+std::int64_t channel_count(const Scope& scope, Value x, int spatial, std::string_view layer,
+                           SourceLocation loc);
 
 }  // namespace weft

@@ -1,0 +1,96 @@
+#include "weft/models/layers/dropout.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/shape.h"
+
+namespace weft {
+namespace {
+
+// Whether there is anything to leave out.
+bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer,
+                SourceLocation loc) {
+  scope.graph().check_owned(x, fmt::format("the operand of {}", layer), loc);
+  if (!(rate >= 0 && rate < 1)) {
+    scope.graph().fail(ArgumentError(fmt::format("rate must be in [0, 1), but is {}", rate)), layer,
+                       {x}, loc);
+  }
+  if (!is_floating(x.dtype())) {
+    scope.graph().fail(DTypeError(fmt::format("x must be floating, not {}", dtype_name(x.dtype()))),
+                       layer, {x}, loc);
+  }
+  return scope.is_training(layer, loc) && rate > 0;
+}
+
+Variable dropout_key(const Scope& scope) { return scope.graph().key("dropout"); }
+
+// x with what has the same index on the first `axes` axes left out together.
+Value drop_together(const Scope& scope, Value x, int axes, double rate, std::string_view layer,
+                    SourceLocation loc) {
+  const Graph::Frame frame(scope.graph(), layer, loc, scope.path());
+  if (!leaves_out(scope, x, rate, layer, loc)) return x;
+  if (x.rank() < axes) {
+    scope.graph().fail(
+        ShapeError(fmt::format("x must be {}, but is {}", axes == 1 ? "[N, ...]" : "[N, C, ...]",
+                               x.type().str())),
+        layer, {x}, loc);
+  }
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis) shape.push_back(axis < axes ? x.shape()[axis] : 1);
+  // Not x * mask: what is left out may be infinite.
+  return where(bernoulli(dropout_key(scope), shape, 1 - rate), x / (1 - rate), 0.0);
+}
+
+}  // namespace
+
+Value dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
+  const Graph::Frame frame(scope.graph(), "dropout", loc, scope.path());
+  return leaves_out(scope, x, rate, "dropout", loc) ? dropout(x, rate, dropout_key(scope)) : x;
+}
+
+Value channel_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
+  return drop_together(scope, x, 2, rate, "channel_dropout", loc);
+}
+
+Value alpha_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
+  const Graph::Frame frame(scope.graph(), "alpha_dropout", loc, scope.path());
+  if (!leaves_out(scope, x, rate, "alpha_dropout", loc)) return x;
+  // selu(-infinity) = -scale alpha.
+  constexpr double kLowest = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
+  const double kept = 1 - rate;
+  const double scale = 1 / std::sqrt(kept + kLowest * kLowest * kept * rate);
+  const Value mask = bernoulli(dropout_key(scope), x.shape(), kept);
+  return where(mask, x, kLowest) * scale - scale * rate * kLowest;
+}
+
+Value drop_path(const Scope& scope, Value x, double rate, SourceLocation loc) {
+  return drop_together(scope, x, 1, rate, "drop_path", loc);
+}
+
+Value residual(const Scope& scope, Value shortcut, Value branch, const ResidualOptions& options,
+               SourceLocation loc) {
+  Graph& graph = scope.graph();
+  const Graph::Frame frame(graph, "residual", loc, scope.path());
+  graph.check_owned(shortcut, "the shortcut of residual", loc);
+  graph.check_owned(branch, "the branch of residual", loc);
+  bool same = shortcut.rank() == branch.rank();
+  for (int axis = 0; same && axis < shortcut.rank(); ++axis)
+    same = graph.facts().equal(shortcut.size(axis), branch.size(axis));
+  if (!same) {
+    graph.fail(ShapeError(fmt::format("the shortcut, {}, and the branch, {}, must have one shape: "
+                                      "give the shortcut a layer of its own",
+                                      shortcut.type().str(), branch.type().str())),
+               "residual", {shortcut, branch}, loc);
+  }
+  // Without a rate there is nothing that a mode could change.
+  return shortcut +
+         (options.drop_path == 0 ? branch : drop_path(scope, branch, options.drop_path, loc));
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#include "weft/models/layers/embedding_bag.h"
+
+#include "weft/core/error.h"
+
+namespace weft {
+
+Value embedding_bag(const Scope& scope, Value ids, const EmbeddingOptions& table,
+                    const EmbeddingBagOptions& bags, SourceLocation loc) {
+  const Graph::Frame frame(scope.graph(), "embedding_bag", loc, scope.path());
+  if (table.padding_id) {
+    scope.graph().fail(
+        ArgumentError("bags know no padding id: say how many ids count (lengths or offsets)"),
+        "embedding_bag", {ids}, loc);
+  }
+  return embedding_bag(Arg(ids, loc), make_embedding(scope, table, loc).weight, bags);
+}
+
+}  // namespace weft
