@@ -10,6 +10,7 @@
 #include "weft/autodiff/optimizers/adagrad.h"
 #include "weft/autodiff/optimizers/adam.h"
 #include "weft/autodiff/optimizers/ema.h"
+#include "weft/autodiff/optimizers/groups.h"
 #include "weft/autodiff/optimizers/lion.h"
 #include "weft/autodiff/optimizers/sgd.h"
 #include "weft/autodiff/optimizers/sparse_gradient.h"

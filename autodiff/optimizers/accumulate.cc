@@ -11,22 +11,27 @@
 namespace weft {
 
 Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& parameters,
-                                  const std::string& scope, SourceLocation loc) {
+                                  const AccumulateOptions& options, SourceLocation loc) {
   if (parameters.empty()) throw ArgumentError("accumulate_gradients: there is no parameter");
   std::optional<Graph::Undo> undo;
   if (loss.defined()) undo.emplace(loss.graph());
   std::vector<Value> values;
   for (const Variable& p : parameters) values.push_back(p.value());
-  const std::vector<Value> grads = gradients_for({.function = "accumulate_gradients",
-                                                  .no_rule = "cut the path with stop_gradient",
-                                                  .unreachable = "leave it out of the parameters"},
-                                                 loss, values, {}, loc);
+  const std::vector<Value> grads =
+      gradients_for({.function = "accumulate_gradients",
+                     .no_rule = "cut the path with stop_gradient, or "
+                                "give a rule of your own "
+                                "(AccumulateOptions::gradients.rules)",
+                     .unreachable = "leave it out of the parameters, or ask for "
+                                    "zeros "
+                                    "(AccumulateOptions::gradients.unreachable)"},
+                    loss, values, options.gradients, loc);
   Graph& graph = loss.graph();
   const Graph::Frame frame(graph, "accumulate_gradients", loc);
   const StateScope state{.function = "accumulate_gradients",
                          .what = "accumulation",
-                         .option = "its argument `scope`",
-                         .scope = scope,
+                         .option = "AccumulateOptions::scope",
+                         .scope = free_scope(graph, options.scope, "accumulated", "count"),
                          .loc = loc};
   Accumulation result;
   const Variable count = state.variable(graph, "count", {DType::i64, Shape{}});

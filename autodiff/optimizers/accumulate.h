@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/graph/ir/program.h"
 
 namespace weft {
@@ -19,8 +20,17 @@ struct Accumulation {
   /// Sets accumulators and counter to zero: add it to the program that steps.
   Updates clear;
 };
+
+struct AccumulateOptions {
+  /// Prefix of the names of the variables that are added. Empty: "accumulated", and for further
+  /// ones of a graph "accumulated.2" and so on; a GraphError where the prefix that is given is
+  /// taken.
+  std::string scope = {};
+  /// As StepOptions::gradients.
+  GradientOptions gradients = {};
+};
 Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& parameters,
-                                  const std::string& scope = "accumulated",
+                                  const AccumulateOptions& options = {},
                                   SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -64,10 +64,11 @@ Ema::Ema(const std::vector<Variable>& parameters, const EmaOptions& options, Sou
   }
   Graph& graph = parameters[0].graph();
   Graph::Undo undo(graph);
+  options_.scope = free_scope(graph, options.scope, "ema", "steps");
   const StateScope scope{.function = "Ema",
                          .what = "average",
                          .option = "EmaOptions::scope",
-                         .scope = options.scope,
+                         .scope = options_.scope,
                          .loc = loc};
   steps_ = scope.variable(graph, "steps", {DType::i64, Shape{}});
   for (const Variable& p : parameters) {

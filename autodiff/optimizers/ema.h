@@ -18,8 +18,9 @@ struct EmaOptions {
   /// Early averages forget faster, with min(decay, (1 + t) / (10 + t)) after t steps, so that they
   /// soon leave the weights that the training began with.
   bool warmup = false;
-  /// Prefix of the names of the variables that are added: every Ema of a graph needs another one.
-  std::string scope = "ema";
+  /// Prefix of the names of the variables that are added. Empty: "ema", and for further ones of a
+  /// graph "ema.2", "ema.3" and so on; a GraphError where another Ema has the prefix that is given.
+  std::string scope = {};
 };
 
 /// Exponential moving averages of parameters (Polyak and Juditsky 1992): after every step
@@ -27,10 +28,9 @@ struct EmaOptions {
 /// with the new p; before the first one a is p. They are often better than the last weights.
 ///
 ///   const TrainingStep step = adamw(loss, g.parameters());
-///   const Ema ema(g.parameters(), {.decay = 0.9999});
-///   train.update(step).update(ema.updates(step));
+///   train.update(step).update(Ema(g.parameters(), {.decay = 0.9999}).updates(step));
 ///   ...
-///   Session evaluation(g, averaged_store(*store));
+///   Session averaged(g, averaged_store(*session.store()));  // evaluates with the averages
 ///
 /// The average of "net.w" is the variable "ema.net.w.average", of kind optimizer: saved and resumed
 /// with the training.
@@ -49,6 +49,8 @@ class Ema {
   const std::vector<Variable>& parameters() const { return parameters_; }
   /// One per parameter. Zero until the first step: averaged_parameters() knows.
   const std::vector<Variable>& averages() const { return averages_; }
+  /// What averaged_store() takes where a graph has several.
+  const std::string& scope() const { return options_.scope; }
   /// i64 scalar: steps in the averages.
   Variable steps() const { return steps_; }
 

@@ -6,12 +6,21 @@
 
 namespace weft {
 
+std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
+                       std::string_view mark) {
+  if (!given.empty()) return given;
+  std::string scope(base);
+  for (int i = 2; graph.has_variable(fmt::format("{}.{}", scope, mark)); ++i)
+    scope = fmt::format("{}.{}", base, i);
+  return scope;
+}
+
 Variable StateScope::variable(Graph& graph, std::string_view name, const ValueType& type) const {
   const std::string full = fmt::format("{}.{}", scope, name);
   if (graph.has_variable(full)) {
     throw GraphError(
-        fmt::format("{}: variable '{}' exists already; a second {} of one graph needs a scope of "
-                    "its own: set {}, which is '{}'\n  {}",
+        fmt::format("{}: variable '{}' exists already; every {} of one graph needs a scope of "
+                    "its own: leave out {}, which is '{}', or set it to another one\n  {}",
                     function, full, what, option, scope, graph.describe_source(loc)));
   }
   return graph.variable(full, type, {.kind = VariableKind::optimizer, .trainable = false}, loc);

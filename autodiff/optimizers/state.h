@@ -8,6 +8,11 @@
 
 namespace weft {
 
+/// `given`, or where it is empty the first of "base", "base.2", "base.3", ... below which the graph
+/// has no variable `mark`: every optimizer has one.
+std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
+                       std::string_view mark);
+
 /// Where the variables of one optimizer (accumulation, average, ...) live: their names begin with
 /// its scope.
 struct StateScope {

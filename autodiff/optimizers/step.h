@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/graph/ir/program.h"
 
 namespace weft {
@@ -44,7 +45,7 @@ class Loss {
 
 /// Parameters that share settings; what is not set is as in the optimizer's options.
 struct ParameterGroup {
-  std::vector<Variable> parameters;
+  std::vector<Variable> parameters = {};
   double learning_rate_scale = 1;
   std::optional<double> weight_decay = {};
 };
@@ -82,9 +83,14 @@ struct StepOptions {
   bool skip_nonfinite = false;
   /// A scalar (the loss, say) that skip_nonfinite looks at, too; may be undefined.
   Value also_finite = {};
-  /// Prefix of the names of the variables that the optimizer adds: every optimizer of a graph needs
-  /// another one.
-  std::string scope = "optimizer";
+  /// Prefix of the names of the variables that the optimizer adds. Empty: "optimizer", and for
+  /// further optimizers of a graph "optimizer.2", "optimizer.3" and so on, in the order in which
+  /// they are built; a GraphError where another one has the prefix that is given.
+  std::string scope = {};
+  /// How the loss is differentiated: rules and definitions of one's own, what becomes of parameters
+  /// on which it does not depend (with Unreachable::zeros their gradients are 0: decay and moments
+  /// still move them), a factor (the cotangent). Not for gradients in place of the loss.
+  GradientOptions gradients = {};
   /// Names of matrices of which a step moves the rows that the loss reads, and no others: it costs
   /// what those cost, in time and memory. The loss must read them by embedding() or take() of axis
   /// 0 alone. The rows that one step reads more than once have the sum of their gradients, in the

@@ -18,13 +18,15 @@
 namespace weft {
 namespace {
 
-// What to do about an optimizer failing to find gradients: it takes no GradientOptions.
+// What to do about an optimizer failing to find gradients.
 GradientAdvice advice(const std::string& function) {
   return {.function = function,
-          .no_rule = fmt::format("cut the path with stop_gradient, or find the gradients with a "
-                                 "rule of your own and hand them to {} in place of the loss",
+          .no_rule = fmt::format("cut the path with stop_gradient, or give {} a rule of your own "
+                                 "(StepOptions::gradients.rules)",
                                  function),
-          .unreachable = "leave it out of the parameters"};
+          .unreachable =
+              "leave it out of the parameters, or ask for zeros "
+              "(StepOptions::gradients.unreachable)"};
 }
 
 }  // namespace
@@ -63,12 +65,13 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
     : scope_{.function = std::string(name),
              .what = "optimizer",
              .option = "StepOptions::scope (options.step.scope)",
-             .scope = options.scope,
+             .scope = {},
              .loc = loc} {
   list_parameters(groups, weight_decay, decay);
   list_sparse(options.sparse);
   undo_.emplace(graph());
-  result_.gradients = gradients_of(loss);
+  scope_.scope = free_scope(graph(), options.scope, "optimizer", "step");
+  result_.gradients = gradients_of(loss, options.gradients);
   check_gradients(result_.gradients);
   result_.step = scope_.variable(graph(), "step", {DType::i64, Shape{}});
   result_.learning_rate = lr(cast(result_.step.value(), DType::f64));
@@ -136,9 +139,16 @@ void StepBuilder::list_sparse(const std::vector<std::string>& names) {
 }
 
 // Of what is sparse the gradients of what is looked up are found, in one sweep with all others.
-std::vector<Value> StepBuilder::gradients_of(const Loss& loss) {
+std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOptions& options) {
   const bool any = std::find(sparse_.begin(), sparse_.end(), true) != sparse_.end();
   if (loss.gradients() != nullptr) {
+    if (options.cotangent.defined() || options.rules != nullptr ||
+        options.decompositions != nullptr || options.unreachable != Unreachable::error) {
+      throw ArgumentError(
+          fmt::format("{}: StepOptions::gradients says how the loss is differentiated, but there "
+                      "are gradients in its place: give it to what makes them",
+                      scope_.function));
+    }
     if (!any) return *loss.gradients();
     throw ArgumentError(
         fmt::format("{}: StepOptions::sparse needs the loss, not gradients, which "
@@ -156,7 +166,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss) {
     for (Node* node : reads[i]) values.push_back(node->output(0));
   }
   const std::vector<Value> found =
-      gradients_for(advice(scope_.function), loss.value(), values, {}, scope_.loc);
+      gradients_for(advice(scope_.function), loss.value(), values, options, scope_.loc);
   if (!any) return found;
   std::vector<Value> result;
   auto next = found.begin();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizers/sparse_gradient.h"
 #include "weft/autodiff/optimizers/state.h"
 #include "weft/autodiff/optimizers/step.h"
@@ -16,6 +17,37 @@ namespace weft {
 
 /// Builds one training step: make it, give every parameter and every moment its update, finish().
 /// What throws before that leaves the graph as it was.
+///
+/// An optimizer of your own is a function with options (lr, weight_decay, decay and step are read)
+/// and a rule. Lion (Chen et al. 2023), which has one moment per parameter and moves every element
+/// by the learning rate, up or down:
+///
+///   struct MyLionOptions {
+///     Schedule lr = 1e-4;
+///     double beta1 = 0.9, beta2 = 0.99;
+///     double weight_decay = 0;
+///     Decay decay = Decay::matrices;
+///     StepOptions step = {};
+///   };
+///   TrainingStep my_lion(const Loss& loss, const ParameterGroups& groups,
+///                        const MyLionOptions& o = {},
+///                        SourceLocation loc = SourceLocation::current()) {
+///     StepBuilder b("my_lion", loss, groups, o, loc);
+///     for (const StepBuilder::Parameter& p : b.parameters()) {
+///       const Value rate = b.rate(p);
+///       const Variable m = b.state(p, "m");
+///       const Value direction = sign(o.beta1 * m.value() + (1 - o.beta1) * p.gradient);
+///       b.update(m, o.beta2 * m.value() + (1 - o.beta2) * p.gradient);
+///       b.update(p.variable, p.decayed(rate) - cast(rate, direction.dtype()) * direction);
+///     }
+///     return b.finish();
+///   }
+///
+/// It then has what every optimizer has: groups, schedules, clipping, steps that are skipped,
+/// gradients in place of the loss, state with names that is saved and resumed. A schedule of your
+/// own is a function of the step, an f64 scalar that is 0 in the first one:
+///
+///   const Schedule rises([](Value step) { return 1e-3 * minimum(step / 100.0, 1.0); });
 class StepBuilder {
  public:
   struct Parameter {
@@ -74,7 +106,7 @@ class StepBuilder {
               SourceLocation loc);
   void list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay);
   void list_sparse(const std::vector<std::string>& names);
-  std::vector<Value> gradients_of(const Loss& loss);
+  std::vector<Value> gradients_of(const Loss& loss, const GradientOptions& options);
   void check_gradients(const std::vector<Value>& gradients) const;
   void add_rows(const Parameter& parameter, Variable state, Value change);
 

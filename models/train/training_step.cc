@@ -112,7 +112,7 @@ void add_accumulated_step(Program& accumulate, Program& train, Value loss,
   std::vector<Variable> parameters;
   for (const ParameterGroup& group : groups)
     parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
-  const Accumulation sums = accumulate_gradients(loss, parameters, "accumulated", loc);
+  const Accumulation sums = accumulate_gradients(loss, parameters, {}, loc);
   const Variable total = graph.variable("accumulated_loss", {loss.dtype(), Shape{}},
                                         {.kind = VariableKind::optimizer, .trainable = false}, loc);
   accumulate.precision(settings.precision)

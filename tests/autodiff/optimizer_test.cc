@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                         message_contains({"beta1 1.5", "must be in [0, 1)"}));
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.nesterov = true}), ArgumentError,
                         message_contains({"Nesterov momentum needs momentum"}));
-  sgd(problem.loss, all);
-  BOOST_CHECK_EXCEPTION(sgd(problem.loss, all), GraphError,
+  sgd(problem.loss, all, {.step = {.scope = "optimizer"}});
+  BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.step = {.scope = "optimizer"}}), GraphError,
                         message_contains({"variable 'optimizer.step'", "exists already"}));
 }
 
@@ -277,19 +277,25 @@ BOOST_AUTO_TEST_CASE(messages_say_what_an_optimizer_can_be_given) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
-  sgd(problem.loss, all);
-  BOOST_CHECK_EXCEPTION(adamw(problem.loss, all), GraphError,
-                        message_contains({"adamw", "'optimizer.step'", "StepOptions::scope"}));
-  accumulate_gradients(problem.loss, all);
-  BOOST_CHECK_EXCEPTION(accumulate_gradients(problem.loss, all), GraphError,
-                        message_contains({"'accumulated.count'", "scope"}));
-  const auto free_of_options = [](const Error& e) {
-    const std::string text = e.what();
-    BOOST_TEST(text.find("adamw: ") == 0u, text);
-    return text.find("RuleSet") == std::string::npos &&
-           text.find("Unreachable") == std::string::npos;
-  };
-  BOOST_CHECK_EXCEPTION(adamw(sum(problem.w.value()), all), GradientError, free_of_options);
+  sgd(problem.loss, all, {.step = {.scope = "mine"}});
+  BOOST_CHECK_EXCEPTION(adamw(problem.loss, all, {.step = {.scope = "mine"}}), GraphError,
+                        message_contains({"adamw", "'mine.step'", "leave out StepOptions::scope",
+                                          "which is 'mine'"}));
+  accumulate_gradients(problem.loss, all, {.scope = "sums"});
+  BOOST_CHECK_EXCEPTION(accumulate_gradients(problem.loss, all, {.scope = "sums"}), GraphError,
+                        message_contains({"'sums.count'", "AccumulateOptions::scope"}));
+  BOOST_CHECK_EXCEPTION(adamw(sum(problem.w.value()), all), GradientError,
+                        message_contains({"adamw: ",
+                                          "leave it out of the parameters, or ask for zeros "
+                                          "(StepOptions::gradients.unreachable)"}));
+  BOOST_CHECK_EXCEPTION(
+      accumulate_gradients(sum(problem.w.value()), all), GradientError,
+      message_contains({"accumulate_gradients: ", "(AccumulateOptions::gradients.unreachable)"}));
+  BOOST_CHECK_EXCEPTION(adamw(gradients(problem.loss, all), all,
+                              {.step = {.gradients = {.unreachable = Unreachable::zeros}}}),
+                        ArgumentError,
+                        message_contains({"adamw: StepOptions::gradients says how the loss is "
+                                          "differentiated, but there are gradients in its place"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
