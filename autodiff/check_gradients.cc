@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/autodiff/difference_quotient.h"
 #include "weft/autodiff/retype.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
@@ -34,12 +35,25 @@ std::string name_of(const Value& v) {
   return name != nullptr ? std::get<std::string>(*name) : v.graph().name_of(v);
 }
 
+// NamedTensors for the inputs that `program` has.
+NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
+  NamedTensors result;
+  for (const Value& v : program.inputs()) {
+    for (const auto& [name, tensor] : all) {
+      if (name == v.node().attributes().text("name")) result.emplace_back(name, widen(tensor));
+    }
+  }
+  return result;
+}
+
 // A scalar program in double with its gradients, to be run at many points.
 class Checker {
  public:
   Checker(const Value& scalar, const std::vector<Value>& wrt, const std::vector<Value>& analytic,
           const GradientCheckOptions& options, const NamedTensors& feeds)
-      : options_(options), feeds_(feeds), module_(make(scalar, analytic)) {
+      : options_(options), module_(make(scalar, analytic)), value_("value") {
+    value_.output("value", module_.program.outputs().front().second);
+    feeds_ = feeds_for(module_.program, feeds);
     session_ = std::make_unique<Session>(*module_.graph,
                                          SessionOptions{.seed = options.seed, .threads = 1});
     for (const auto& [name, tensor] : options.variables) {
@@ -54,14 +68,26 @@ class Checker {
   }
 
   void check(GradientReport& report, const char* what) {
-    const Results at_point = run();
+    reset_keys();
+    const Results at_point = session_->run(module_.program, feeds_);
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      const Tensor analytic = at_point["grad" + std::to_string(i)].clone();
-      check_operand(report, what, names_[i], analytic);
+      operands_.push_back({names_[i], at_point["grad" + std::to_string(i)].clone(),
+                           point(names_[i]).defined() ? point(names_[i]).clone() : Tensor()});
+    }
+    if (options_.directions > 0) {
+      check_directions(report, what);
+    } else {
+      for (const Operand& operand : operands_) check_operand(report, what, operand);
     }
   }
 
  private:
+  struct Operand {
+    std::string name;
+    Tensor analytic;
+    Tensor at;  // undefined: the program does not depend on it
+  };
+
   static Module make(const Value& scalar, const std::vector<Value>& analytic) {
     Program program("check_gradients");
     program.output("value", scalar);
@@ -71,52 +97,173 @@ class Checker {
     return retype(program);
   }
 
-  Results run() {
+  void reset_keys() {
     for (const auto& [name, key] : keys_) session_->set_value(name, key);
-    return session_->run(module_.program, feeds_);
   }
 
-  void check_operand(GradientReport& report, const char* what, const std::string& name,
-                     const Tensor& analytic) {
-    const std::int64_t n = analytic.numel();
+  double value() {
+    reset_keys();
+    return session_->run(value_, feeds_for(value_, feeds_))["value"].item<double>();
+  }
+
+  // The first and the last element, and one of each of the parts between them.
+  std::vector<std::int64_t> elements(std::int64_t n) const {
     const std::int64_t count = std::min(n, options_.max_elements);
-    std::vector<std::int64_t> elements;
-    std::vector<double> numeric;
-    double scale = 1;
+    std::vector<std::int64_t> result;
+    const RandomStream stream{.seed = options_.seed};
     for (std::int64_t k = 0; k < count; ++k) {
-      elements.push_back(k * n / count);
-      numeric.push_back(difference(name, elements.back()));
-      scale = std::max(scale, std::abs(numeric.back()));
+      const std::int64_t begin = k * n / count, end = (k + 1) * n / count;
+      const auto drawn =
+          static_cast<double>(uniform_float(stream.word(static_cast<std::uint64_t>(k))) * 0.999f);
+      const auto inside = static_cast<std::int64_t>(drawn * static_cast<double>(end - begin));
+      result.push_back(k == 0 ? 0 : k == count - 1 ? n - 1 : begin + inside);
     }
-    for (std::size_t k = 0; k < elements.size(); ++k) {
-      const double a = analytic.at(elements[k]);
-      double error = std::abs(a - numeric[k]) / scale;
-      if (std::isnan(error)) error = HUGE_VAL;
-      ++report.elements_checked;
-      if (error > report.max_relative_error || report.worst.empty()) {
-        report.max_relative_error = std::max(error, report.max_relative_error);
-        report.worst = fmt::format("{} gradient of {}[{}]: analytic {}, numeric {}", what, name,
-                                   elements[k], a, numeric[k]);
+    return result;
+  }
+
+  void check_operand(GradientReport& report, const char* what, const Operand& operand) {
+    const std::vector<std::int64_t> where = elements(operand.analytic.numel());
+    std::vector<Difference> numeric;
+    double largest = 0;
+    for (const std::int64_t element : where) {
+      const double floor = kTolerance / 8 * largest;
+      numeric.push_back(operand.at.defined() ? difference(operand, element, floor)
+                                             : Difference{0, 0, 0});
+      if (std::isfinite(numeric.back().value)) {
+        largest = std::max(largest, std::abs(numeric.back().value));
+      }
+    }
+    std::int64_t wrong = 0;
+    std::string first;
+    for (std::size_t k = 0; k < where.size(); ++k) {
+      const double a = operand.analytic.at(where[k]);
+      const std::string place = fmt::format("{}[{}]", operand.name, where[k]);
+      note(report, what, place, a, numeric[k].value, std::max(1.0, largest));
+      const std::string found = compare(a, numeric[k], largest);
+      if (found.empty() || is_subgradient(operand, where[k], a)) continue;
+      if (wrong++ == 0) first = fmt::format("gradient of {}", place) + "{}: " + found;
+    }
+    if (wrong == 0 || !report.passed) return;
+    report.passed = false;
+    const std::string count =
+        where.size() == 1 ? "" : fmt::format(" ({} of {} elements are wrong)", wrong, where.size());
+    first.replace(first.find("{}"), 2, count);
+    report.message = fmt::format("{} {}", what, first);
+  }
+
+  // `largest` is the scale of the operand.
+  static std::string compare(double analytic, const Difference& numeric, double largest) {
+    const double allowed = 8 * numeric.error + kTolerance * largest;
+    const double off = std::abs(analytic - numeric.value);
+    if (!(off <= allowed)) {
+      return fmt::format("{:.9g}, but differences give {:.9g} +- {:.2g}", analytic, numeric.value,
+                         numeric.error);
+    }
+    if (numeric.of_step > kConverged * std::max(std::abs(numeric.value), 1e-3 * largest) &&
+        numeric.of_step > 0.1 * numeric.error) {
+      return fmt::format(
+          "{:.9g}, and differences do not converge there ({:.9g} +- {:.2g}): is there a kink, a "
+          "jump "
+          "or noise at this point?",
+          analytic, numeric.value, numeric.error);
+    }
+    return {};
+  }
+
+  // Whether there is a kink at the point, and `analytic` lies between the slopes of both sides.
+  bool is_subgradient(const Operand& operand, std::int64_t element, double analytic) {
+    const double x = operand.at.defined() ? operand.at.at(element) : 0;
+    const double h = 1e-6 * std::max(1.0, std::abs(x));
+    const double left = (value_at(operand, element, x) - value_at(operand, element, x - h)) / h;
+    const double right = (value_at(operand, element, x + h) - value_at(operand, element, x)) / h;
+    set_point(operand.name, operand.at);
+    const double slack = kConverged * std::max(std::abs(left), std::abs(right));
+    return std::abs(right - left) > slack && std::isfinite(left) && std::isfinite(right) &&
+           analytic >= std::min(left, right) - slack && analytic <= std::max(left, right) + slack;
+  }
+
+  static void note(GradientReport& report, const char* what, const std::string& place,
+                   double analytic, double numeric, double scale) {
+    double error = std::abs(analytic - numeric) / scale;
+    if (std::isnan(error)) error = HUGE_VAL;
+    ++report.elements_checked;
+    if (error <= report.max_relative_error && !report.worst.empty()) return;
+    report.max_relative_error = std::max(error, report.max_relative_error);
+    report.worst =
+        fmt::format("{} gradient of {}: analytic {}, numeric {}", what, place, analytic, numeric);
+  }
+
+  double value_at(const Operand& operand, std::int64_t element, double x) {
+    if (!operand.at.defined()) return 0;
+    Tensor moved = operand.at.clone();
+    moved.mutable_data<double>()[element] = x;
+    set_point(operand.name, moved);
+    return value();
+  }
+
+  Difference difference(const Operand& operand, std::int64_t element, double floor) {
+    const double x = operand.at.at(element);
+    const Difference result =
+        differentiate([&](double by) { return value_at(operand, element, x + by); },
+                      options_.step * std::max(1.0, std::abs(x)), floor);
+    set_point(operand.name, operand.at);
+    return result;
+  }
+
+  // -- Directions ---------------------------------------------------------------------------------
+
+  void check_directions(GradientReport& report, const char* what) {
+    std::vector<const Operand*> all;
+    for (const Operand& operand : operands_) {
+      if (operand.at.defined() && operand.at.numel() > 0) all.push_back(&operand);
+    }
+    if (all.empty()) return;
+    for (int k = 0; k < options_.directions; ++k) {
+      const std::string found = along(report, what, all, k);
+      if (found.empty() || !report.passed) continue;
+      report.passed = false;
+      report.message = fmt::format("{} derivative along random direction {}: {}", what, k, found);
+      for (const Operand* operand : all) {
+        if (all.size() == 1) break;
+        const std::string alone = along(report, what, {operand}, k);
+        if (!alone.empty())
+          report.message += fmt::format("\n  along {} alone: {}", operand->name, alone);
       }
     }
   }
 
-  // (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h: error of order h^4.
-  double difference(const std::string& name, std::int64_t element) {
-    const Tensor original = point(name);
-    if (!original.defined()) return 0;  // the program does not depend on it
-    const double x = original.at(element);
-    const double h = options_.step * std::max(1.0, std::abs(x));
-    const auto value_at = [&](double moved) {
-      Tensor t = original.clone();
-      t.mutable_data<double>()[element] = moved;
-      set_point(name, t);
-      return run()["value"].item<double>();
-    };
-    const double near = value_at(x + h) - value_at(x - h);
-    const double far = value_at(x + 2 * h) - value_at(x - 2 * h);
-    set_point(name, original);
-    return (8 * near - far) / (12 * h);
+  std::string along(GradientReport& report, const char* what,
+                    const std::vector<const Operand*>& operands, int number) {
+    double analytic = 0, terms = 0;
+    std::vector<Tensor> directions;
+    for (const Operand* operand : operands) {
+      // As cotangents, and relative to the operand's elements.
+      const auto seed = options_.seed + 977u * static_cast<std::uint64_t>(number + 1) +
+                        static_cast<std::uint64_t>(operand - operands_.data());
+      Tensor direction = cotangent_for(operand->at.sizes(), seed);
+      for (std::int64_t i = 0; i < direction.numel(); ++i) {
+        double& d = direction.mutable_data<double>()[i];
+        d *= std::max(1e-3, std::min(1.0, std::abs(operand->at.at(i))));
+        analytic += d * operand->analytic.at(i);
+        terms += std::abs(d * operand->analytic.at(i));
+      }
+      directions.push_back(std::move(direction));
+    }
+    const Difference numeric = differentiate(
+        [&](double by) {
+          for (std::size_t i = 0; i < operands.size(); ++i) {
+            Tensor moved = operands[i]->at.clone();
+            double* p = moved.mutable_data<double>();
+            for (std::int64_t e = 0; e < moved.numel(); ++e) p[e] += by * directions[i].at(e);
+            set_point(operands[i]->name, moved);
+          }
+          return value();
+        },
+        options_.step, 0);
+    for (const Operand* operand : operands) set_point(operand->name, operand->at);
+    note(report, what, fmt::format("direction {}", number), analytic, numeric.value,
+         std::max(1.0, std::abs(numeric.value)));
+    return compare(analytic, numeric, std::max(std::abs(numeric.value), 1e-3 * terms));
   }
 
   Tensor point(const std::string& name) {
@@ -136,24 +283,18 @@ class Checker {
     session_->set_value(name, t);
   }
 
+  // Of the operand's largest derivative; and what counts as converged.
+  static constexpr double kTolerance = 1e-8, kConverged = 1e-3;
+
   const GradientCheckOptions& options_;
-  NamedTensors feeds_;
   Module module_;
+  Program value_;
+  NamedTensors feeds_;
   std::unique_ptr<Session> session_;
   std::vector<std::pair<std::string, Tensor>> keys_;
   std::vector<std::string> names_;
+  std::vector<Operand> operands_;
 };
-
-// NamedTensors for the inputs that `program` has.
-NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
-  NamedTensors result;
-  for (const Value& v : program.inputs()) {
-    for (const auto& [name, tensor] : all) {
-      if (name == v.node().attributes().text("name")) result.emplace_back(name, widen(tensor));
-    }
-  }
-  return result;
-}
 
 NamedTensors feeds_for(const Value& scalar, const std::vector<Value>& more,
                        const NamedTensors& all) {
@@ -204,6 +345,10 @@ GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
   GradientReport report;
   Checker(scalar, wrt, first, options, feeds_for(scalar, first, feeds))
       .check(report, "first-order");
+  if (report.elements_checked == 0) {
+    report.passed = false;
+    report.message = "check_gradients has nothing to vary: no operand with elements";
+  }
   if (!options.second_order) return report;
 
   Value total;
