@@ -50,6 +50,53 @@ bool is_nan_bits(std::uint64_t bits, DType dtype) {
   }
 }
 
+std::string_view shortest(char* begin, char* end, double value) {
+  return {begin, std::to_chars(begin, end, value).ptr};
+}
+std::string_view shortest(char* begin, char* end, float value) {
+  return {begin, std::to_chars(begin, end, value).ptr};
+}
+
+// Decimal or hexadecimal, with a sign; rounded once, to T.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  if (negative) text.remove_prefix(1);
+  const bool hex = text.substr(0, 2) == "0x";
+  if (hex) text.remove_prefix(2);
+  if (text.empty() || text[0] == '-') return std::nullopt;
+  T value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value,
+                      hex ? std::chars_format::hex : std::chars_format::general);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (std::isnan(value) || (hex && !std::isfinite(value))) return std::nullopt;
+  return negative ? -value : value;
+}
+
+// The bits of the 16-bit number that is nearest to `value`; none where only infinity is near.
+std::optional<std::uint16_t> narrowed(double value, DType dtype) {
+  const std::uint16_t bits =
+      dtype == DType::bf16 ? to_bfloat16(value).bits : to_float16(value).bits;
+  const unsigned infinity = dtype == DType::bf16 ? 0x7f80u : 0x7c00u;
+  if (std::isfinite(value) && (bits & 0x7fffu) == infinity) return std::nullopt;
+  return bits;
+}
+
+// A number of a 16-bit dtype with as few digits as it takes.
+std::string narrow_text(double value, DType dtype) {
+  char buffer[40];
+  constexpr int kMostDigits = 17;
+  for (int digits = 1; digits < kMostDigits && std::isfinite(value); ++digits) {
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
+    const std::string_view text(buffer, static_cast<std::size_t>(end.ptr - buffer));
+    const std::optional<double> read = parse_number<double>(text);
+    if (read && narrowed(*read, dtype) == narrowed(value, dtype)) return std::string(text);
+  }
+  return float_text(value);
+}
+
 template <class T>
 bool parse_whole(std::string_view text, std::byte* out) {
   const std::optional<std::int64_t> value = parse_integer(text);
@@ -100,11 +147,8 @@ std::string quote_if_needed(std::string_view name) {
 
 std::string float_text(double value) {
   if (std::isnan(value)) return nan_text(std::bit_cast<std::uint64_t>(value), 8, DType::f64);
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[40];
-  const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof(buffer), std::fabs(value), std::chars_format::hex);
-  return fmt::format("{}0x{}", std::signbit(value) ? "-" : "", std::string_view(buffer, end));
+  return std::string(shortest(buffer, buffer + sizeof(buffer), value));
 }
 
 std::string element_text(const Tensor& tensor, std::int64_t index) {
@@ -112,7 +156,12 @@ std::string element_text(const Tensor& tensor, std::int64_t index) {
   const std::size_t size = dtype_size(dtype);
   if (is_floating(dtype)) {
     const double value = tensor.at(index);
-    if (!std::isnan(value)) return float_text(value);
+    if (!std::isnan(value)) {
+      if (dtype == DType::f64) return float_text(value);
+      if (dtype != DType::f32) return narrow_text(value, dtype);
+      char buffer[40];
+      return std::string(shortest(buffer, buffer + sizeof(buffer), static_cast<float>(value)));
+    }
     std::uint64_t bits = 0;  // little-endian
     std::memcpy(&bits, tensor.raw() + static_cast<std::size_t>(index) * size, size);
     return nan_text(bits, size, dtype);
@@ -128,19 +177,7 @@ std::optional<double> parse_float(std::string_view text) {
     return is_nan_bits(*bits, DType::f64) ? std::optional(std::bit_cast<double>(*bits))
                                           : std::nullopt;
   }
-  const bool negative = text[0] == '-';
-  if (negative) text.remove_prefix(1);
-  const bool hex = text.substr(0, 2) == "0x";
-  if (hex) text.remove_prefix(2);
-  if (text.empty() || text[0] == '-' || text == "nan") return std::nullopt;
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value,
-                      hex ? std::chars_format::hex : std::chars_format::general);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (hex && !std::isfinite(value)) return std::nullopt;
-  if (std::isnan(value)) return std::nullopt;
-  return negative ? -value : value;
+  return parse_number<double>(text);
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
@@ -170,22 +207,14 @@ bool parse_element(std::string_view text, Tensor& tensor, std::int64_t index) {
     std::memcpy(out, &*bits, size);  // little-endian
     return true;
   }
-  const std::optional<double> value = parse_float(text);
-  if (!value) return false;
-  if (dtype == DType::f64) std::memcpy(out, &*value, size);
-  if (dtype == DType::f32) {
-    const auto element = static_cast<float>(*value);
-    std::memcpy(out, &element, size);
-  }
-  if (dtype == DType::bf16) {
-    const BFloat16 element = to_bfloat16(*value);
-    std::memcpy(out, &element, size);
-  }
-  if (dtype == DType::f16) {
-    const Float16 element = to_float16(*value);
-    std::memcpy(out, &element, size);
-  }
-  return true;
+  const auto write = [&](const auto& element) {
+    if (element) std::memcpy(out, &*element, sizeof(*element));
+    return element.has_value();
+  };
+  if (dtype == DType::f32) return write(parse_number<float>(text));
+  const std::optional<double> value = parse_number<double>(text);
+  if (dtype == DType::f64 || !value) return write(value);
+  return write(narrowed(*value, dtype));
 }
 
 }  // namespace weft

@@ -17,17 +17,18 @@ bool continues_plain_name(char c);
 std::string quote_if_needed(std::string_view name);
 std::string quote(std::string_view text);
 
-/// Hexadecimal, so that every bit comes back: "0x1.8p+1", "-0x0p+0", "inf", "nan"; a NaN other than
-/// the usual one has its bits: "nan(0x7ff8000000000001)".
+/// The shortest decimal number that reads back as the same double: "0.1", "3", "1e-05", "-0",
+/// "inf", "nan"; a NaN other than the usual one has its bits: "nan(0x7ff8000000000001)".
 std::string float_text(double value);
-/// The same for element `index` of a floating tensor (bits of NaNs are those of its dtype);
-/// integers in decimal; "true" and "false".
+/// The same for element `index` of a floating tensor, the shortest for its dtype (0.1 in f32 is
+/// "0.1"; bits of NaNs are those of the dtype); integers in decimal; "true" and "false".
 std::string element_text(const Tensor& tensor, std::int64_t index);
 
-/// A number read from text: hexadecimal or decimal float, integer, inf, nan; nullopt if it is none.
+/// A number read from text: decimal or hexadecimal float, integer, inf, nan; nullopt if it is none.
 std::optional<double> parse_float(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
-/// Writes an element; false if the text is no value of the dtype.
+/// Writes an element, the value of the dtype that is nearest to the number; false if the text is no
+/// number, or one that the dtype does not reach.
 bool parse_element(std::string_view text, Tensor& tensor, std::int64_t index);
 
 }  // namespace weft

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "weft/core/error.h"
 #include "weft/graph/ir/draws.h"
+#include "weft/graph/text/inline_constants.h"
 #include "weft/graph/text/literal.h"
 #include "weft/graph/text/scanner.h"
 #include "weft/graph/text/text.h"
@@ -88,7 +90,9 @@ class Parser {
         const ValueType t = type(g);
         const Value v = guard(at, [&] { return g.input(name, t, {}); });
         note_source(g, v, at);
-        names.values.emplace(fmt::format("%{}", name), v);
+        if (!names.values.emplace(fmt::format("%{}", name), v).second) {
+          scan_.fail_at(at, fmt::format("%{} is defined twice", name));
+        }
       } else if (scan_.take_word("variable")) {
         variable(g, names, at);
       } else if (scan_.take_word("func")) {
@@ -205,19 +209,16 @@ class Parser {
     do {
       const std::size_t at = scan_.position();
       scan_.expect("%");
-      outputs.emplace_back(at, fmt::format("%{}", scan_.word("the number of a value")));
+      outputs.emplace_back(at, fmt::format("%{}", scan_.word("the name of a value")));
     } while (scan_.take(","));
     scan_.expect("=");
     const std::size_t at = scan_.position();
-    const OpRecord& op = record();
-    scan_.expect("(");
-    std::vector<Value> operands;
-    if (!scan_.take(")")) {
-      do {
-        operands.push_back(scan_.take_word("_") ? Value() : value(names));
-      } while (scan_.take(","));
-      scan_.expect(")");
+    if (at_tensor()) {
+      define(names, outputs, constant(g, at).node(), "a constant", at);
+      return;
     }
+    const OpRecord& op = record();
+    std::vector<Value> operands = this->operands(g, names);
     Attributes attributes;
     if (scan_.take("{")) {
       do {
@@ -235,24 +236,110 @@ class Parser {
       return std::ref(g.apply(op, std::move(operands), std::move(attributes), {}, instance));
     });
     note_source(g, made.output(0), at);
-    if (made.output_count() != static_cast<int>(outputs.size())) {
-      scan_.fail_at(at, fmt::format("{} gives {} values, but {} are named", op.name,
-                                    made.output_count(), outputs.size()));
-    }
-    scan_.expect(":");
+    define(names, outputs, made, op.name, at);
+    if (!scan_.take(":")) return;
     for (int i = 0; i < made.output_count(); ++i) {
       if (i > 0) scan_.expect(",");
       const std::size_t type_at = scan_.position();
       const ValueType said = type(g);
-      if (!(said == made.type(i))) {
-        scan_.fail_at(type_at, fmt::format("{} gives {}, but the text says {}", op.name,
-                                           made.type(i).str(), said.str()));
-      }
-      const auto& [name_at, name] = outputs[static_cast<std::size_t>(i)];
-      if (!names.values.emplace(name, made.output(i)).second) {
-        scan_.fail_at(name_at, fmt::format("{} is defined twice", name));
-      }
+      if (said == made.type(i)) continue;
+      scan_.fail_at(type_at, fmt::format("{} gives {}, but the text says {}", op.name,
+                                         made.type(i).str(), said.str()));
     }
+  }
+
+  void define(Names& names, const std::vector<std::pair<std::size_t, std::string>>& outputs,
+              Node& made, std::string_view what, std::size_t at) {
+    if (made.output_count() != static_cast<int>(outputs.size())) {
+      scan_.fail_at(at, fmt::format("{} gives {} values, but {} are named", what,
+                                    made.output_count(), outputs.size()));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto& [name_at, name] = outputs[i];
+      if (names.values.emplace(name, made.output(static_cast<int>(i))).second) continue;
+      scan_.fail_at(name_at, fmt::format("{} is defined twice", name));
+    }
+  }
+
+  // Whether a dtype with a shape comes next: no op has "[" behind its name.
+  bool at_tensor() {
+    const std::size_t at = scan_.position();
+    const char first = scan_.peek();
+    bool found = false;
+    if (first >= 'a' && first <= 'z') {
+      scan_.word("a dtype");
+      found = scan_.peek() == '[';
+    }
+    scan_.back_to(at);
+    return found;
+  }
+
+  Value constant(Graph& g, std::size_t at) {
+    const Tensor value = tensor(g);
+    const Value made = guard(at, [&] { return g.constant(value, {}); });
+    note_source(g, made, at);
+    return made;
+  }
+
+  // An operand in parentheses: a value, or a number whose dtype the others say.
+  struct Operand {
+    std::size_t at = 0;
+    Value value;
+    std::string_view number;
+  };
+
+  std::vector<Value> operands(Graph& g, const Names& names) {
+    std::vector<Operand> found;
+    scan_.expect("(");
+    if (!scan_.take(")")) {
+      do {
+        found.push_back(operand(g, names));
+      } while (scan_.take(","));
+      scan_.expect(")");
+    }
+    std::vector<Value> values;
+    for (const Operand& o : found) values.push_back(o.value);
+    const std::optional<DType> like = literal_dtype(values);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].number.empty()) values[i] = number(g, found[i], like);
+    }
+    return values;
+  }
+
+  Operand operand(Graph& g, const Names& names) {
+    Operand result{scan_.position(), {}, {}};
+    const char first = scan_.peek();
+    if (first == '%' || first == '@') {
+      result.value = value(names);
+    } else if (at_tensor()) {
+      result.value = constant(g, result.at);
+    } else if (!scan_.take_word("_")) {
+      const bool number =
+          first == '-' || (first >= '0' && first <= '9') || (first >= 'a' && first <= 'z');
+      if (!number) scan_.expected("a value (%...), a variable (@...) or a number");
+      result.number = scan_.number("a number");
+    }
+    return result;
+  }
+
+  Value number(Graph& g, const Operand& operand, std::optional<DType> like) {
+    const bool truth = operand.number == "true" || operand.number == "false";
+    if (!truth && !like) {
+      scan_.fail_at(operand.at,
+                    fmt::format("{0} takes the dtype of another operand, and there is none to take "
+                                "it from; write it with its type, f32[] {{{0}}}",
+                                operand.number));
+    }
+    const DType dtype = truth ? DType::boolean : *like;
+    Tensor value = Tensor::empty(dtype, {});
+    if (!parse_element(operand.number, value, 0)) {
+      scan_.fail_at(operand.at,
+                    fmt::format("expected a number of {}, as the other operands, found {}",
+                                dtype_name(dtype), quote(operand.number)));
+    }
+    const Value made = g.constant(value, {});
+    note_source(g, made, operand.at);
+    return made;
   }
 
   static constexpr std::string_view kWhereOpsAre = " (ops of your own: ParseOptions::ops)";

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "weft/graph/text/inline_constants.h"
 #include "weft/graph/text/literal.h"
 #include "weft/graph/text/text.h"
 
@@ -16,9 +19,11 @@ class Printer {
   Printer(const PrintOptions& options, bool all_functions)
       : options_(options), all_functions_(all_functions) {}
 
-  // The statements of a graph: `nodes` in topological order, `variables` those to declare.
+  // The statements of a graph: `nodes` in topological order, `variables` those to declare, `kept`
+  // the values that others than nodes refer to.
   void graph(const Graph& g, const std::vector<Node*>& nodes,
-             const std::vector<Variable>& variables, const std::string& indent) {
+             const std::vector<Variable>& variables, const std::vector<Value>& kept,
+             const std::string& indent) {
     if (!g.symbols().empty()) {
       out_ += indent + "dim ";
       for (std::size_t i = 0; i < g.symbols().size(); ++i) {
@@ -44,9 +49,11 @@ class Printer {
       variable(v, indent);
     }
     functions(g, called, indent);
+    const std::unordered_set<const Node*> inlined = inline_constants(g, nodes, kept);
     std::size_t next = 0;
     for (Node* n : nodes) {
-      if (n->op().name != "input" && n->op().name != "variable") node(*n, names, next, indent);
+      if (n->op().name == "input" || n->op().name == "variable" || inlined.contains(n)) continue;
+      node(*n, names, inlined, next, indent);
     }
     for (const auto& [name, value] : g.names()) {
       const auto it = names.find(value);
@@ -66,7 +73,7 @@ class Printer {
     out_ += ")";
     if (!f.gradient.empty()) out_ += fmt::format(" gradient @{}", quote_if_needed(f.gradient));
     out_ += " {\n";
-    graph(*f.body, all_nodes(*f.body), f.body->variables(), indent + "  ");
+    graph(*f.body, all_nodes(*f.body), f.body->variables(), f.outputs, indent + "  ");
     out_ += indent + "  return ";
     for (std::size_t i = 0; i < f.outputs.size(); ++i) {
       out_ += fmt::format("{}{}", comma(i), names_.at(f.outputs[i]));
@@ -130,7 +137,15 @@ class Printer {
     out_ += place(v.value().node()) + "\n";
   }
 
-  void node(Node& n, std::unordered_map<Value, std::string, ValueHash>& names, std::size_t& next,
+  // A constant as an operand: a number where the other operands say its dtype, else with its type.
+  std::string inlined_text(const Value& v, std::optional<DType> numbers) {
+    const Tensor& value = v.node().attributes().tensor("value");
+    const bool number = v.dtype() == DType::boolean || numbers == v.dtype();
+    return v.rank() == 0 && number ? element_text(value, 0) : tensor(value);
+  }
+
+  void node(Node& n, std::unordered_map<Value, std::string, ValueHash>& names,
+            const std::unordered_set<const Node*>& inlined, std::size_t& next,
             const std::string& indent) {
     std::string types;
     out_ += indent;
@@ -140,12 +155,19 @@ class Printer {
       types += fmt::format("{}{}", i > 0 ? ", " : "", n.type(i).str());
       names.emplace(n.output(i), name);
     }
+    if (n.op().name == "constant" && n.instance() == 0) {
+      out_ += fmt::format(" = {}{}\n", tensor(n.attributes().tensor("value")), place(n));
+      return;
+    }
+    const std::optional<DType> numbers = literal_dtype(n.inputs());
     out_ += fmt::format(" = {}", n.op().name);
     if (n.graph().ops().find(n.op().name) != &n.op()) out_ += fmt::format("!{}", n.op().version);
     out_ += "(";
     for (std::size_t i = 0; i < n.inputs().size(); ++i) {
       const Value& v = n.inputs()[i];
-      out_ += fmt::format("{}{}", comma(i), v.defined() ? names.at(v) : "_");
+      const bool here = v.defined() && inlined.contains(v.node_pointer());
+      out_ += comma(i);
+      out_ += here ? inlined_text(v, numbers) : v.defined() ? names.at(v) : "_";
     }
     out_ += ")";
     // Those at their default are left out, so that an attribute may be added to an op without
@@ -231,8 +253,11 @@ std::string to_text(const Program& program, const PrintOptions& options) {
   Printer printer(options, false);
   printer.header();
   const Updates updates = program.updates();  // may add nodes: before looking at the graph
+  std::vector<Value> kept;
+  for (const auto& [name, value] : program.outputs()) kept.push_back(value);
+  for (const auto& [variable, value] : updates) kept.push_back(value);
   if (program.graph() != nullptr) {
-    printer.graph(*program.graph(), program.nodes(), program.variables(), "");
+    printer.graph(*program.graph(), program.nodes(), program.variables(), kept, "");
   }
   printer.program(program, updates);
   return printer.take();
@@ -241,7 +266,7 @@ std::string to_text(const Program& program, const PrintOptions& options) {
 std::string to_text(const Graph& graph, const PrintOptions& options) {
   Printer printer(options, true);
   printer.header();
-  printer.graph(graph, Printer::all_nodes(graph), graph.variables(), "");
+  printer.graph(graph, Printer::all_nodes(graph), graph.variables(), {}, "");
   return printer.take();
 }
 

@@ -18,6 +18,8 @@ class Scanner {
   [[noreturn]] void expected(std::string_view what);
 
   std::size_t position();  // of the next word
+  /// Reads on from an earlier position.
+  void back_to(std::size_t position) { position_ = position; }
   int line_of(std::size_t position) const;
   bool at_end();
   char peek();  // first character of the next word; '\0' at the end

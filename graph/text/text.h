@@ -16,8 +16,8 @@ using TextConstants = std::map<std::string, Tensor, std::less<>>;
 struct PrintOptions {
   /// Adds scope and source line of every node as a comment (comments are not read back).
   bool places = false;
-  /// Constants of up to this many elements are printed in full (floats in hexadecimal, so that
-  /// every bit comes back); larger ones by name.
+  /// Constants of up to this many elements are printed in full (floats as the shortest decimal that
+  /// reads back as the same bits); larger ones by name.
   std::int64_t inline_elements = 64;
   /// Takes the larger ones. Without it the text shows their names, but cannot be read back.
   TextConstants* constants = nullptr;
@@ -27,12 +27,13 @@ struct PrintOptions {
 ///   weft text 1
 ///   dim batch, seq
 ///   input %tokens: i32[batch, seq]
-///   variable @net.tok.weight: parameter f32[65, 128] = normal(0x0p+0, 0x1.47ap-6)
+///   variable @net.tok.weight: parameter f32[65, 128] = normal(0, 0.02)
 ///   %0 = take(@net.tok.weight, %tokens) {axis = 0} : f32[batch, seq, 128]
-///   name hidden.0 = %0
+///   %1 = mul(%0, 1.5) : f32[batch, seq, 128]
+///   name hidden.0 = %1
 ///   program train {
 ///     precision high
-///     output embedded = %0
+///     output embedded = %1
 ///   }
 /// Also functions (`func`), requirements (`require`), updates and second names of variables. Values
 /// are numbered afresh, so that equal programs give equal text. graph/text/README.md has the
@@ -51,7 +52,8 @@ struct ParseOptions {
   const TextConstants* constants = nullptr;
 };
 
-/// Reads what to_text writes. Text without a program block gives an empty Program. Whatever is
+/// Reads what to_text writes, and what people write: values may have names (`%h = ...`), types
+/// behind nodes may be left out. Text without a program block gives an empty Program. Whatever is
 /// wrong with the text, misfitting shapes included, is a FormatError "file:line:column: what was
 /// found and what would be right".
 Module parse_text(std::string_view text, const ParseOptions& options = {});

@@ -4,7 +4,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -12,6 +14,7 @@
 #include "weft/graph/control/call.h"
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/passes/verify.h"
+#include "weft/graph/text/literal.h"
 #include "weft/tests/kit/messages.h"
 
 namespace weft {
@@ -111,7 +114,7 @@ BOOST_AUTO_TEST_CASE(prints_readable_text) {
              "weft text 1\n"
              "dim batch\n"
              "input %x: f32[batch, 4]\n"
-             "variable @net.w: parameter f32[4] = normal(0x0p+0, 0x1p-1)\n"
+             "variable @net.w: parameter f32[4] = normal(0, 0.5)\n"
              "%0 = sum(%x) {axes = [0]} : f32[4]\n"
              "name total = %0\n"
              "program eval {\n"
@@ -186,6 +189,141 @@ BOOST_AUTO_TEST_CASE(literals_may_be_written_by_hand) {
              boost::test_tools::per_element());
 }
 
+std::string code_block(const std::string& file) {
+  std::ifstream in(file);
+  const std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::size_t begin = all.rfind("```\nweft text 1");
+  BOOST_REQUIRE(begin != std::string::npos);
+  return all.substr(begin + 4, all.find("```", begin + 4) - begin - 4);
+}
+
+BOOST_AUTO_TEST_CASE(the_manual_shows_what_can_be_read) {
+  const Module m = parse_text(code_block(WEFT_SOURCE_DIR "/graph/text/README.md"));
+  BOOST_TEST(to_text(m.program) ==
+             "weft text 1\n"
+             "dim batch\n"
+             "input %x: f32[batch, 3]\n"
+             "variable @w: parameter f32[3, 2] = normal(0, 0.5)\n"
+             "%0 = matmul(%x, @w) : f32[batch, 2]\n"
+             "%1 = relu(%0) : f32[batch, 2]\n"
+             "%2 = mul(%1, 1.5) : f32[batch, 2]\n"
+             "%3 = add(%2, f32[2] {0.1, -0.1}) : f32[batch, 2]\n"
+             "program affine {\n"
+             "  output y = %3\n"
+             "}\n");
+}
+
+// Text, back and text again, each time the same; and the same program.
+std::string printed(const Program& p) {
+  const std::string text = to_text(p);
+  const Module back = parse_text(text);
+  BOOST_TEST(difference(p, back.program) == "");
+  BOOST_TEST(to_text(back.program) == text);
+  return text;
+}
+
+BOOST_AUTO_TEST_CASE(scalar_constants_stand_where_they_are_used) {
+  const Module m = parse_text(
+      "weft text 1\n"
+      "dim n\n"
+      "input %x: f32[n]\n"
+      "input %h: f64[n]\n"
+      "input %i: i64[n]\n"
+      "input %c: bool[n]\n"
+      "%a = mul(0x1.8p+0, %x)\n"
+      "%b = where(%c, %a, -inf) : f32[n]\n"
+      "%d = where(%c, f32[] {1}, f32[] {0})\n"
+      "%e = add(%i, 3)\n"
+      "%f = div(%h, 3)\n"
+      "%g = logical_and(%c, true)\n"
+      "%j = take(%x, i64[2] {1, 0})\n"
+      "%k = f32[] {2}\n"
+      "%l = broadcast_to(%k) {shape = [n]}\n"
+      "%m = add(f32[] {1}, f32[] {nan})\n"
+      "name two = %k\n"
+      "program p { output b = %b output d = %d output e = %e output f = %f output g = %g "
+      "output j = %j output l = %l output m = %m output one = %k }");
+  const std::string text = printed(m.program);
+  for (const char* part :
+       {"= mul(1.5, %x) : f32[n]\n", "= where(%c, %0, -inf) : f32[n]\n",
+        "= where(%c, f32[] {1}, f32[] {0}) : f32[n]\n", "= add(%i, 3) : i64[n]\n",
+        "= div(%h, 3) : f64[n]\n", "= logical_and(%c, true) : bool[n]\n",
+        "= take(%x, i64[2] {1, 0}) : f32[2]\n", "%7 = f32[] {2}\n",
+        "= broadcast_to(%7) {shape = [n]} : f32[n]\n", "= add(f32[] {1}, f32[] {nan}) : f32[]\n",
+        "output one = %7\n"}) {
+    BOOST_TEST(text.find(part) != std::string::npos, part << " in\n" << text);
+  }
+}
+
+// A number of another dtype than the other operands, a shared constant that is no scalar, one that
+// is long, and constants of functions.
+BOOST_AUTO_TEST_CASE(constants_that_need_more_than_a_number_round_trip) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {3});
+  const Value shared = g.constant(Tensor::of<float>({3}, {1, 2, 3}));
+  const Value half = g.scalar(DType::f32, 0.5), named = g.scalar(DType::f32, 0.25);
+  g.set_name("quarter", named);
+  const Value y = g.apply("add", {g.apply("mul", {x, shared}).output(0), shared}).output(0);
+  const Value z = g.apply("mul", {g.apply("mul", {half, named}).output(0), half}).output(0);
+  const Value start = g.scalar(DType::i64, 1);
+  const Value piece =
+      g.apply("dynamic_slice", {y, g.apply("reshape", {start}, {{"shape", Shape{1}}}).output(0)},
+              {{"sizes", Shape{2}}})
+          .output(0);
+  define_function(g, "f", {{"a", DType::f32, {2}}}, [](Graph& body, const std::vector<Value>& in) {
+    const Value two = body.scalar(DType::f32, 2);
+    return std::vector<Value>{body.apply("mul", {in[0], two}).output(0), two};
+  });
+  const std::vector<Value> called = call(g, "f", {piece});
+  const std::string text =
+      printed(Program("p").output("z", z).output("f", called[0]).output("two", called[1]));
+  BOOST_TEST(text.find("= f32[3] {1, 2, 3}\n") != std::string::npos, text);
+  BOOST_TEST(text.find("= mul(f32[] {0.5}, %") != std::string::npos, text);
+  BOOST_TEST(text.find("= reshape(i64[] {1}) {shape = [1]}") != std::string::npos, text);
+  BOOST_TEST(text.find("return %1, %0") != std::string::npos, text);
+}
+
+void check_every_number_of_16_bits(DType dtype) {
+  Tensor t = Tensor::empty(dtype, {1}), back = Tensor::empty(dtype, {1});
+  std::size_t longest = 0;
+  for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
+    const auto element = static_cast<std::uint16_t>(bits);
+    std::memcpy(t.mutable_raw(), &element, 2);
+    const std::string text = element_text(t, 0);
+    if (!std::isnan(t.at(0))) longest = std::max(longest, text.size());
+    const bool same = parse_element(text, back, 0) && bitwise_equal(t, back);
+    if (!same) BOOST_ERROR(dtype_name(dtype) << " " << bits << " is " << text);
+  }
+  BOOST_TEST(longest <= 11u);
+}
+
+BOOST_AUTO_TEST_CASE(every_number_reads_back_as_the_same_bits) {
+  check_every_number_of_16_bits(DType::bf16);
+  check_every_number_of_16_bits(DType::f16);
+  std::mt19937_64 random(11);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Tensor t = Tensor::empty(dtype, {1}), back = Tensor::empty(dtype, {1});
+    for (int i = 0; i < 200000; ++i) {
+      const std::uint64_t bits = random();
+      std::memcpy(t.mutable_raw(), &bits, dtype_size(dtype));
+      const std::string text = element_text(t, 0);
+      const bool same = parse_element(text, back, 0) && bitwise_equal(t, back);
+      if (!same) BOOST_ERROR(dtype_name(dtype) << " " << bits << " is " << text);
+    }
+  }
+  const Tensor some = Tensor::of<float>({6}, {0.1f, -0.0f, 3, 1e-5f, 0.02f, 16777216});
+  for (const auto& [i, text] : std::vector<std::pair<std::int64_t, std::string>>{
+           {0, "0.1"}, {1, "-0"}, {2, "3"}, {3, "1e-05"}, {4, "0.02"}, {5, "16777216"}}) {
+    BOOST_TEST(element_text(some, i) == text);
+  }
+  Tensor f = Tensor::zeros(DType::f32, {1}), h = Tensor::zeros(DType::f16, {1});
+  BOOST_TEST(!parse_element("1e39", f, 0));
+  BOOST_TEST(!parse_element("65520", h, 0));
+  BOOST_TEST(parse_element("65519", h, 0));
+  BOOST_TEST(parse_element("0x1.99999ap-4", f, 0));
+  BOOST_TEST(f.at(0) == double{0.1f});
+}
+
 BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   const auto bad = [](const std::string& body, const std::string& message) {
     BOOST_CHECK_EXCEPTION(parse_text("weft text 1\ndim n\ninput %x: f32[n, 4]\n" + body),
@@ -201,6 +339,18 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
       "<text>:4:6: unknown op 'summ'; did you mean 'sum'? (ops of your own: ParseOptions::ops)");
   bad("%0 = sum(%y)", "4:10: %y is not defined");
   bad("%0 = sum(@w)", "4:10: @w is not defined");
+  bad("%0 = mul(%x, two)", "4:14: expected a number of f32, as the other operands, found \"two\"");
+  bad("%0 = mul(%x, 1e99)",
+      "4:14: expected a number of f32, as the other operands, found \"1e99\"");
+  bad("%0 = mul(1, 2)",
+      "4:10: 1 takes the dtype of another operand, and there is none to take it "
+      "from; write it with its type, f32[] {1}");
+  bad("%0 = mul(%x, )",
+      "4:14: expected a value (%...), a variable (@...) or a number, found \")\"");
+  bad("%0 = mul(%x, i64[] {2})", "4:6: mul: ");
+  bad("%0 = mul(%x, f32[2] {2})", "4:14: f32[2] has 2 elements, but 1 are given");
+  bad("%x = exp(%x)", "4:1: %x is defined twice");
+  bad("%0, %1 = f32[] {1}", "4:10: a constant gives 1 values, but 2 are named");
   bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
   bad("%0 = sum(%x) {axes = [0], axes = [0]}", "4:27: attribute axes is given twice");
   bad("%0 = sum(%x) {axes = [7], keepdims = false} : f32[]", "4:6: sum: ");
