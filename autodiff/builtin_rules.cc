@@ -1,9 +1,11 @@
 #include "weft/autodiff/rule.h"
 
+#include <utility>
+
 namespace weft {
 
 void RuleSet::add(std::string_view op, GradientRule rule) {
-  table_.insert_or_assign(std::string(op), rule);
+  table_.insert_or_assign(std::string(op), std::move(rule));
 }
 
 GradientRule RuleSet::find(std::string_view op) const {

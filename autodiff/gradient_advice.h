@@ -13,7 +13,7 @@ namespace weft {
 struct GradientAdvice {
   std::string function = "gradients";
   /// Where an op has no rule.
-  std::string no_rule = "add one to the RuleSet, or cut the path with stop_gradient";
+  std::string no_rule = "give its record one (OpRecord::rule), or cut the path with stop_gradient";
   /// Where the output does not depend on a value.
   std::string unreachable = "leave it out, or ask for zeros (Unreachable::zeros)";
   /// Counts the nodes that were looked at and the gradients that were added up, if given.

@@ -147,11 +147,12 @@ class Sweep {
       return control_gradient(node, cotangents, needed, inside);
     }
     if (node.op().gradient == Gradient::rule) {
-      if (const GradientRule rule = rules_.find(node.op().name)) {
+      if (const GradientRule rule = node.op().rule ? node.op().rule : rules_.find(node.op().name)) {
         return rule(GradientContext(node, cotangents, needed));
       }
     }
-    if (const Decomposition define = decompositions_.find(node.op().name)) {
+    if (const Decomposition define =
+            node.op().definition ? node.op().definition : decompositions_.find(node.op().name)) {
       const std::vector<Value> outputs = define(node, node.inputs(), graph_);
       return through(node, outputs, cotangents, needed);
     }

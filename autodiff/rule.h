@@ -44,12 +44,8 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-/// Returns one gradient per input, in order; undefined or left out at the end: zero or not wanted.
-/// For elementwise ops it may have the broadcast shape of the output, which the transform sums to
-/// the input's. For a 16-bit input it may be f32 or f64: the transform rounds the sum of all.
-using GradientRule = std::vector<Value> (*)(const GradientContext& context);
-
-/// Rules by op name. A value: users extend a copy.
+/// Rules by op name: for the built-in ops, and to put others in their place (a copy with changes).
+/// Ops of one's own bring theirs along (OpRecord::rule).
 class RuleSet {
  public:
   void add(std::string_view op, GradientRule rule);

@@ -1,6 +1,7 @@
 // Everything that can be done with Values, in one include.
 #pragma once
 
+#include "weft/graph/functions/apply_op.h"
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"

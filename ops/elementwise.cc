@@ -44,7 +44,7 @@ Kernel make_kernel(std::int64_t numel, double ns_per_element,
   return kernel;
 }
 
-Kernel make_row_kernel(const KernelRequest& request, RowKernel (*row)(const RowRequest&)) {
+Kernel make_row_kernel(const KernelRequest& request, const RowRule& row) {
   const std::size_t inputs = request.inputs.size();
   const OperandSpec& out = request.outputs[0];
   RowRequest wanted{{}, out.dtype, 0, request.attributes};

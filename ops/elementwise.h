@@ -25,7 +25,7 @@ Kernel make_kernel(std::int64_t numel, double ns_per_element,
 template <RowKernel (*row)(const RowRequest&)>
 Kernel kernel(const KernelRequest& request);
 /// The same for `row` as a value.
-Kernel make_row_kernel(const KernelRequest& request, RowKernel (*row)(const RowRequest&));
+Kernel make_row_kernel(const KernelRequest& request, const RowRule& row);
 
 /// Throws DTypeError unless operand i is f32, f64 or an integer.
 void require_number(const InferContext& context, int i, std::string_view what);

@@ -26,7 +26,8 @@ class ContextFacts : public DimFacts {
 };
 
 std::vector<ValueType> infer_fused(const InferContext& context) {
-  const TileProgram program = TileProgram::parse(context.attributes().text("program"));
+  const TileProgram program =
+      TileProgram::parse(context.attributes().text("program"), context.ops());
   const std::vector<ValueType> types =
       infer_values(program, operands_from(context, 0), ContextFacts(context));
   std::vector<ValueType> results;

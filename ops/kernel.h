@@ -15,6 +15,8 @@
 
 namespace weft {
 
+class OpSet;
+
 /// Concrete type of one operand. `present` is false for an optional input that was not given and
 /// for an output that nobody reads: its pointer is null at run time.
 struct OperandSpec {
@@ -33,6 +35,8 @@ struct KernelRequest {
   std::vector<OperandSpec> outputs;
   Attributes attributes;  // Dims evaluated
   Precision precision = Precision::highest;
+  /// What the names of ops in attributes mean; null: Weft's own.
+  const OpSet* ops = nullptr;
 
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].present; }

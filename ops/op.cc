@@ -79,6 +79,9 @@ int OpRecord::input_index(std::string_view input) const {
 }
 
 void OpSet::add(OpRecord record) {
+  if (record.gradient == Gradient::rule && !record.rule && record.definition) {
+    record.gradient = Gradient::decomposition;
+  }
   const bool kernel_needed =
       !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has_bodies();
   if (record.name.empty() || record.infer == nullptr ||
@@ -97,6 +100,13 @@ void OpSet::add(OpRecord record) {
       records_.begin(), records_.end(), record,
       [](const auto& p, const OpRecord& r) { return before(*p, r.name, r.version); });
   records_.insert(it, std::make_shared<const OpRecord>(std::move(record)));
+}
+
+std::shared_ptr<const OpSet> with_ops(std::vector<OpRecord> records,
+                                      std::shared_ptr<const OpSet> base) {
+  OpSet ops(*base);
+  for (OpRecord& record : records) ops.add(std::move(record));
+  return std::make_shared<const OpSet>(std::move(ops));
 }
 
 const OpRecord* OpSet::find(std::string_view name) const {

@@ -13,9 +13,16 @@
 #include "weft/core/tensor.h"
 #include "weft/ops/attribute.h"
 #include "weft/ops/kernel.h"
+#include "weft/ops/record_function.h"
 #include "weft/ops/row_kernel.h"
 
 namespace weft {
+
+class Graph;            // graph/ir/graph.h
+class GradientContext;  // autodiff/rule.h
+class Node;             // graph/ir/value.h
+class OpSet;
+class Value;  // graph/ir/value.h
 
 /// Element type and symbolic shape of a value.
 struct ValueType {
@@ -47,14 +54,15 @@ class BodyTypes {
 /// and what would be right; the graph adds op, operand types and the user's line.
 class InferContext {
  public:
-  /// `bodies` is null outside of a graph.
+  /// `bodies` is null outside of a graph; `ops`, those of the graph, null for Weft's own.
   InferContext(std::string_view op, std::vector<const ValueType*> inputs,
-               const Attributes& attributes, const DimFacts& facts,
+               const Attributes& attributes, const DimFacts& facts, const OpSet* ops = nullptr,
                const BodyTypes* bodies = nullptr)
       : op_(op),
         inputs_(std::move(inputs)),
         attributes_(attributes),
         facts_(facts),
+        ops_(ops),
         bodies_(bodies) {}
 
   std::string_view op() const { return op_; }
@@ -67,6 +75,8 @@ class InferContext {
   const Shape& shape(int i) const { return input(i).shape; }
   int rank(int i) const { return shape(i).rank(); }
   const Attributes& attributes() const { return attributes_; }
+  /// What the names of ops in attributes mean.
+  const OpSet* ops() const { return ops_; }
   bool equal(const Dim& a, const Dim& b) const { return facts_.equal(a, b); }
   bool equal(const Shape& a, const Shape& b) const;
   /// Types of what the function named by attribute `body` gives for these operands.
@@ -90,6 +100,7 @@ class InferContext {
   std::vector<const ValueType*> inputs_;
   const Attributes& attributes_;
   const DimFacts& facts_;
+  const OpSet* ops_;
   const BodyTypes* bodies_;
 };
 
@@ -125,10 +136,22 @@ constexpr Trait operator|(Trait a, Trait b) {
 
 /// How an op is differentiated.
 enum class Gradient {
-  rule,           // autodiff/rules has one
-  decomposition,  // through its definition in primitives (graph/decompositions)
+  rule,           // OpRecord::rule, or for Weft's own ops that of autodiff/rules
+  decomposition,  // through OpRecord::definition, or that of graph/decompositions
   none,           // not differentiable: `no_gradient_reason` says why; gradients stop here
 };
+
+/// Returns one gradient per input, in order; undefined or left out at the end: zero or not wanted.
+/// For elementwise ops it may have the broadcast shape of the output, which the transform sums to
+/// the input's. For a 16-bit input it may be f32 or f64: the transform rounds the sum of all.
+/// GradientContext is in autodiff/rule.h.
+using GradientRule = RecordFunction<std::vector<Value>(const GradientContext& context)>;
+
+/// Rebuilds `node` from primitives over `inputs` (in any graph: use inputs' graph, and node for
+/// attributes only). Returns one value per output; an output that does not exist (its optional
+/// input is absent) may be undefined.
+using Decomposition = RecordFunction<std::vector<Value>(
+    const Node& node, const std::vector<Value>& inputs, Graph& graph)>;
 
 struct Cost {
   double flops = 0;
@@ -150,6 +173,7 @@ struct OpErrorSample {
   std::string message;
 };
 
+/// Functions of a record may have captures; they are called from several threads at once.
 struct OpRecord {
   std::string name;
   int version = 1;
@@ -167,18 +191,23 @@ struct OpRecord {
   std::vector<std::pair<int, int>> inplace = {};
   /// Output dtypes and shapes. One entry per output; for an output that does not exist because an
   /// optional input is absent (a gradient of an absent bias), shape [0].
-  std::vector<ValueType> (*infer)(const InferContext&) = nullptr;
+  RecordFunction<std::vector<ValueType>(const InferContext&)> infer = nullptr;
   /// Makes the kernel; null for leaves and aliases.
-  Kernel (*kernel)(const KernelRequest&) = nullptr;
+  RecordFunction<Kernel(const KernelRequest&)> kernel = nullptr;
   /// The op on one row, if it is elementwise with one output: what elementwise::kernel and fusion
-  /// run. Null for all other ops.
-  RowKernel (*row)(const RowRequest&) = nullptr;
+  /// run. Null for all other ops, and for those that shall stay out of fused chains.
+  RowRule row = nullptr;
   /// FLOPs and bytes; null means one FLOP per output element and bytes of all operands.
-  Cost (*cost)(const KernelRequest&) = nullptr;
+  RecordFunction<Cost(const KernelRequest&)> cost = nullptr;
   Gradient gradient = Gradient::rule;
   std::string no_gradient_reason = {};
-  std::vector<OpSample> (*samples)() = nullptr;
-  std::vector<OpErrorSample> (*error_samples)() = nullptr;
+  /// The gradient of an op of one's own: goes before the rules of a RuleSet.
+  GradientRule rule = nullptr;
+  /// The same op in primitives, where it can be said so: its gradient where there is no rule, and
+  /// what `weft/testing` compares the kernel with.
+  Decomposition definition = nullptr;
+  RecordFunction<std::vector<OpSample>()> samples = nullptr;
+  RecordFunction<std::vector<OpErrorSample>()> error_samples = nullptr;
 
   bool has(Trait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
@@ -190,8 +219,9 @@ struct OpRecord {
   int input_index(std::string_view name) const;
 };
 
-/// A value holding op records. The built-in ones are listed explicitly (builtin_ops); users add
-/// their own to a copy and give it to Graph and loader.
+/// A value holding op records, with all there is to know of each, its gradient too. The built-in
+/// ones are listed explicitly (builtin_ops); users give Graph, load_checkpoint and parse_text a set
+/// with their own besides (with_ops).
 class OpSet {
  public:
   /// Throws ArgumentError if (name, version) exists already or the record lacks what it needs.
@@ -210,6 +240,9 @@ class OpSet {
 
 /// Weft's own ops.
 std::shared_ptr<const OpSet> builtin_ops();
+/// Those of `base` and `records`. Throws ArgumentError as OpSet::add.
+std::shared_ptr<const OpSet> with_ops(std::vector<OpRecord> records,
+                                      std::shared_ptr<const OpSet> base = builtin_ops());
 
 /// Runs shape rule and kernel of one op on the calling thread: for constant folding, tests and
 /// samples. Absent optional inputs are undefined Tensors. Checks the data first.

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "weft/core/dtype.h"
 #include "weft/ops/attribute.h"
+#include "weft/ops/record_function.h"
 
 namespace weft {
 
@@ -35,6 +37,7 @@ struct RowKernel {
   std::uint32_t scalars = 0;    // as in the request
   std::array<double, 2> reals = {};
   std::array<std::int64_t, 2> integers = {};
+  std::shared_ptr<const void> captured = {};  // what a function of a user's needs besides
   double ns_per_element = 0;  // on one core, roughly; less than what memory takes for exact ops
 
   explicit operator bool() const { return function != nullptr; }
@@ -43,5 +46,7 @@ struct RowKernel {
   }
   bool scalar(std::size_t i) const { return (scalars >> i & 1) != 0; }
 };
+
+using RowRule = RecordFunction<RowKernel(const RowRequest&)>;
 
 }  // namespace weft

@@ -1,9 +1,11 @@
 #include "weft/graph/decompositions/decomposition.h"
 
+#include <utility>
+
 namespace weft {
 
 void DecompositionSet::add(std::string_view op, Decomposition decomposition) {
-  table_.insert_or_assign(std::string(op), decomposition);
+  table_.insert_or_assign(std::string(op), std::move(decomposition));
 }
 
 Decomposition DecompositionSet::find(std::string_view op) const {

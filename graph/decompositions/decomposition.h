@@ -11,13 +11,7 @@
 
 namespace weft {
 
-/// Rebuilds `node` from primitives over `inputs` (in any graph: use inputs' graph, and node for
-/// attributes only). Returns one value per output; an output that does not exist (its optional
-/// input is absent) may be undefined.
-using Decomposition = std::vector<Value> (*)(const Node& node, const std::vector<Value>& inputs,
-                                             Graph& graph);
-
-/// Decompositions by op name. A value: users extend a copy.
+/// Decompositions by op name. Ops of one's own bring theirs along (OpRecord::definition).
 class DecompositionSet {
  public:
   void add(std::string_view op, Decomposition decomposition);

@@ -93,7 +93,8 @@ std::vector<ValueType> infer_types(const Graph& graph, const OpRecord& op,
     if (inputs[i].defined()) types[i] = &inputs[i].type();
   }
   const FunctionTypes bodies(graph);
-  return op.infer(InferContext(op.name, std::move(types), attributes, graph.facts(), &bodies));
+  return op.infer(
+      InferContext(op.name, std::move(types), attributes, graph.facts(), &graph.ops(), &bodies));
 }
 
 }  // namespace weft

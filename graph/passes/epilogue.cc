@@ -21,11 +21,12 @@ using Index = std::size_t;
 
 /// The steps of a node: a program on its inputs; none if it is something else.
 std::optional<TileProgram> steps_of(const Node& node) {
-  if (node.instance() != 0 || builtin_ops()->find(node.op().name) != &node.op()) {
-    return std::nullopt;
+  const OpSet& ops = node.graph().ops();
+  if (node.instance() != 0 || ops.find(node.op().name) != &node.op()) return std::nullopt;
+  if (node.op().name == "fused") {
+    return TileProgram::parse(node.attributes().text("program"), &ops);
   }
-  if (node.op().name == "fused") return TileProgram::parse(node.attributes().text("program"));
-  if (!can_be_step(node.op(), node.attributes())) return std::nullopt;
+  if (!can_be_step(node.op(), node.attributes(), ops)) return std::nullopt;
   TileProgram program;
   TileStep step{&node.op(), node.attributes(), {}};
   std::vector<Value> inputs;  // each once
@@ -104,7 +105,7 @@ class Epilogues {
   bool is_product(const Value& v, const Node& user) const {
     const Node& p = v.node();
     if (!is(p, "matmul") && !is(p, "quantized_matmul")) return false;
-    if (builtin_ops()->find(p.op().name) != &p.op()) return false;
+    if (p.graph().ops().find(p.op().name) != &p.op()) return false;
     if (p.instance() != 0 || products_.contains(&p)) return false;
     if (!(v.shape() == user.type(0).shape)) return false;
     ++steps_;

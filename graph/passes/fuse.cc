@@ -32,7 +32,8 @@ constexpr int kMaxSearch = 128;
 
 bool fusable(const Node& node) {
   // Recomputed clones are there for memory's sake.
-  if (node.instance() != 0 || !can_be_step(node.op(), node.attributes())) return false;
+  if (node.instance() != 0) return false;
+  if (!can_be_step(node.op(), node.attributes(), node.graph().ops())) return false;
   RowRequest row{{}, node.type(0).dtype, 0, node.attributes()};
   for (const Value& v : node.inputs()) {
     if (!v.defined()) return false;
@@ -45,7 +46,7 @@ bool fusable(const Node& node) {
 bool is_trailing_reduction(const Node& node) {
   const std::string& name = node.op().name;
   if (name != "sum" && name != "mean" && name != "max" && name != "min") return false;
-  if (node.instance() != 0 || builtin_ops()->find(name) != &node.op()) return false;
+  if (node.instance() != 0 || node.graph().ops().find(name) != &node.op()) return false;
   const DType dtype = node.input(0).dtype();
   if (dtype != DType::f32 && dtype != DType::f64) return false;
   const auto& axes = node.attributes().integers("axes");

@@ -247,8 +247,8 @@ Value with_operand(const Match& m, std::size_t i, const Value& operand) {
     if (operands[k].defined()) types[k] = &operands[k].type();
   }
   try {
-    const auto inferred = m.node.op().infer(
-        InferContext(m.op(), std::move(types), m.node.attributes(), m.target.facts()));
+    const auto inferred = m.node.op().infer(InferContext(
+        m.op(), std::move(types), m.node.attributes(), m.target.facts(), &m.target.ops()));
     if (inferred.size() != 1 || !(inferred[0] == m.node.type(0))) return {};
   } catch (const Error&) {
     return {};

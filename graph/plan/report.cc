@@ -21,7 +21,8 @@ std::string type_text(const PlanValue& v) {
 std::string op_text(const Node& node) {
   const Attribute* program = node.attributes().find("program");
   if (program == nullptr) return node.op().name;
-  const std::string steps = summary(TileProgram::parse(std::get<std::string>(*program)));
+  const std::string steps =
+      summary(TileProgram::parse(std::get<std::string>(*program), &node.graph().ops()));
   const std::size_t product = node.op().name.find("matmul_fused");
   if (product != std::string::npos) return node.op().name.substr(0, product) + "matmul+" + steps;
   if (!node.op().name.starts_with("fused")) return node.op().name;

@@ -71,7 +71,7 @@ void ask_rule(const Node& node, const Bindings& bindings) {
     return;  // a symbol is not bound: there are no concrete sizes
   }
   const DimFacts facts;
-  op.infer(InferContext(op.name, pointers, attributes, facts));
+  op.infer(InferContext(op.name, pointers, attributes, facts, &node.graph().ops()));
 }
 
 // The sizes of one value; a missing symbol is reported with the user's line.
@@ -195,6 +195,7 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
     }
     request.attributes = node.attributes().evaluate(plan.bindings);
     request.precision = precision_of(plan, request.attributes, options.precision);
+    request.ops = &node.graph().ops();
     step.kernel = make_kernel(op, request);
     check_scratch(step.kernel);
     if (step.kernel.packed) {

@@ -37,7 +37,8 @@ std::vector<std::string> epilogue_outputs() {
 
 std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
                                       int first) {
-  const TileProgram program = TileProgram::parse(context.attributes().text("program"));
+  const TileProgram program =
+      TileProgram::parse(context.attributes().text("program"), context.ops());
   std::vector<const ValueType*> inputs = {&product};
   for (const ValueType* operand : operands_from(context, first)) inputs.push_back(operand);
   const ContextFacts facts(context);
@@ -65,7 +66,7 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
 }
 
 Epilogue::Epilogue(const KernelRequest& request, std::size_t first)
-    : program_(TileProgram::parse(request.attributes.text("program"))), first_(first) {
+    : program_(TileProgram::parse(request.attributes.text("program"), request.ops)), first_(first) {
   const OperandSpec& product = request.outputs[0];
   element_size_ = dtype_size(product.dtype);
   product_bytes_ = static_cast<std::size_t>(product.numel()) * element_size_;
@@ -135,7 +136,8 @@ void Epilogue::run(const KernelRun& run, const OutputTile& tile, std::int64_t ro
 }
 
 double epilogue_flops(const KernelRequest& request) {
-  const auto steps = TileProgram::parse(request.attributes.text("program")).steps.size();
+  const auto steps =
+      TileProgram::parse(request.attributes.text("program"), request.ops).steps.size();
   return static_cast<double>(request.outputs[0].numel()) * static_cast<double>(steps);
 }
 

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 TileProgram program_of(const KernelRequest& request) {
-  return TileProgram::parse(request.attributes.text("program"));
+  return TileProgram::parse(request.attributes.text("program"), request.ops);
 }
 
 double bytes_of(const std::vector<OperandSpec>& operands) {

@@ -26,6 +26,9 @@ std::string attribute_text(const Attribute& value) {
   return std::string(dtype_name(std::get<DType>(value)));
 }
 
+// That an instruction of the interpreter has (TileSchedule::Instruction).
+constexpr std::size_t kMaxOperands = 3;
+
 bool is_plain(const Attribute& value) {
   return std::holds_alternative<bool>(value) || std::holds_alternative<std::int64_t>(value) ||
          std::holds_alternative<double>(value) || std::holds_alternative<DType>(value);
@@ -33,7 +36,7 @@ bool is_plain(const Attribute& value) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : rest_(text) {}
+  Parser(std::string_view text, const OpSet& ops) : rest_(text), ops_(ops) {}
 
   TileProgram parse() {
     TileProgram program;
@@ -92,7 +95,7 @@ class Parser {
   TileStep parse_step(int value) {
     TileStep step;
     const std::string_view name = word("(");
-    step.op = builtin_ops()->find(name);
+    step.op = ops_.find(name);
     if (step.op == nullptr || step.op->row == nullptr) {
       fail(fmt::format("'{}' is no elementwise op", name));
     }
@@ -156,6 +159,7 @@ class Parser {
   }
 
   std::string_view rest_;
+  const OpSet& ops_;
 };
 
 }  // namespace
@@ -186,11 +190,14 @@ std::string TileProgram::str() const {
   return text;
 }
 
-TileProgram TileProgram::parse(std::string_view text) { return Parser(text).parse(); }
+TileProgram TileProgram::parse(std::string_view text, const OpSet* ops) {
+  const std::shared_ptr<const OpSet> own = ops == nullptr ? builtin_ops() : nullptr;
+  return Parser(text, ops == nullptr ? *own : *ops).parse();
+}
 
-bool can_be_step(const OpRecord& op, const Attributes& attributes) {
+bool can_be_step(const OpRecord& op, const Attributes& attributes, const OpSet& ops) {
   if (op.row == nullptr || op.outputs.size() != 1 || op.inputs.empty()) return false;
-  if (builtin_ops()->find(op.name) != &op) return false;
+  if (op.inputs.size() > kMaxOperands || ops.find(op.name) != &op) return false;
   return std::all_of(attributes.begin(), attributes.end(),
                      [](const auto& entry) { return is_plain(entry.second); });
 }

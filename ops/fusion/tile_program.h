@@ -4,8 +4,8 @@
 //
 // %0 %1 ... are the inputs, numbered from 0; every step makes the next value; the last clause names
 // the results. Attributes follow the operands where they differ from their defaults; floats are
-// hexadecimal, so that every bit comes back. Ops are Weft's own (builtin_ops) that have a row
-// kernel (OpRecord::row). All steps have one shape, to which the inputs broadcast.
+// hexadecimal, so that every bit comes back. Ops are those of a graph's set that have a row kernel
+// (OpRecord::row). All steps have one shape, to which the inputs broadcast.
 #pragma once
 
 #include <functional>
@@ -34,13 +34,15 @@ struct TileProgram {
 
   int values() const { return inputs + static_cast<int>(steps.size()); }
   std::string str() const;
-  /// Throws FormatError that shows the clause and what is wrong with it.
-  static TileProgram parse(std::string_view text);
+  /// Looks ops up in `ops`; null: Weft's own. Throws FormatError that shows the clause and what is
+  /// wrong with it.
+  static TileProgram parse(std::string_view text, const OpSet* ops = nullptr);
 };
 
-/// True if `op` with these attributes can be a step as far as can be told without dtypes: it is one
-/// of Weft's own, has a row kernel and attributes that are plain numbers, flags or dtypes.
-bool can_be_step(const OpRecord& op, const Attributes& attributes);
+/// True if `op` with these attributes can be a step as far as can be told without dtypes: it is the
+/// newest of its name in `ops`, has a row kernel and attributes that are plain numbers, flags or
+/// dtypes.
+bool can_be_step(const OpRecord& op, const Attributes& attributes, const OpSet& ops);
 /// True if the step reads operand `k` as a whole rather than by elements: the key of a draw.
 bool reads_whole(const OpRecord& op, std::size_t k);
 /// Per input: whether some step reads it as a whole.

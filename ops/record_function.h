@@ -1,0 +1,52 @@
+// The functions of an op record: plain ones, as Weft's own records have them, or with captures, as
+// those of records that are made from a user's functions.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace weft {
+
+template <class Signature>
+class RecordFunction;
+
+/// A function, or none. Immutable and cheap to copy: copies share what is captured, so that calls
+/// from several threads at once must not change it. A function without captures is a pointer and
+/// takes no code of its own, which std::function would in each of several hundred places.
+template <class Result, class... Arguments>
+class RecordFunction<Result(Arguments...)> {
+ public:
+  using Plain = Result (*)(Arguments...);
+
+  RecordFunction() = default;
+  RecordFunction(std::nullptr_t) {}               // NOLINT(google-explicit-constructor)
+  RecordFunction(Plain plain) : plain_(plain) {}  // NOLINT(google-explicit-constructor)
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, RecordFunction> &&
+           !std::same_as<std::remove_cvref_t<F>, std::nullptr_t>)
+      RecordFunction(F&& function) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_convertible_v<F, Plain>) {
+      plain_ = function;
+    } else {
+      captured_ =
+          std::make_shared<const std::function<Result(Arguments...)>>(std::forward<F>(function));
+    }
+  }
+
+  Result operator()(Arguments... arguments) const {
+    return plain_ != nullptr ? plain_(std::forward<Arguments>(arguments)...)
+                             : (*captured_)(std::forward<Arguments>(arguments)...);
+  }
+  explicit operator bool() const { return plain_ != nullptr || captured_ != nullptr; }
+  friend bool operator==(const RecordFunction& f, std::nullptr_t) { return !f; }
+
+ private:
+  Plain plain_ = nullptr;
+  std::shared_ptr<const std::function<Result(Arguments...)>> captured_;
+};
+
+}  // namespace weft
