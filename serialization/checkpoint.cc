@@ -4,11 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/graph/weights/extract.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/graph_proto.h"
 
@@ -32,32 +36,6 @@ Graph& graph_to_save(const std::vector<Program>& programs) {
   Graph* graph = common_graph(programs);
   if (graph == nullptr) throw GraphError("save: there is no program to save");
   return *graph;
-}
-
-// What is saved of a graph: all inputs, what the programs need, and named values that read no other
-// variables than the programs do. A file with a program that only infers holds no optimizer.
-std::vector<Node*> needed_nodes(const Graph& graph, const std::vector<Program>& programs) {
-  std::vector<Value> roots = graph.inputs();
-  for (const Program& p : programs) {
-    const std::vector<Value> more = p.roots();
-    roots.insert(roots.end(), more.begin(), more.end());
-  }
-  for (const Program& p : programs) {
-    for (const Variable& v : p.variables()) roots.push_back(v.value());
-  }
-  std::vector<char> needed(graph.node_count(), 0);
-  for (const Node* n : reachable_nodes(roots)) needed[n->id()] = 1;
-  std::vector<char> other(graph.node_count(), 0);  // reads a variable that no program does
-  for (std::size_t id = 0; id < other.size(); ++id) {
-    const Node& n = graph.node(id);
-    bool reads = n.op().name == "variable" && needed[id] == 0;
-    for (const Value& v : n.inputs()) reads = reads || (v.defined() && other[v.node().id()] != 0);
-    other[id] = reads ? 1 : 0;
-  }
-  for (const auto& [name, value] : graph.names()) {
-    if (other[value.node().id()] == 0) roots.push_back(value);
-  }
-  return reachable_nodes(roots);
 }
 
 void check_value(const VariableInfo& info, const Tensor& t) {
@@ -108,13 +86,28 @@ const Record& variables_record(const Container& file) {
   return *variables;
 }
 
+/// Of a variable that is saved, so that its sizes are numbers.
+Sizes known_sizes(const v1::Variable& variable) {
+  Sizes sizes;
+  for (const std::string& dim : variable.type().shape().dims()) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(dim.data(), dim.data() + dim.size(), size);
+    if (error != std::errc() || end != dim.data() + dim.size() || size < 0) {
+      throw FormatError(
+          fmt::format("variable '{}': '{}' is no size of a tensor", variable.name(), dim));
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options) {
   Graph& graph = graph_to_save(programs);
-  const std::vector<Node*> nodes = needed_nodes(graph, programs);
+  const std::vector<Node*> nodes = reachable_nodes(needed_values(graph, programs, true));
   ContainerWriter writer(path);
   v1::Header header;
   header.set_format_version(kFormatVersion);
@@ -168,7 +161,13 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
   GraphReader reader(file, options.ops);
   result.graph_ = reader.read(manifest);
   result.programs_ = reader.programs();
+  if (!options.programs.empty()) {
+    std::vector<Program> chosen;
+    for (const std::string& name : options.programs) chosen.push_back(result.program(name));
+    std::tie(result.graph_, result.programs_) = extract(chosen);
+  }
   for (const v1::Variable& v : manifest.variables()) {
+    if (!result.graph_->has_variable(v.name())) continue;
     const VariableInfo& info = result.graph_->find_variable(v.name()).info();
     if (info.kind == VariableKind::cache) continue;
     Tensor t = file.tensor(info.type.dtype, info.type.shape.constant(), v.data(),
@@ -220,6 +219,30 @@ const Attachment& Checkpoint::attachment(std::string_view name) const {
                                   did_you_mean(name, names), list(names)));
 }
 
+void extract(const std::string& from, const std::string& to,
+             const std::vector<std::string>& programs, const std::vector<std::string>& attachments,
+             const LoadOptions& options) {
+  if (programs.empty())
+    throw ArgumentError(fmt::format("extract from {}: there is no program to extract", from));
+  LoadOptions chosen = options;
+  chosen.programs = programs;
+  const Checkpoint file = load_checkpoint(from, chosen);
+  std::vector<std::string> names;
+  for (const Attachment& a : file.attachments()) names.push_back(a.name);
+  for (const std::string& pattern : attachments) {
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return matches(pattern, name); })) {
+      throw ArgumentError(fmt::format("extract from {}: no attachment fits '{}'; there are: {}",
+                                      from, pattern, list(names)));
+    }
+  }
+  SaveOptions kept;
+  for (const Attachment& a : file.attachments()) {
+    if (matches_any(attachments, a.name)) kept.attachments.push_back(a);
+  }
+  save_checkpoint(to, *file.store(), file.programs(), kept);
+}
+
 void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops) {
   load_checkpoint(path, {.verify = true, .ops = std::move(ops)});
 }
@@ -233,12 +256,20 @@ std::vector<SavedVariable> saved_variables(const std::string& path) {
   for (const v1::Variable& v : manifest.variables()) {
     try {
       const auto& dims = v.type().shape().dims();
-      result.push_back({v.name(),
-                        GraphReader::kind(v.kind()),
-                        v.trainable(),
-                        fmt::format("{}[{}]", dtype_name(GraphReader::dtype(v.type().dtype())),
-                                    fmt::join(dims.begin(), dims.end(), ", ")),
-                        {v.aliases().begin(), v.aliases().end()}});
+      const DType dtype = GraphReader::dtype(v.type().dtype());
+      const VariableKind kind = GraphReader::kind(v.kind());
+      Tensor value;
+      if (kind != VariableKind::cache) {
+        value = file.tensor(dtype, known_sizes(v), v.data(), fmt::format("variable '{}'", v.name()),
+                            record.offset);
+      }
+      result.push_back(
+          {v.name(),
+           kind,
+           v.trainable(),
+           fmt::format("{}[{}]", dtype_name(dtype), fmt::join(dims.begin(), dims.end(), ", ")),
+           {v.aliases().begin(), v.aliases().end()},
+           std::move(value)});
     } catch (const Error& e) {
       file.fail(record.offset, e.what());
     }

@@ -59,6 +59,10 @@ struct LoadOptions {
   bool verify = false;
   /// What the graph's ops are looked up in: add your own to the built-in ones.
   std::shared_ptr<const OpSet> ops = builtin_ops();
+  /// Names of the programs to load, with what they need and nothing else: of a training's file, the
+  /// one that infers comes without the optimizer's nodes and moments. Empty: all. A name that the
+  /// file lacks is an ArgumentError.
+  std::vector<std::string> programs = {};
 };
 
 /// What a file holds. Movable; Values, Programs and Variables refer to its graph.
@@ -97,6 +101,16 @@ class Checkpoint {
 /// if it cannot be opened.
 Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options = {});
 
+/// Writes what the programs of these names need of a checkpoint, and nothing else, as a file of its
+/// own: graph, variables, and the attachments whose names fit a pattern (with * and ? as in a
+/// shell). A training's file becomes one that infers:
+///   extract("training.weft", "model.weft", {"predict"}, {"model.*"});
+/// `from` and `to` may be one file. Throws as load_checkpoint and write_checkpoint, and
+/// ArgumentError for a program that is not there and a pattern that no attachment fits.
+void extract(const std::string& from, const std::string& to,
+             const std::vector<std::string>& programs,
+             const std::vector<std::string>& attachments = {}, const LoadOptions& options = {});
+
 /// Checks the structure and every checksum of a file, and that it loads. Throws FormatError with
 /// the byte offset of the first damage.
 void verify_file(const std::string& path, std::shared_ptr<const OpSet> ops = builtin_ops());
@@ -108,6 +122,7 @@ struct SavedVariable {
   bool trainable = true;
   std::string type;  // "f32[64, seq]"
   std::vector<std::string> aliases;
+  Tensor value;  // a view of the mapped file; undefined for caches
 };
 /// The variables of a file whose graph need not be one that this program can read (as with ops that
 /// it does not know). Throws as load_checkpoint for the rest of the file.

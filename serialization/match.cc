@@ -4,22 +4,198 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/graph/weights/matrices.h"
+#include "weft/serialization/rename.h"
 
 namespace weft {
 namespace {
 
-bool fits(const VariableInfo& info, const Tensor& t) {
-  if (t.dtype() != info.type.dtype || t.rank() != info.type.shape.rank()) return false;
+bool has_sizes(const VariableInfo& info, const Tensor& t) {
+  if (t.rank() != info.type.shape.rank()) return false;
   for (int i = 0; i < t.rank(); ++i) {
     const Dim& d = info.type.shape[i];
     if (d.is_constant() && d.constant() != t.size(i)) return false;
   }
   return true;
 }
+
+/// What stands between the dots of a name.
+std::vector<std::string_view> parts_of(std::string_view name) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    parts.push_back(name.substr(0, dot));
+    if (dot == std::string_view::npos) return parts;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+/// {"bert.", "encoder."} for bert.a.b and encoder.a.b; nothing where the ends differ.
+std::pair<std::string, std::string> prefixes(const std::string& file, const std::string& graph) {
+  const auto a = parts_of(file), b = parts_of(graph);
+  std::size_t same = 0;
+  while (same < std::min(a.size(), b.size()) && a[a.size() - 1 - same] == b[b.size() - 1 - same])
+    ++same;
+  std::size_t behind = 0;  // bytes of what is the same, its dots too
+  for (std::size_t i = 0; i < same; ++i) behind += a[a.size() - 1 - i].size() + (i > 0 ? 1 : 0);
+  if (same == 0) return {};
+  return {file.substr(0, file.size() - behind), graph.substr(0, graph.size() - behind)};
+}
+
+/// A variable without a tensor, or a tensor without a variable.
+struct Unmatched {
+  std::string name;
+  std::string type;
+  Sizes sizes;
+};
+
+/// The one rule of MatchOptions::rename that would help most of what is missing.
+std::string rename_advice(const std::vector<Unmatched>& missing,
+                          const std::vector<Unmatched>& unexpected) {
+  constexpr std::size_t kMostPairs = 1'000'000;
+  if (missing.size() * unexpected.size() > kMostPairs) return {};
+  std::map<std::pair<std::string, std::string>, std::size_t> rules;
+  for (const Unmatched& variable : missing) {
+    std::set<std::pair<std::string, std::string>> possible;
+    for (const Unmatched& tensor : unexpected) {
+      if (tensor.sizes != variable.sizes) continue;
+      const auto rule = prefixes(tensor.name, variable.name);
+      if (rule.first != rule.second) possible.insert(rule);
+    }
+    for (const auto& rule : possible) ++rules[rule];
+  }
+  const auto best = std::max_element(
+      rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (best == rules.end() || best->second < 2) return {};
+  const auto& [from, to] = best->first;
+  return fmt::format(".rename = {{{{\"{}\", \"{}\"}}}} would find {} of the {} missing", from, to,
+                     best->second, missing.size());
+}
+
+class Matcher {
+ public:
+  Matcher(const TensorMap& tensors, const MatchOptions& options)
+      : options_(options), tensors_(renamed(options.rename, tensors)) {}
+
+  Match match(const std::vector<Variable>& variables) {
+    check_only(variables);
+    for (const Variable& variable : variables) {
+      if (wanted(variable.name())) match(variable);
+    }
+    list_unexpected();
+    // The nearest names of a few; where hundreds differ, a rule for all of them says more.
+    constexpr std::size_t kMostPairs = 10'000;
+    std::vector<std::string> others;
+    if (missing_.size() * unexpected_.size() <= kMostPairs) {
+      for (const Unmatched& tensor : unexpected_) others.push_back(tensor.name);
+    }
+    for (const Unmatched& variable : missing_) {
+      result_.problems.push_back(fmt::format("missing: '{}' {}{}", variable.name, variable.type,
+                                             did_you_mean(variable.name, others)));
+    }
+    for (const std::string& line : forbidden_) result_.problems.push_back(line);
+    if (options_.rename.empty() && !options_.file_name)
+      result_.advice = rename_advice(missing_, unexpected_);
+    return std::move(result_);
+  }
+
+ private:
+  bool wanted(const std::string& name) const {
+    return options_.only.empty() || matches_any(options_.only, name);
+  }
+
+  void check_only(const std::vector<Variable>& variables) const {
+    for (const std::string& pattern : options_.only) {
+      std::vector<std::string> names;
+      for (const Variable& variable : variables) names.push_back(variable.name());
+      if (std::none_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return matches(pattern, name); })) {
+        throw ArgumentError(
+            fmt::format("only: no variable fits '{}'; there are: {}", pattern, list_names(names)));
+      }
+    }
+  }
+
+  void match(const Variable& variable) {
+    const VariableInfo& info = variable.info();
+    std::vector<std::string> names = {info.name};
+    names.insert(names.end(), info.aliases.begin(), info.aliases.end());
+    if (options_.file_name)
+      std::transform(names.begin(), names.end(), names.begin(), options_.file_name);
+    const bool reinit = matches_any(options_.reinit, info.name);
+    Tensor found;
+    bool converted = false;
+    for (const std::string& name : names) {
+      const auto it = tensors_.find(name);
+      if (it == tensors_.end()) continue;
+      used_.insert(name);
+      const Tensor& stored = it->second.tensor;
+      taken_.insert(stored.raw());
+      const bool cast = options_.convert && is_floating(stored.dtype()) &&
+                        is_floating(info.type.dtype) && stored.dtype() != info.type.dtype;
+      const Tensor tensor = cast && !reinit ? stored.to(info.type.dtype) : stored;
+      if (!reinit) check(info, names.front(), it->second, tensor, found);
+      if (!found.defined()) found = tensor, converted = cast;
+    }
+    LoadReport& report = result_.report;
+    if (!found.defined()) {
+      report.missing.push_back(info.name);
+      if (!reinit && !matches_any(options_.allow_missing, info.name)) {
+        missing_.push_back({names.front(), info.type.str(),
+                            info.type.shape.is_constant() ? info.type.shape.constant() : Sizes()});
+      }
+    } else if (reinit) {
+      report.reinitialised.push_back(info.name);
+    } else {
+      report.loaded.push_back(info.name);
+      if (converted) report.converted.push_back(info.name);
+      result_.pairs.emplace_back(variable, found);
+    }
+  }
+
+  /// That `tensor` (as it is in the file, or converted) fits the variable and what was found for it
+  /// under another name.
+  void check(const VariableInfo& info, const std::string& first, const RenamedTensor& in_file,
+             const Tensor& tensor, const Tensor& found) {
+    const std::string& name = in_file.file_name;
+    if (tensor.dtype() != info.type.dtype || !has_sizes(info, tensor)) {
+      const bool convertible =
+          has_sizes(info, tensor) && is_floating(tensor.dtype()) && is_floating(info.type.dtype);
+      result_.problems.push_back(
+          fmt::format("misshapen: '{}' is {}, the variable {}{}{}", name, in_file.tensor.type_str(),
+                      name == first ? "" : "'" + info.name + "' ", info.type.str(),
+                      convertible ? " (.convert = true converts it)" : ""));
+    } else if (found.defined() && found.raw() != tensor.raw() && !bitwise_equal(found, tensor)) {
+      result_.problems.push_back(fmt::format(
+          "contradiction: '{}' and '{}' are one variable, but their values differ", first, name));
+    }
+  }
+
+  void list_unexpected() {
+    for (const auto& [name, entry] : tensors_) {
+      const bool other_name = entry.tensor.bytes() > 0 && taken_.contains(entry.tensor.raw());
+      if (used_.contains(name) || other_name || !wanted(name)) continue;
+      result_.report.unexpected.push_back(entry.file_name);
+      unexpected_.push_back({entry.file_name, entry.tensor.type_str(), entry.tensor.sizes()});
+      if (matches_any(options_.allow_unexpected, entry.file_name)) continue;
+      forbidden_.push_back(
+          fmt::format("unexpected: '{}' {}", entry.file_name, entry.tensor.type_str()));
+    }
+  }
+
+  const MatchOptions& options_;
+  const RenamedTensors tensors_;
+  Match result_;
+  std::set<std::string, std::less<>> used_;
+  std::set<const std::byte*> taken_;  // the memory of tensors that have a variable
+  std::vector<Unmatched> missing_, unexpected_;
+  std::vector<std::string> forbidden_;
+};
 
 }  // namespace
 
@@ -31,6 +207,7 @@ std::vector<std::string> LoadReport::anew() const {
 
 std::string LoadReport::str() const {
   std::string text = fmt::format("{} parameters taken over", loaded.size());
+  if (!converted.empty()) text += fmt::format(" ({} of another dtype)", converted.size());
   const std::vector<std::string> fresh = anew();
   if (!fresh.empty()) text += fmt::format("; {} new: {}", fresh.size(), first_of(fresh));
   if (!unexpected.empty())
@@ -40,63 +217,19 @@ std::string LoadReport::str() const {
 
 Match find_matches(const std::vector<Variable>& variables, const TensorMap& tensors,
                    const MatchOptions& options) {
-  Match match;
-  std::set<std::string, std::less<>> used;
-  for (const Variable& v : variables) {
-    const VariableInfo& info = v.info();
-    std::vector<std::string> names = {info.name};
-    names.insert(names.end(), info.aliases.begin(), info.aliases.end());
-    if (options.rename) std::transform(names.begin(), names.end(), names.begin(), options.rename);
-    const bool reinit = matches_any(options.reinit, info.name);
-    Tensor found;
-    for (const std::string& name : names) {
-      const auto it = tensors.find(name);
-      if (it == tensors.end()) continue;
-      used.insert(name);
-      const Tensor tensor = options.widen && is_floating(it->second.dtype())
-                                ? it->second.to(info.type.dtype)
-                                : it->second;
-      if (!reinit && !fits(info, tensor)) {
-        match.problems.push_back(fmt::format("misshapen: '{}' is {}, the variable {}", name,
-                                             it->second.type_str(), info.type.str()));
-      } else if (!reinit && found.defined() && !bitwise_equal(found, tensor)) {
-        match.problems.push_back(
-            fmt::format("contradiction: '{}' and '{}' are one variable, but their values differ",
-                        names.front(), name));
-      }
-      if (!found.defined()) found = tensor;
-    }
-    if (!found.defined()) {
-      match.report.missing.push_back(info.name);
-      if (!options.allow_missing && !reinit)
-        match.problems.push_back(fmt::format("missing: '{}' {}", names.front(), info.type.str()));
-    } else if (reinit) {
-      match.report.reinitialised.push_back(info.name);
-    } else {
-      match.report.loaded.push_back(info.name);
-      match.pairs.emplace_back(v, found);
-    }
-  }
-  for (const auto& [name, tensor] : tensors) {
-    if (used.contains(name) || (options.ignore && options.ignore(name))) continue;
-    match.report.unexpected.push_back(name);
-    if (!options.allow_unexpected)
-      match.problems.push_back(fmt::format("unexpected: '{}' {}", name, tensor.type_str()));
-  }
-  return match;
+  return Matcher(tensors, options).match(variables);
 }
 
-std::vector<std::pair<Variable, Tensor>> match_variables(const std::vector<Variable>& variables,
-                                                         const TensorMap& tensors,
-                                                         std::string_view source,
-                                                         const MatchOptions& options,
-                                                         std::string_view wanted) {
+Match match_variables(const std::vector<Variable>& variables, const TensorMap& tensors,
+                      std::string_view source, const MatchOptions& options,
+                      std::string_view wanted) {
   Match match = find_matches(variables, tensors, options);
   if (!match.problems.empty()) {
-    throw FormatError(fmt::format("the tensors of {} do not fit {}:\n  {}", source, wanted,
-                                  fmt::join(match.problems, "\n  ")));
+    throw FormatError(fmt::format("the tensors of {} do not fit {}:\n  {}{}{}", source, wanted,
+                                  fmt::join(match.problems, "\n  "),
+                                  match.advice.empty() ? "" : "\n  ", match.advice));
   }
-  return std::move(match.pairs);
+  return match;
 }
 
 std::vector<Variable> weight_variables(const Graph& graph) {
@@ -108,12 +241,6 @@ std::vector<Variable> weight_variables(const Graph& graph) {
   return weights;
 }
 
-std::string first_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMaxNames = 8;
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMaxNames));
-  return fmt::format(
-      "{}{}", fmt::join(names.begin(), end, ", "),
-      names.size() > kMaxNames ? fmt::format(" and {} more", names.size() - kMaxNames) : "");
-}
+std::string first_of(const std::vector<std::string>& names) { return list_names(names, 8); }
 
 }  // namespace weft

@@ -131,6 +131,28 @@ void VariableStore::set(std::string_view name, Tensor value) {
   packed_.drop(name);
 }
 
+void VariableStore::assign(std::vector<NewValue> values) {
+  const std::unique_lock lock(mutex_);
+  check_whole_locked("written");
+  for (const NewValue& v : values) {
+    if (!v.value.defined())
+      throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", v.name));
+    const auto it = index_.find(v.name);
+    if (it != index_.end()) check_same_type(v.name, entries_[it->second].value, v.value);
+  }
+  for (NewValue& v : values) {
+    const auto [it, added] = index_.emplace(v.name, entries_.size());
+    if (added) {
+      entries_.push_back({v.name, v.kind, take_over(std::move(v.value)), 0, true});
+      continue;
+    }
+    Entry& e = entries_[it->second];
+    e.value = take_over(std::move(v.value));
+    ++e.version;
+    packed_.drop(v.name);
+  }
+}
+
 void VariableStore::erase(VariableKind kind) {
   const std::unique_lock lock(mutex_);
   erase_if([kind](const Entry& e) { return e.kind == kind; });

@@ -57,6 +57,14 @@ class VariableStore {
   void insert(std::string_view name, VariableKind kind, Tensor value);
   /// Replaces the value, copied as by insert(); dtype and sizes must stay (DTypeError, ShapeError).
   void set(std::string_view name, Tensor value);
+  struct NewValue {
+    std::string name;
+    VariableKind kind;
+    Tensor value;
+  };
+  /// Inserts those that are not there and sets the others, all at one moment or, where one does not
+  /// fit (as by set()), none. Throws StateError if the store is torn.
+  void assign(std::vector<NewValue> values);
   /// Parameters that start from their initialisers although others were inserted: a new head, say
   /// (SessionOptions::start_missing allows it to all).
   void start_anew(const std::vector<std::string>& names);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <set>
 
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
@@ -11,58 +10,21 @@
 #include "weft/serialization/atomic_file.h"
 #include "weft/serialization/read_file.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/serialization/tensor_file.h"
 
 namespace weft::hf {
 namespace {
 
 namespace fs = std::filesystem;
 
-// No config or index comes near it.
+// No config comes near it.
 constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
-
-TensorMap read_shards(const fs::path& folder, const fs::path& index) {
-  const json parsed = parse_json_object(read_whole_file(index.string(), kJsonFile), index.string());
-  const auto map = parsed.find("weight_map");
-  if (map == parsed.end() || !map->is_object())
-    throw FormatError(fmt::format("{} has no weight_map", index.string()));
-  std::set<std::string> files;
-  for (const auto& [name, file] : map->items()) {
-    // A shard lies beside its index: no path leads elsewhere.
-    if (!file.is_string() ||
-        fs::path(file.get<std::string>()).filename() != file.get<std::string>())
-      throw FormatError(fmt::format("{}: '{}' is in {}, which is not a file name", index.string(),
-                                    name, json_excerpt(file)));
-    files.insert(file.get<std::string>());
-  }
-  TensorMap weights;
-  for (const std::string& file : files) {
-    for (auto& [name, tensor] : read_safetensors((folder / file).string()).tensors) {
-      if (!weights.emplace(name, tensor).second)
-        throw FormatError(
-            fmt::format("{}: the tensor '{}' is in two shards", index.string(), name));
-    }
-  }
-  return weights;
-}
 
 }  // namespace
 
 Folder read_folder(const std::string& path) {
   const fs::path folder(path);
-  Folder result{path, read_whole_file((folder / "config.json").string(), kJsonFile), {}};
-  const fs::path whole = folder / "model.safetensors";
-  const fs::path index = folder / "model.safetensors.index.json";
-  if (fs::exists(whole)) {
-    result.weights = read_safetensors(whole.string()).tensors;
-  } else if (fs::exists(index)) {
-    result.weights = read_shards(folder, index);
-  } else if (fs::exists(folder / "pytorch_model.bin")) {
-    throw IoError(
-        fmt::format("{} holds pytorch_model.bin only: convert it to model.safetensors", path));
-  } else {
-    throw IoError(fmt::format("{} holds no model.safetensors", path));
-  }
-  return result;
+  return {path, read_whole_file((folder / "config.json").string(), kJsonFile), read_tensors(path)};
 }
 
 std::vector<std::string> class_names(const std::string& config) {

@@ -65,13 +65,6 @@ Model build(Request& request, SourceLocation loc) {
   return model;
 }
 
-bool is_unused(const Model& model, const std::string& name) {
-  for (const std::string& end : model.unused_buffers) {
-    if (name == end || name.ends_with("." + end)) return true;
-  }
-  return false;
-}
-
 /// The tensors of a file under the names that this version of the library gives them. GPT-1's and
 /// GPT-2's published files were written by the base class: they lack "transformer.", which the
 /// classes with a head have.
@@ -157,12 +150,14 @@ std::string problem_type(const std::string& config) {
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source) {
-  return match_variables(
-      weight_variables(graph), modern_names(model, tensors), source,
-      {.rename = [&](const std::string& ours) { return model.names.theirs(ours); },
-       .widen = true,
-       .ignore = [&](const std::string& name) { return is_unused(model, name); }},
-      model.architecture);
+  MatchOptions options{.convert = true, .file_name = [&](const std::string& ours) {
+                         return model.names.theirs(ours);
+                       }};
+  for (const std::string& end : model.unused_buffers)
+    options.allow_unexpected.insert(options.allow_unexpected.end(), {end, "*." + end});
+  return match_variables(weight_variables(graph), modern_names(model, tensors), source, options,
+                         model.architecture)
+      .pairs;
 }
 
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store) {

@@ -15,10 +15,8 @@ void Averages::refresh() {
 
 void Averages::save(const std::string& path) {
   refresh();
-  const auto averaged = model_.clone();
+  const auto averaged = without_training(model_);
   averaged->store = store_;
-  averaged->programs.erase("train");
-  averaged->programs.erase("accumulate");
   save_model(path, *averaged);
 }
 

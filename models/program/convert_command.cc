@@ -1,9 +1,11 @@
-// weft convert: a folder of Hugging Face's library as one .weft file, and the other way round.
+// weft convert: a folder of Hugging Face's library as one .weft file, and the other way round; a
+// training's file as one that only infers.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
+#include "weft/autodiff/optimizers/ema.h"
 #include "weft/core/error.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands.h"
@@ -19,7 +21,7 @@ namespace fs = std::filesystem;
 
 struct ConvertArguments {
   std::string model, out;
-  bool force = false;
+  bool inference = false, force = false;
 };
 
 void say_model(const ConvertArguments& args, const TrainedModel& model, const std::string& what,
@@ -38,6 +40,24 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
   return 0;
 }
 
+/// Of a file that may be trained, one that only infers, with the weights that its evaluations saw.
+int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.writes("--out", args.out, FileKind::model);
+  keep_trainable(args.out, args.force);
+  const auto [task, model] = load_any_model(args.model);
+  const auto infers = without_training(*model);
+  infers->history = {};
+  const bool averages = model->settings.ema > 0 && has_averages(*model->store);
+  if (averages) infers->store = averaged_store(*model->store);
+  save_model(out.path(), *infers);
+  say_model(args, *infers, fmt::format("a {}", infers->layout().kind), fs::file_size(args.out));
+  if (averages) say("weights   the averages of the training (--ema)\n");
+  say("file      {} -> {} (what only training needs is gone)\n",
+      short_bytes(static_cast<double>(fs::file_size(args.model))),
+      short_bytes(static_cast<double>(fs::file_size(args.out))));
+  return 0;
+}
+
 int write_folder(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes_folder("--out", args.out);
   const auto [task, model] = load_any_model(args.model);
@@ -49,6 +69,11 @@ int write_folder(const ConvertArguments& args, CommandPaths paths) {
 }
 
 int run(const ConvertArguments& args, const CommandPaths& paths) {
+  if (args.inference) {
+    if (fs::is_directory(args.model))
+      throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
+    return write_inference_file(args, paths);
+  }
   // A folder may also become another folder; then the name says so.
   const bool to_folder = !fs::is_directory(args.model) || args.out.ends_with('/');
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
@@ -57,8 +82,10 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
 }  // namespace
 
 void add_convert_command(CLI::App& app, Action& action) {
-  OptionList options(app, "convert",
-                     "Make one .weft file of a Hugging Face folder, or a folder of a .weft file");
+  OptionList options(
+      app, "convert",
+      "Make one .weft file of a Hugging Face folder, a folder of a .weft file, or of a "
+      "training's file one that only infers");
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
@@ -70,9 +97,13 @@ void add_convert_command(CLI::App& app, Action& action) {
               "well; it is not trainable (--from FOLDER trains). Of a .weft file: folder to write, "
               "which Hugging Face's library reads; a model's that is there is replaced as a whole")
       .required();
+  options.flag("--inference", args->inference,
+               "of a .weft file: write a .weft file with only what inference needs, without the "
+               "training's step, moments and curves; where it kept averages of its weights (--ema) "
+               "they become the weights");
   options.flag("--force", args->force,
-               "replace a file of another kind of this name, or a model's folder that holds other "
-               "files, too");
+               "replace a file of another kind of this name, a model that can be trained (with "
+               "--inference), or a model's folder that holds other files, too");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -269,6 +269,22 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
+void keep_trainable(const std::string& path, bool force) {
+  if (force || !fs::exists(path)) return;
+  bool trainable = false;
+  try {
+    trainable = load_checkpoint(path).has_program("train");
+  } catch (const Error&) {
+    return;  // no model that could be lost
+  }
+  if (trainable) {
+    throw IoError(fmt::format(
+        "--out {} is a model that can be trained, and would be replaced by one that cannot: name "
+        "another file, or add --force",
+        path));
+  }
+}
+
 std::string beside(const std::string& model, const std::string& ending) {
   const fs::path path(model);
   return path.extension() == ".weft" ? fs::path(path).replace_extension(ending).string()

@@ -82,6 +82,10 @@ class CommandPaths {
 /// Whether both are one file: the same place, a link to it, or another name of the same file.
 bool same_file(const std::string& a, const std::string& b);
 
+/// Throws IoError where `path`, which is to become a model that cannot be trained, is one that can:
+/// that is worth more. Not with `force`.
+void keep_trainable(const std::string& path, bool force);
+
 /// A file's name beside a model: "net.weft" and ".svg" make "net.svg"; a name that does not end in
 /// .weft keeps its ending, so that "net.v1" and "net.v2" have plots of their own.
 std::string beside(const std::string& model, const std::string& ending);

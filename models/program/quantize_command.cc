@@ -81,9 +81,7 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
                                         QuantizedModel& made) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
-  auto after = before.clone();
-  after->programs.erase("train");
-  after->programs.erase("accumulate");
+  auto after = without_training(before);
   options.patterns = quantized_patterns(*after, options.patterns);
   made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
@@ -105,26 +103,9 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
   print_change(measured(before), measured(after), task.info().perplexity);
 }
 
-/// What can be trained is worth more than what is made of it: only --force replaces it.
-void keep_trainable(const QuantizeArguments& args) {
-  if (args.force || !std::filesystem::exists(args.out)) return;
-  bool trainable = false;
-  try {
-    trainable = load_checkpoint(args.out).has_program("train");
-  } catch (const Error&) {
-    return;  // no model that could be lost
-  }
-  if (trainable) {
-    throw IoError(fmt::format(
-        "--out {} is a model that can be trained, and would be replaced by one that cannot: name "
-        "another file, or add --force",
-        args.out));
-  }
-}
-
 int run(const QuantizeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.writes("--out", args.out, FileKind::model);
-  keep_trainable(args);
+  keep_trainable(args.out, args.force);
   const auto [task, before] = load_any_model(args.file);
   if (args.values.given()) check_data_options(task, args.values, args.file);
   QuantizedModel made;

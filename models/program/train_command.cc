@@ -87,7 +87,8 @@ std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& tas
         "{} cannot be trained: {}; resume the file it was made from", args.resume,
         is_quantized(*model->graph)
             ? "its weights were quantised (--from with --lora-rank trains adapters beside them)"
-            : "its weights were averaged, or merged with adapters after they were quantised"));
+            : "it was made to infer (--inference), or its weights were averaged, or merged with "
+              "adapters after they were quantised"));
   }
   model->settings = rethrow_as_usage(
       [&] { return TrainSettings::fields().with(model->settings, args.training); });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "weft/core/closest.h"
@@ -15,13 +16,24 @@ namespace weft {
 namespace {
 
 constexpr const char* kTaskPart = "model.task";
+constexpr const char* kHistoryPart = "train.history";
 
 /// What all kinds of models have. A file without its task is of the first versions.
 const std::vector<FilePart>& common_parts() {
   static const std::vector<FilePart> parts = [] {
     std::vector<FilePart> all = {
-        detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings),
-        detail::make_part("train.history", "weft.train.history", &TrainedModel::history)};
+        detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings)};
+    // A file that only infers may be without it.
+    all.push_back({kHistoryPart, false,
+                   [](const TrainedModel& model) -> std::optional<Attachment> {
+                     const TrainHistory& history = model.history;
+                     if (!model.can_train() && history.train.empty() && history.validation.empty())
+                       return std::nullopt;
+                     return Attachment{kHistoryPart, "weft.train.history", history.to_json()};
+                   },
+                   [](TrainedModel& model, const Attachment& part) {
+                     model.history = TrainHistory::from_json(part.bytes);
+                   }});
     all.push_back(
         {kLoraPart, false,
          [](const TrainedModel& model) -> std::optional<Attachment> {
@@ -98,6 +110,13 @@ void TrainedModel::replace_programs(std::shared_ptr<Graph> new_graph,
   std::size_t next = 0;
   for (auto& [name, program] : programs) program = rewritten.at(next++);
   graph = std::move(new_graph);
+}
+
+std::unique_ptr<TrainedModel> without_training(const TrainedModel& model) {
+  auto result = model.clone();
+  result->programs.erase("train");
+  result->programs.erase("accumulate");
+  return result;
 }
 
 void save_model(const std::string& path, const TrainedModel& model) {
@@ -201,7 +220,7 @@ bool is_quantized(const Graph& graph) {
 
 TrainHistory read_history(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
-  const Attachment* found = file.find_attachment("train.history");
+  const Attachment* found = file.find_attachment(kHistoryPart);
   return found == nullptr ? TrainHistory() : TrainHistory::from_json(found->bytes);
 }
 

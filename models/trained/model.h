@@ -126,6 +126,10 @@ struct ModelKind : TrainedModel {
   }
 };
 
+/// A copy that infers and cannot be trained: without the training's programs, so that its file
+/// holds neither their nodes nor the state of optimizers.
+std::unique_ptr<TrainedModel> without_training(const TrainedModel& model);
+
 /// `options` for a session over the model: with as many plans as its kind needs.
 SessionOptions session_options(const TrainedModel& model, SessionOptions options = {});
 

@@ -1,10 +1,5 @@
 #include "weft/models/trained/weights.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "weft/core/error.h"
-
 namespace weft {
 
 TensorMap weights_of(const Graph& graph, const VariableStore& store) {
@@ -17,22 +12,9 @@ TensorMap weights_of(const Graph& graph, const VariableStore& store) {
 
 LoadReport load_weights(VariableStore& store, const Graph& graph, const TensorMap& weights,
                         std::string_view source, const std::vector<std::string>& reinit) {
-  Match match = find_matches(weight_variables(graph), weights,
-                             {.reinit = reinit, .allow_missing = true, .allow_unexpected = true});
-  if (!match.problems.empty()) {
-    throw FormatError(
-        fmt::format("{} does not fit the model: {}", source, fmt::join(match.problems, "; ")));
-  }
-  if (match.pairs.empty()) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : weights) names.push_back(name);
-    throw FormatError(fmt::format("{} has no parameter of this model; it holds {}", source,
-                                  names.empty() ? "nothing" : first_of(names)));
-  }
-  for (const auto& [variable, tensor] : match.pairs)
-    store.insert(variable.name(), variable.info().kind, tensor);
-  store.start_anew(match.report.anew());
-  return std::move(match.report);
+  return load_parameters(store, graph, weights, source,
+                         {.reinit = reinit, .allow_missing = {"*"}, .allow_unexpected = {"*"}},
+                         "the model");
 }
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/graph/run/variable_store.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/load_parameters.h"
 
 namespace weft {
 
@@ -14,10 +14,11 @@ namespace weft {
 TensorMap weights_of(const Graph& graph, const VariableStore& store);
 
 /// Gives the parameters and buffers of `graph` that `weights` has by name (or alias) these values,
-/// in a store that has none of them yet; the others start as always. Throws one FormatError that
-/// lists all whose shapes or dtypes do not fit, and one where nothing is taken over; `source` names
-/// the weights in it. Parameters that match one of the patterns `reinit` ("layers.0.*") start anew
-/// though there are weights: a head for other classes.
+/// in a store that has none of them yet; the others start as always: load_parameters() where
+/// anything may be missing or unexpected. Throws one FormatError that lists all whose shapes or
+/// dtypes do not fit, and one where nothing is taken over; `source` names the weights in it.
+/// Parameters that match one of the patterns `reinit` ("layers.0.*") start anew though there are
+/// weights: a head for other classes.
 LoadReport load_weights(VariableStore& store, const Graph& graph, const TensorMap& weights,
                         std::string_view source, const std::vector<std::string>& reinit = {});
 

@@ -193,6 +193,35 @@ BOOST_AUTO_TEST_CASE(quantize_evaluate_generate) {
   check_error(weft("quantize " + model), 2, "--out is required");
 }
 
+BOOST_AUTO_TEST_CASE(a_trainings_file_is_converted_to_one_that_infers) {
+  const Shell weft;
+  const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
+  const std::string small = weft.path("small.weft"), averages = weft.path("m.ema.weft");
+  BOOST_TEST(weft("train gpt --steps 10 --ema 0.8 --out " + model + text + kTiny).code == 0);
+  const Outcome made = weft("convert " + model + " --out " + small + " --inference");
+  BOOST_TEST(made.err == "");
+  BOOST_TEST(made.code == 0);
+  BOOST_TEST(contains(made.out, "small.weft: a language model of "));
+  BOOST_TEST(contains(made.out, "weights   the averages of the training (--ema)"));
+  BOOST_TEST(contains(made.out, "(what only training needs is gone)"));
+  BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model) / 2);
+  const Outcome measured = weft("evaluate " + small + text);
+  BOOST_TEST(measured.code == 0);
+  BOOST_TEST(measured.out == weft("evaluate " + averages + text).out);
+  BOOST_TEST(contains(weft("inspect " + small).out, "programs   evaluate, decode"));
+  const std::string variables = weft("inspect " + small + " --variables").out;
+  BOOST_TEST(contains(variables, "transformer.wte.weight"));
+  BOOST_TEST(!contains(variables, "optimizer."));
+  BOOST_TEST(!contains(variables, "ema."));
+  check_error(weft("train gpt --resume " + small + text), 2,
+              "cannot be trained: it was made to infer");
+  check_error(weft("convert " + small + " --out " + model + " --inference"), 1,
+              "is a model that can be trained, and would be replaced by one that cannot");
+  BOOST_TEST(weft("convert " + small + " --out " + model + " --inference --force").code == 0);
+  check_error(weft("convert " + weft.path("") + " --out " + small + " --inference"), 2,
+              "--inference is for .weft files");
+}
+
 BOOST_AUTO_TEST_CASE(a_memory_budget_changes_no_number) {
   const Shell weft;
   const std::string command = "train gpt --steps 6 --text " + weft.path("text.txt") + " --out " +

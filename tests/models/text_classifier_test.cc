@@ -346,14 +346,15 @@ BOOST_AUTO_TEST_CASE(a_classifier_starts_from_a_pretrained_encoder) {
       trainable(build_text_classifier(other, tokenizer(), {"a", "b"}, settings()));
   check_says<FormatError>(
       [&] { load_weights(*misfit.store, *misfit.graph, loaded.weights, "base.weft"); },
-      "base.weft does not fit the model: misshapen: 'embeddings.positions.weight' is f32[16, 16], "
-      "the variable f32[32, 16]");
+      "the tensors of base.weft do not fit the model:\n  misshapen: 'embeddings.positions.weight' "
+      "is "
+      "f32[16, 16], the variable f32[32, 16]");
   check_says<FormatError>(
       [&] {
         load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},
                      "f.weft");
       },
-      "f.weft has no parameter of this model; it holds x");
+      "f.weft has no tensor for the model; it holds x");
 }
 
 BOOST_AUTO_TEST_CASE(frozen_parameters_stay_and_lower_layers_learn_slower) {

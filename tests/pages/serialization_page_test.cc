@@ -1,5 +1,6 @@
 // The code of serialization/README.md.
 #include <boost/test/unit_test.hpp>
+#include <cstdio>
 #include <string>
 
 #include "weft/autodiff/optimizer.h"
@@ -9,7 +10,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/load_parameters.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/testing/run_checks.h"
@@ -55,24 +56,32 @@ BOOST_AUTO_TEST_CASE(only_what_a_program_needs) {
   BOOST_TEST(load_checkpoint(path).tensors().size() == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
+  Session session(g, {.seed = 1});
+  const std::string small = folder.path("small.weft");
+  save_checkpoint(path, session, {train, predict}, {.attachments = {{"notes", "text/plain", ""}}});
+  extract(path, small, {"predict"}, {"notes"});  // of the attachments, those that are named
+  const Checkpoint part = load_checkpoint(path, {.programs = {"predict"}});  // or without a file
+  BOOST_TEST(part.tensors().size() == 1u);
+  BOOST_TEST(load_checkpoint(small).tensors().size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(weights_of_one_model_for_another) {
   const std::string weights = folder.path("weights.safetensors");
   write_safetensors(weights, {{"body.weight", testing::normal_tensor({4, 16}, 1)},
                               {"head.bias", Tensor::zeros(DType::f32, {2})}});
 
-  const Safetensors file = read_safetensors(weights);  // views of the mapped file
-  const auto store = std::make_shared<VariableStore>();
-  const MatchOptions options{
-      .rename = [](const std::string& name) { return "body" + name.substr(name.rfind('.')); },
-      .allow_missing = true,      // net.out.bias starts anew
-      .allow_unexpected = true};  // head.bias is not asked for
-  for (const auto& [variable, tensor] :
-       match_variables(weight_variables(g), file.tensors, weights, options))
-    store->insert(variable.name(), VariableKind::parameter, tensor);
-  store->start_anew({"net.out.bias"});
-  Session session(g, store, {.seed = 1});
+  Session session(g, {.seed = 1});
+  const LoadReport report =
+      load_parameters(session, weights,
+                      {.rename = {{"body.", "net.out."}},  // in the file, in the graph
+                       .allow_missing = {"net.out.bias"},  // starts from its initialiser
+                       .allow_unexpected = {"head.*"}});   // is not asked for
+  std::printf("%s\n", report.str().c_str());
+  BOOST_TEST(report.str() == "1 parameters taken over; 1 new: net.out.bias; 1 not used: head.bias");
   session.run(predict, {{"x", batch}});
-  BOOST_TEST(bitwise_equal(session.value("net.out.weight"), file.tensors.at("body.weight")));
+  BOOST_TEST(
+      bitwise_equal(session.value("net.out.weight"), read_tensors(weights).at("body.weight")));
 }
 
 BOOST_AUTO_TEST_CASE(files_are_checked) {

@@ -15,7 +15,6 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
 #include "weft/serialization/crc32c.h"
-#include "weft/serialization/match.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
 #include "weft_proto/weft.pb.h"
@@ -390,61 +389,6 @@ BOOST_AUTO_TEST_CASE(sizes_that_overflow_are_refused) {
     BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
                           says("at byte 48: a HEAD record says it has"));
   }
-}
-
-BOOST_AUTO_TEST_CASE(matching_lists_everything_at_once) {
-  Graph g;
-  const Variable a = g.variable("a", DType::f32, {2, 3});
-  g.alias("b", a);
-  g.variable("c", DType::f32, {2});
-  g.variable("d", DType::f32, {2});
-  g.variable("e", DType::f32, {4});
-  const TensorMap tensors = {{"b", Tensor::zeros(DType::f32, {2, 3})},
-                             {"c", Tensor::zeros(DType::f64, {2})},
-                             {"e", Tensor::zeros(DType::f32, {5})},
-                             {"f", Tensor::zeros(DType::u8, {})}};
-  BOOST_CHECK_EXCEPTION(match_variables(g.variables(), tensors, "\"x.weft\""), FormatError,
-                        says("the tensors of \"x.weft\" do not fit the variables:"
-                             "\n  misshapen: 'c' is f64[2], the variable f32[2]"
-                             "\n  missing: 'd' f32[2]"
-                             "\n  misshapen: 'e' is f32[5], the variable f32[4]"
-                             "\n  unexpected: 'f' u8[]"));
-  const auto pairs = match_variables({a}, tensors, "x", {.allow_unexpected = true});
-  BOOST_TEST(pairs.size() == 1u);
-  BOOST_TEST((pairs[0].first == a));
-  BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.allow_missing = true}).empty());
-  // What starts anew needs no tensor.
-  BOOST_TEST(match_variables({g.find_variable("d")}, {}, "x", {.reinit = {"d"}}).empty());
-  // Names of another library, shorter floats, what is to start anew.
-  const TensorMap theirs = {{"x.a", Tensor::full(DType::bf16, {2, 3}, 0.5)},
-                            {"x.c", Tensor::zeros(DType::f64, {3})},
-                            {"x.mask", Tensor::zeros(DType::u8, {})},
-                            {"x.more", Tensor::zeros(DType::u8, {})}};
-  const Match match =
-      find_matches(g.variables(), theirs,
-                   {.rename = [](const std::string& name) { return "x." + name; },
-                    .reinit = {"c"},
-                    .allow_missing = true,
-                    .allow_unexpected = true,
-                    .widen = true,
-                    .ignore = [](const std::string& name) { return name == "x.mask"; }});
-  BOOST_TEST(match.problems.empty());
-  BOOST_REQUIRE(match.pairs.size() == 1u);
-  BOOST_TEST((match.pairs[0].second.dtype() == DType::f32));
-  using Names = std::vector<std::string>;
-  BOOST_TEST((match.report.loaded == Names{"a"}));
-  BOOST_TEST((match.report.missing == (Names{"d", "e"})));
-  BOOST_TEST((match.report.reinitialised == Names{"c"}));
-  BOOST_TEST((match.report.unexpected == Names{"x.more"}));
-  BOOST_TEST(match.report.str() == "1 parameters taken over; 3 new: d, e, c; 1 not used: x.more");
-  // A variable may come under all of its names, with one value.
-  const Tensor whole = Tensor::full(DType::f32, {2, 3}, 1);
-  BOOST_TEST(match_variables({a}, {{"a", whole}, {"b", whole.clone()}}, "x").size() == 1u);
-  BOOST_CHECK_EXCEPTION(match_variables({a},
-                                        {{"a", Tensor::zeros(DType::f32, {2, 3})},
-                                         {"b", Tensor::full(DType::f32, {2, 3}, 1)}},
-                                        "x"),
-                        FormatError, says("contradiction: 'a' and 'b' are one variable"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/extract.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
@@ -14,6 +15,7 @@ namespace weft {
 namespace {
 
 using testing::message_contains;
+using testing::says;
 
 BOOST_AUTO_TEST_SUITE(inference_file)
 
@@ -60,6 +62,114 @@ BOOST_AUTO_TEST_CASE(a_file_holds_the_variables_that_its_programs_need) {
   save_checkpoint(folder / "small.weft", *small, {predict});
   BOOST_CHECK_EXCEPTION(save_checkpoint(folder / "small.weft", *small, {train}), StateError,
                         message_contains({"lacks variables of the graph", "'optimizer.w.m'"}));
+}
+
+/// A network with dropout that is trained, and that predicts.
+struct Trained {
+  Graph graph;
+  Program train{"train"}, predict{"predict"};
+  NamedTensors x = {{"x", Tensor::full(DType::f32, {2, 8}, 1)}};
+  NamedTensors both = {x[0], {"z", Tensor::full(DType::f32, {2, 4}, 1)}};
+
+  Trained() {
+    Graph& g = graph;
+    const Value input = g.input("x", DType::f32, {"batch", 8});
+    const Value z = g.input("z", DType::f32, {"batch", 4});
+    const Initializer normal = Initializer::normal(0.5);
+    const Variable unused = g.variable("unused", DType::f32, {8});
+    const Variable w = g.variable("w", DType::f32, {8, 4}, {.initializer = normal});
+    g.alias("tied", w);
+    const Value y = matmul(input, w);
+    const Value loss = mean(square(dropout(y, 0.5, g.key("dropout")) - z));
+    g.set_name("hidden", tanh(y));
+    g.set_name("error", y - z);
+    g.set_name("unused_too", y + sum(unused.value()));
+    predict.output("y", y);
+    train.output("loss", loss).update(adamw(loss, {w}, {.lr = 0.1}));
+  }
+};
+
+BOOST_AUTO_TEST_CASE(extracted_programs_have_only_what_they_need) {
+  Trained net;
+  Session session(net.graph, {.seed = 3});
+  session.run(net.train, net.both);
+  const auto [graph, programs] = extract({net.predict});
+  BOOST_TEST(graph->variables().size() == 1u);
+  BOOST_TEST(graph->find_variable("tied").name() == "w");
+  BOOST_TEST(graph->inputs().size() == 1u);
+  BOOST_TEST(graph->node_count() == 4u);  // x, w, their product, and what is called hidden
+  BOOST_TEST(graph->find_named("hidden").defined());
+  BOOST_TEST(!graph->find_named("error").defined());
+  BOOST_TEST(!graph->find_named("unused_too").defined());
+  Session small(*graph, session.store());
+  BOOST_TEST(
+      bitwise_equal(small.run(programs[0], net.x)["y"], session.run(net.predict, net.x)["y"]));
+  // A training draws the same numbers, and takes the same steps.
+  const auto [other, trainings] = extract({net.train});
+  Session first(net.graph, {.seed = 5}), second(*other, {.seed = 5});
+  for (int i = 0; i < 3; ++i) {
+    BOOST_TEST(bitwise_equal(first.run(net.train, net.both)["loss"],
+                             second.run(trainings[0], net.both)["loss"]));
+  }
+  BOOST_CHECK_EXCEPTION(extract({}), GraphError, says("extract: there is no program to extract"));
+  Trained another;
+  BOOST_CHECK_THROW(extract({net.predict, another.predict}), GraphError);
+}
+
+BOOST_AUTO_TEST_CASE(a_trainings_file_becomes_one_that_infers) {
+  const testing::TemporaryFolder folder;
+  Trained net;
+  Session session(net.graph, {.seed = 3});
+  session.run(net.train, net.both);
+  const std::string whole = folder / "whole.weft", small = folder / "small.weft";
+  save_checkpoint(whole, session, {net.train, net.predict},
+                  {.attachments = {{"model.classes", "text", "a b"},
+                                   {"model.config", "text", "{}"},
+                                   {"train.history", "text", "1 2 3"}}});
+  extract(whole, small, {"predict"}, {"model.*"});
+  const Checkpoint file = load_checkpoint(small, {.verify = true});
+  BOOST_TEST(file.programs().size() == 1u);
+  BOOST_TEST(file.tensors().size() == 1u);
+  BOOST_TEST(file.graph().inputs().size() == 1u);
+  BOOST_TEST(file.attachments().size() == 2u);
+  BOOST_TEST(file.attachment("model.classes").bytes == "a b");
+  Session loaded(file.graph(), file.store());
+  BOOST_TEST(bitwise_equal(loaded.run(file.program("predict"), net.x)["y"],
+                           session.run(net.predict, net.x)["y"]));
+  // The same without a file in between: moments are neither read nor in the store.
+  const Checkpoint part =
+      load_checkpoint(whole, {.mode = LoadOptions::Mode::copy, .programs = {"predict"}});
+  BOOST_TEST(part.tensors().size() == 1u);
+  BOOST_TEST(part.store()->names().size() == 1u);
+  BOOST_TEST(part.attachments().size() == 3u);
+  BOOST_TEST(!part.has_program("train"));
+  // Onto itself.
+  extract(whole, whole, {"predict"});
+  BOOST_TEST(testing::read_file(whole).size() < testing::read_file(small).size());
+  BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
+                        says("has no program 'train'; there are: 'predict'"));
+  BOOST_CHECK_EXCEPTION(extract(small, whole, {}), ArgumentError,
+                        says("small.weft: there is no program to extract"));
+  BOOST_CHECK_EXCEPTION(
+      extract(small, whole, {"predict"}, {"train.*"}), ArgumentError,
+      says("no attachment fits 'train.*'; there are: 'model.classes', 'model.config'"));
+}
+
+BOOST_AUTO_TEST_CASE(a_session_holds_the_variables_of_the_programs_it_runs) {
+  Trained net;
+  Session session(net.graph, {.seed = 3});
+  session.run(net.predict, net.x);
+  BOOST_TEST(session.store()->names().size() == 1u);
+  // A store that was given other weights lacks this one: that is an error unless asked for.
+  const auto store = std::make_shared<VariableStore>();
+  store->insert("v", VariableKind::parameter, Tensor::full(DType::f32, {8, 4}, 1));
+  Session strict(net.graph, store);
+  BOOST_CHECK_EXCEPTION(strict.run(net.predict, net.x), StateError,
+                        message_contains({"lacks a parameter of the graph: 'w' f32[8, 4]",
+                                          "SessionOptions::start_missing"}));
+  Session lenient(net.graph, store, {.start_missing = true});
+  lenient.run(net.predict, net.x);
+  BOOST_TEST(store->contains("w"));
 }
 
 BOOST_AUTO_TEST_CASE(an_index_out_of_range_names_scope_variable_input_and_the_users_line) {
