@@ -1,23 +1,23 @@
-#include "weft/testing/random_tensors.h"
+#include "weft/core/random_tensors.h"
 
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 
-namespace weft::testing {
+namespace weft {
 namespace {
 
 // Elements are computed in double and rounded once.
 template <class Element>
-Tensor make(Sizes sizes, DType dtype, const Element& element) {
+Tensor of_elements(Sizes sizes, DType dtype, const Element& element) {
   Tensor t = Tensor::empty(DType::f64, std::move(sizes));
   double* data = t.mutable_data<double>();
   for (std::int64_t i = 0; i < t.numel(); ++i) data[i] = element(static_cast<std::uint64_t>(i));
   return t.to(dtype);
 }
 
-double uniform(const RandomStream& stream, std::uint64_t i) {
+double uniform_element(const RandomStream& stream, std::uint64_t i) {
   return uniform_double(stream.word(2 * i), stream.word(2 * i + 1));
 }
 
@@ -25,15 +25,16 @@ double uniform(const RandomStream& stream, std::uint64_t i) {
 
 Tensor normal_tensor(Sizes sizes, std::uint64_t seed, DType dtype, double mean, double std) {
   const RandomStream stream{seed};
-  return make(std::move(sizes), dtype, [&](std::uint64_t i) {
+  return of_elements(std::move(sizes), dtype, [&](std::uint64_t i) {
     return mean + std * normal_pair(stream.word(2 * i), stream.word(2 * i + 1))[0];
   });
 }
 
 Tensor uniform_tensor(Sizes sizes, std::uint64_t seed, double low, double high, DType dtype) {
   const RandomStream stream{seed};
-  return make(std::move(sizes), dtype,
-              [&](std::uint64_t i) { return low + (high - low) * uniform(stream, i); });
+  return of_elements(std::move(sizes), dtype, [&](std::uint64_t i) {
+    return low + (high - low) * uniform_element(stream, i);
+  });
 }
 
 Tensor integer_tensor(Sizes sizes, std::uint64_t seed, std::int64_t low, std::int64_t high,
@@ -53,4 +54,4 @@ Tensor integer_tensor(Sizes sizes, std::uint64_t seed, std::int64_t low, std::in
   return t.to(dtype);
 }
 
-}  // namespace weft::testing
+}  // namespace weft
