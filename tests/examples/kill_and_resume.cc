@@ -1,0 +1,85 @@
+// A training that is killed in the middle goes on with the bits it would have had, in a process
+// that has none of its model's code; and another model starts from a part of its weights.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/random_tensors.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/linear.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/serialization/load_parameters.h"
+
+using namespace weft;
+
+constexpr int kSteps = 400;
+
+/// Dropout, AdamW and a schedule: keys, moments and the step are variables, and saved as such.
+void begin_training(const std::string& path) {
+  Graph g;
+  const Scope net(g, "net");
+  const Value x = g.input("x", DType::f32, {"batch", 8});
+  const Value h = dropout(tanh(linear(net / "encoder", x, 64)), 0.1, g.key("dropout"));
+  const Value wanted = prod(slice(x, 1, {.begin = 0, .end = 2}), {1}, true);
+  const Value loss = mse(linear(net / "head", h, 1), wanted);
+  const Program train =
+      Program("train").update(adamw(loss, g.parameters(), {.lr = warmup_cosine(0.01, 20, kSteps)}));
+  Session session(g, {.seed = 1});
+  save_checkpoint(path, session, {train});
+}
+
+/// Takes the steps that are left, and saves every fifth. Needs nothing but the file.
+void go_on(const std::string& path) {
+  const Checkpoint file = load_checkpoint(path);
+  Session session(file.graph(), file.store());
+  const auto done = file.tensors().at("optimizer.step").item<std::int64_t>();
+  std::printf("%s goes on after %d steps\n", path.c_str(), static_cast<int>(done));
+  for (auto step = static_cast<std::uint64_t>(done); step < kSteps; ++step) {
+    // The batch is a function of the step, so that no place in the data has to be saved.
+    session.run(file.program("train"), {{"x", normal_tensor({32, 8}, step)}});
+    if (step % 5 == 4) save_checkpoint(path, session, file.programs());
+  }
+}
+
+int main() {
+  std::remove("killed.weft");
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_training("killed.weft");
+    go_on("killed.weft");
+    return 0;
+  }
+  while (access("killed.weft", R_OK) != 0) usleep(1000);
+  usleep(50'000);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  go_on("killed.weft");
+  begin_training("whole.weft");
+  go_on("whole.weft");
+  const Checkpoint killed = load_checkpoint("killed.weft"), whole = load_checkpoint("whole.weft");
+  bool same = WIFSIGNALED(status);
+  for (const auto& [name, tensor] : whole.tensors())
+    same = same && bitwise_equal(tensor, killed.tensors().at(name));
+  std::printf("killed in the middle, and the same bits: %s\n", same ? "yes" : "no");
+
+  // Its encoder under another name, in front of a new head.
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 8});
+  linear(Scope(g, "classes"), tanh(linear(Scope(g, "body"), x, 64)), 3);
+  Session session(g, {.seed = 2});
+  const LoadReport report = load_parameters(session, "whole.weft",
+                                            {.rename = {{"net.encoder.", "body."}},
+                                             .allow_missing = {"classes.*"},
+                                             .allow_unexpected = {"net.head.*"}});
+  std::printf("%s\n", report.str().c_str());
+  const bool taken =
+      bitwise_equal(session.value("body.weight"), whole.tensors().at("net.encoder.weight"));
+  return same && taken ? 0 : 1;
+}
