@@ -35,7 +35,7 @@ struct GradientCheckOptions {
   const DecompositionSet* decompositions = nullptr;
 };
 
-/// True where all is well; prints its message otherwise.
+/// What a check found: true where all is well; prints its message otherwise.
 struct GradientReport {
   bool passed = true;
   /// What is wrong first, "" if nothing:

@@ -24,11 +24,13 @@ class GradientContext {
   /// Operand i; undefined if it is absent.
   Value input(std::size_t i) const { return node_.input(i); }
   std::size_t input_count() const { return node_.inputs().size(); }
+  /// Output i of the node.
   Value output(int i = 0) const { return node_.output(i); }
   int output_count() const { return node_.output_count(); }
   /// Gradient of the loss with respect to output i; undefined where the loss does not depend on it
   /// through this output. At least one is defined.
   Value cotangent(int i = 0) const { return cotangents_[static_cast<std::size_t>(i)]; }
+  /// Whether the loss depends on output i.
   bool has_cotangent(int i) const { return cotangents_[static_cast<std::size_t>(i)].defined(); }
   /// Whether anybody wants the gradient of input i: rules skip work for the others.
   bool needs(std::size_t i) const { return i < needed_.size() && needed_[i]; }
@@ -48,6 +50,7 @@ class GradientContext {
 /// Ops of one's own bring theirs along (OpRecord::rule).
 class RuleSet {
  public:
+  /// Adds the rule of an op, or replaces it.
   void add(std::string_view op, GradientRule rule);
   GradientRule find(std::string_view op) const;  // null if there is none
   std::vector<std::string> names() const;

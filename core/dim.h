@@ -25,6 +25,7 @@ class Bindings {
  public:
   /// False if `symbol` is bound to another value already.
   bool bind(const SymbolPtr& symbol, std::int64_t value);
+  /// The value of a symbol, if it has one.
   std::optional<std::int64_t> find(const Symbol& symbol) const;
   const std::vector<std::pair<SymbolPtr, std::int64_t>>& entries() const { return entries_; }
   /// "batch=8, seq=128".
@@ -97,6 +98,7 @@ class Dim {
 
 /// Floor division, rounding towards minus infinity. Simplifies when the division is exact.
 Dim floor_div(const Dim& a, const Dim& b);
+/// The smaller one, and the larger one.
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
 /// Exact division; throws ShapeError naming both if it is not proven to have no remainder.

@@ -95,6 +95,7 @@ struct DTypeOf<bool> {
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
+/// An element type as a value: what visit_dtype() calls its function with.
 template <class T>
 struct TypeTag {
   using type = T;

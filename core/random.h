@@ -35,6 +35,7 @@ struct RandomStream {
   std::uint32_t stream = 0;
   std::uint32_t step = 0;
 
+  /// Words 4 index to 4 index + 3 of the stream.
   PhiloxBlock block(std::uint64_t index) const {
     return philox4x32(
         {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), stream, step},

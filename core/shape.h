@@ -34,6 +34,7 @@ class Shape {
   const std::vector<Dim>& dims() const { return dims_; }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
+  /// Adds an axis behind the others.
   void push_back(Dim d) { dims_.push_back(std::move(d)); }
 
   /// Product of all dims.
@@ -42,6 +43,7 @@ class Shape {
   /// The concrete sizes; throws ShapeError if a dim is symbolic.
   Sizes constant() const;
   Sizes evaluate(const Bindings& bindings) const;
+  /// Every Dim with values in place of the symbols that are bound.
   Shape substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
   /// "[batch, 2*seq, 64]".
   std::string str() const;

@@ -12,6 +12,7 @@ struct SourceLocation {
   const char* file = "";
   int line = 0;
 
+  /// As a default argument: the line of the call.
   static constexpr SourceLocation current(const char* file = __builtin_FILE(),
                                           int line = __builtin_LINE()) {
     return {file, line};

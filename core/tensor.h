@@ -42,6 +42,7 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  /// The first byte; never null.
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
@@ -63,6 +64,7 @@ class Buffer {
 /// A file mapped into memory, read-only. Throws IoError with path and reason.
 class MappedFile {
  public:
+  /// Maps all of a file.
   static std::shared_ptr<MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -84,9 +86,11 @@ class Tensor {
  public:
   Tensor() = default;
 
+  /// Memory that is not initialised: O(1), whatever the sizes.
   static Tensor empty(DType dtype, Sizes sizes);
   /// One for each pair, in memory as Buffer::allocate_together gives it.
   static std::vector<Tensor> empty_together(const std::vector<std::pair<DType, Sizes>>& types);
+  /// Every element 0.
   static Tensor zeros(DType dtype, Sizes sizes);
   /// Every element `value`, converted to `dtype`.
   static Tensor full(DType dtype, Sizes sizes, double value);

@@ -24,6 +24,7 @@ std::string_view attribute_type_name(const Attribute& value);
 
 /// Equality as identity needs it: floats and tensors compare by bits.
 bool identical(const Attribute& a, const Attribute& b);
+/// A hash that fits identical().
 std::size_t hash_value(const Attribute& value);
 
 /// Named attributes, ordered by name.
@@ -34,7 +35,9 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<Entry> entries);
 
+  /// Adds or replaces an attribute.
   void set(std::string_view name, Attribute value);
+  /// Null where there is none of this name.
   const Attribute* find(std::string_view name) const;
   /// Throws ArgumentError that names the attribute and both types if it is absent or of another
   /// type.

@@ -38,6 +38,7 @@ struct KernelRequest {
   /// What the names of ops in attributes mean; null: Weft's own.
   const OpSet* ops = nullptr;
 
+  /// Whether an optional operand is given, and whether somebody reads an output.
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].present; }
 };
@@ -54,6 +55,7 @@ struct KernelRun {
   std::byte* slot_scratch = nullptr;  // Kernel::slot_scratch bytes, this worker's own
   const std::byte* packed = nullptr;  // what Kernel::packed asked for
 
+  /// The elements of an operand, and of an output, as T, which must be those of its dtype.
   template <class T>
   const T* in(std::size_t i) const {
     return static_cast<const T*>(inputs[i]);

@@ -37,6 +37,7 @@ struct ValueType {
 class DimFacts {
  public:
   virtual ~DimFacts() = default;
+  /// Whether two sizes are equal in every run, by what the graph requires.
   virtual bool equal(const Dim& a, const Dim& b) const { return a == b; }
 };
 
@@ -67,9 +68,11 @@ class InferContext {
 
   std::string_view op() const { return op_; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
+  /// Whether an optional operand is given.
   bool has(int i) const {
     return i < input_count() && inputs_[static_cast<std::size_t>(i)] != nullptr;
   }
+  /// Type, dtype, shape and number of axes of operand `i`, which must be given.
   const ValueType& input(int i) const { return *inputs_[static_cast<std::size_t>(i)]; }
   DType dtype(int i) const { return input(i).dtype; }
   const Shape& shape(int i) const { return input(i).shape; }
@@ -77,6 +80,7 @@ class InferContext {
   const Attributes& attributes() const { return attributes_; }
   /// What the names of ops in attributes mean.
   const OpSet* ops() const { return ops_; }
+  /// Whether two sizes, or all of two shapes, are proven to be equal.
   bool equal(const Dim& a, const Dim& b) const { return facts_.equal(a, b); }
   bool equal(const Shape& a, const Shape& b) const;
   /// Types of what the function named by attribute `body` gives for these operands.
@@ -84,6 +88,8 @@ class InferContext {
                                       const std::vector<const ValueType*>& operands) const;
 
   // Checks that most rules share; `what` names the operand in the message ("weight").
+  /// Each throws ShapeError or DTypeError where operand `i` (`a` and `b`) is not so; `what` names
+  /// it in the message.
   void require_rank(int i, int rank, std::string_view what) const;
   void require_min_rank(int i, int rank, std::string_view what) const;
   void require_dtype(int i, DType dtype, std::string_view what) const;
@@ -107,6 +113,7 @@ class InferContext {
 /// How many values an input stands for.
 enum class Arity { required, optional, variadic };
 
+/// An operand as a record declares it.
 struct InputSpec {
   std::string name;
   Arity arity = Arity::required;
@@ -153,6 +160,7 @@ using GradientRule = RecordFunction<std::vector<Value>(const GradientContext& co
 using Decomposition = RecordFunction<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& graph)>;
 
+/// What a node costs: floating-point operations, and bytes read and written.
 struct Cost {
   double flops = 0;
   double bytes = 0;  // read and written
@@ -173,7 +181,8 @@ struct OpErrorSample {
   std::string message;
 };
 
-/// Functions of a record may have captures; they are called from several threads at once.
+/// All that Weft knows of an op: one version of it. Functions of a record may have captures; they
+/// are called from several threads at once.
 struct OpRecord {
   std::string name;
   int version = 1;
@@ -209,6 +218,7 @@ struct OpRecord {
   RecordFunction<std::vector<OpSample>()> samples = nullptr;
   RecordFunction<std::vector<OpErrorSample>()> error_samples = nullptr;
 
+  /// Whether the op has a trait.
   bool has(Trait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
   }

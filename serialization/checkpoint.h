@@ -74,6 +74,7 @@ class Checkpoint {
   const std::vector<Program>& programs() const { return programs_; }
   /// Throws ArgumentError that lists the programs there are.
   const Program& program(std::string_view name) const;
+  /// Whether there is a program of this name.
   bool has_program(std::string_view name) const;
   /// All saved variables, by name (not by alias).
   const TensorMap& tensors() const { return tensors_; }

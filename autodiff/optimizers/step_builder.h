@@ -50,6 +50,7 @@ namespace weft {
 ///   const Schedule rises([](Value step) { return 1e-3 * minimum(step / 100.0, 1.0); });
 class StepBuilder {
  public:
+  /// A parameter with its gradient and the settings of its group.
   struct Parameter {
     Variable variable;
     Value gradient;  // after clipping; of its rows where it is in StepOptions::sparse
@@ -98,6 +99,7 @@ class StepBuilder {
   void subtract(const Parameter& parameter, Variable state, Value change);
   /// Throws ArgumentError if there is a parameter of which only rows move: this optimizer `why`.
   void need_whole_parameters(std::string_view why) const;
+  /// Ends the step. To be called once.
   TrainingStep finish();
 
  private:

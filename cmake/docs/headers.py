@@ -196,15 +196,17 @@ def declarations(include, path):
     def add(kind, name, begin, end, statement):
         first, last = line_of(begin), line_of(end)
         comment, directly = "", False
+        own = [behind[n] for n in range(first, last + 1) if n in behind]
         if first - 1 in above:
             comment, directly = above[first - 1], True
-        elif speaking[0] and all(lines[n - 1].strip() for n in range(speaking[1] + 1, first)):
-            comment = speaking[0]
-        own = [behind[n] for n in range(first, last + 1) if n in behind]
-        if not comment and own and kind != "class":
+        elif own and kind != "class":
             comment, directly = " ".join(own), True
-        elif comment:
+        elif speaking[0] and kind != "class" and all(lines[n - 1].strip() for n in range(speaking[1] + 1, first)):
+            comment = speaking[0]
+        if comment and not (own and first - 1 not in above):
             speaking[0], speaking[1] = comment, last
+        elif comment:
+            speaking[1] = last
         if not hidden():
             found.append(Declaration(include, first, kind, class_scope(), name, re.sub(r"\s+", " ", statement).strip(), comment, directly))
         return comment

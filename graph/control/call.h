@@ -60,9 +60,12 @@ inline bool is_call(const Node& node) { return node.op().name == "call"; }
 /// What the symbols of a function's body stand for at a call.
 class SymbolMap {
  public:
+  /// States what a symbol stands for; the first statement counts.
   void bind(const SymbolPtr& symbol, Dim dim) { map_.emplace(symbol, std::move(dim)); }
+  /// Whether something was stated.
   bool has(const SymbolPtr& symbol) const { return map_.count(symbol) != 0; }
   std::function<std::optional<Dim>(const SymbolPtr&)> lookup() const;
+  /// `dim` with what is stated in place of its symbols.
   Dim apply(const Dim& dim) const { return dim.substitute(lookup()); }
 
  private:

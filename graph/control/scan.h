@@ -41,6 +41,7 @@ struct ScanOptions {
   std::string name = "scan";
 };
 
+/// What a scan gives.
 struct ScanResult {
   std::vector<Value> carries;  // the last ones
   std::vector<Value> outputs;  // [length, ...]

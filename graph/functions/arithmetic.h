@@ -1,6 +1,7 @@
 // Arithmetic, comparisons, logic and selection, elementwise. Operands broadcast as in NumPy and
 // have equal dtypes (there is no promotion: cast()); one of them may be a number, which takes the
-// other's dtype. Errors (ShapeError, DTypeError) name both types and the caller's line.
+// other's dtype. Errors (ShapeError, DTypeError) name both types and the caller's line. Costs are
+// those of math.h: chains are one pass over memory.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
@@ -9,6 +10,7 @@ namespace weft {
 
 // -- Arithmetic: f32, f64 and integers, which wrap around ----------------------------------------
 
+/// a + b, a - b and a * b.
 Value add(Arg a, Arg b);
 Value sub(Arg a, Arg b);
 Value mul(Arg a, Arg b);
@@ -37,6 +39,7 @@ Value& operator/=(Value& a, Arg b);
 
 /// Elementwise a == b. (The operator == of Value compares handles.)
 Value equal(Arg a, Arg b);
+/// Elementwise a != b, a < b, a <= b, a > b, a >= b.
 Value not_equal(Arg a, Arg b);
 Value less(Arg a, Arg b);
 Value less_equal(Arg a, Arg b);
@@ -49,6 +52,7 @@ Value operator>=(Arg a, Arg b);
 
 // -- Logic on bools ------------------------------------------------------------------------------
 
+/// Both, at least one, exactly one; not x.
 Value logical_and(Arg a, Arg b);
 Value logical_or(Arg a, Arg b);
 Value logical_xor(Arg a, Arg b);

@@ -40,6 +40,7 @@ struct AttentionOptions {
   OptionalArg key = {};
 };
 
+/// What attention gives.
 struct AttentionResult {
   Value out;  // [B, H, Lq, Dv]
   Value lse;  // [B, H, Lq]: log of the sum of exp(score) over the keys seen; -inf if none
@@ -50,6 +51,7 @@ struct AttentionResult {
 /// Hkv, query head h uses key head h / (H / Hkv). A query that sees no key gives zeros. All
 /// floating operands are differentiable.
 Value attention(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
+/// The same, and the logarithm of every query's sum.
 AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
 
 struct RopeOptions {

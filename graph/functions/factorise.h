@@ -7,7 +7,9 @@ namespace weft {
 
 // All take f32 or f64 (computed in double) with any axes in front of the last two: one matrix after
 // the other, with the same bits for any number of threads. All are differentiable, twice and more.
-// Sizes may be symbols. A DataError that names matrix and pivot is found before any variable is
+// Sizes may be symbols. A matrix is one worker's: many small ones use all cores, one large one uses
+// one. Floating-point operations: n^3 / 3 (cholesky), n^2 m (a solve), 2 m n^2 (qr), a multiple of
+// that (svd). A DataError that names matrix and pivot is found before any variable is
 // written; programs that compute gradients alone find it, too.
 
 /// The lower triangular L with L L^T = (x + x^T) / 2; x is [..., n, n], and its gradient is
@@ -25,6 +27,7 @@ Value triangular_solve(Arg t, Arg b, const TriangularSolveOptions& options = {})
 /// The X with A X = b for A = L L^T, from L = cholesky(A).
 Value cholesky_solve(Arg factor, Arg b);
 
+/// What qr() gives.
 struct QrFactors {
   Value q;  // [..., m, k], k = min(m, n): orthonormal columns
   Value r;  // [..., k, n]: upper triangular, no negative number on its diagonal
@@ -34,6 +37,7 @@ struct QrFactors {
 /// derivative: the gradient is then as large as the rounding errors make it, or a DataError.
 QrFactors qr(Arg x);
 
+/// What svd() gives.
 struct SvdFactors {
   Value u;   // [..., m, k], k = min(m, n): orthonormal columns
   Value s;   // [..., k]: falling, not negative

@@ -6,7 +6,9 @@
 namespace weft {
 
 // Indices are i32 or i64. An index out of range is a DataError when the program runs, before any
-// variable is written; nothing is clamped and negative indices are out of range.
+// variable is written; nothing is clamped and negative indices are out of range. Reading costs a
+// pass over the result; adding costs one over x (none where x is not used afterwards: it is then
+// written in place) and one over src. Gradients of rows of a large table: StepOptions::sparse.
 
 /// Slices of x at the indices: x.shape[:axis] + index.shape + x.shape[axis+1:] (PyTorch:
 /// index_select).

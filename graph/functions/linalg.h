@@ -22,8 +22,9 @@ struct MatmulOptions {
 };
 /// Matrix product with NumPy's rules: [..., M, K] x [..., K, N] -> [..., M, N], the axes in front
 /// broadcast. A 1-D operand is a row (a) or a column (b), its axis does not appear in the result,
-/// and its transpose flag means nothing. K = 0 gives zeros. Throws ShapeError where the summed axes
-/// differ.
+/// and its transpose flag means nothing. K = 0 gives zeros. 2 M N K floating-point operations per
+/// matrix; what follows elementwise is done while the product is made. Throws ShapeError where the
+/// summed axes differ.
 Value matmul(Arg a, Arg b, const MatmulOptions& options = {});
 
 /// Inner product of two vectors of equal length: a scalar.
@@ -44,7 +45,8 @@ Value linear(Arg x, Arg weight, OptionalArg bias = {}, LinearLayout layout = Lin
 /// "..." stands for any axes, which broadcast (size 1 too) and are aligned from the right. Without
 /// "->" the output is the "..." axes and then the labels that occur once, in alphabetical order.
 /// Operands are contracted from left to right by matmul. Throws ArgumentError for an ill-formed
-/// equation and ShapeError where an operand does not fit it.
+/// equation and ShapeError where an operand does not fit it. The intermediate results of that order
+/// are in memory: put what makes them small first.
 Value einsum(std::string_view equation, const std::vector<Value>& operands,
              SourceLocation loc = SourceLocation::current());
 

@@ -23,6 +23,8 @@ struct CrossEntropyOptions {
 /// logits without that axis; those equal to ignore_index give 0 and do not count in the mean; any
 /// other one outside [0, classes) is a DataError when the program runs. With label_smoothing e the
 /// loss is (1-e) * nll + e/classes * sum over classes of -ln softmax (Szegedy et al. 2016).
+/// Probabilities are never stored; of logits that are a product with a weight, as a language
+/// model's, not even the logits are.
 Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options = {});
 
 /// (x - target)^2.

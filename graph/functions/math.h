@@ -1,6 +1,7 @@
 // Elementwise functions of one tensor: shape and dtype stay. f32 and f64 unless said otherwise,
 // within 4 ULP (activations: of their largest factor). Errors name the operand's type and the
-// caller's line.
+// caller's line. O(elements); chains of them, and the reduction that ends one, are one pass over
+// memory, and what stands between is never stored.
 #pragma once
 
 #include <optional>
@@ -11,12 +12,15 @@ namespace weft {
 
 // -- Signs and powers. neg, abs, sign and square also take integers, which wrap around -----------
 
+/// -x.
 Value neg(Arg x);
 /// |x|; gradient 0 at 0.
 Value abs(Arg x);
 /// -1, 0 or 1; NaN stays NaN. No gradient.
 Value sign(Arg x);
+/// x * x.
 Value square(Arg x);
+/// NaN below 0; gradient infinite at 0.
 Value sqrt(Arg x);
 /// 1 / sqrt(x).
 Value rsqrt(Arg x);
@@ -25,6 +29,7 @@ Value reciprocal(Arg x);
 
 // -- Transcendental ------------------------------------------------------------------------------
 
+/// e to the power of x.
 Value exp(Arg x);
 /// Natural logarithm: -inf at 0, NaN below.
 Value log(Arg x);
@@ -32,6 +37,7 @@ Value log(Arg x);
 Value log1p(Arg x);
 /// exp(x) - 1, accurate near 0.
 Value expm1(Arg x);
+/// Sine and cosine of radians; hyperbolic tangent.
 Value sin(Arg x);
 Value cos(Arg x);
 Value tanh(Arg x);
@@ -59,6 +65,7 @@ enum class GeluForm {
 };
 /// x * Phi(x), Phi the standard normal distribution function (Hendrycks and Gimpel 2016).
 Value gelu(Arg x, GeluForm form = GeluForm::erf);
+/// gelu() of that form.
 Value gelu_erf(Arg x);
 Value gelu_tanh(Arg x);
 /// x * sigmoid(1.702 x) (CLIP).
@@ -72,6 +79,7 @@ Value mish(Arg x);
 
 // -- Rounding, bounds, conversion ----------------------------------------------------------------
 
+/// The largest integer that is not above x, and the smallest that is not below it. No gradient.
 Value floor(Arg x);
 Value ceil(Arg x);
 /// To the nearest integer, ties to even.

@@ -6,7 +6,7 @@
 namespace weft {
 
 // x is f32 or f64; results have its dtype and shape. Errors name the operands and the caller's
-// line.
+// line. O(elements); backwards they need their result or, of norms, x and two numbers per row.
 
 /// exp(x) / sum(exp(x)) along the axis, without overflow. A slice of -inf only gives NaN.
 Value softmax(Arg x, int axis = -1);
@@ -39,6 +39,7 @@ struct BatchNormOptions {
   double momentum = 0.1;  // the share of the batch in new running statistics
   double eps = 1e-5;
 };
+/// What batch_norm() gives.
 struct BatchNorm {
   Value out;
   /// In training (1 - momentum) * running + momentum * the batch's, whose variance is the unbiased

@@ -7,6 +7,7 @@ namespace weft {
 
 // x is f32, f64 or, where noted, of an integer dtype; the result has x's dtype. With keepdims the
 // reduced axes stay, with size 1. All are differentiable except argmax, argmin, any and all.
+// O(elements of x), partial results combined in an order that follows from sizes alone.
 
 /// Sum over the axes (integers too); 0 for an empty range.
 Value sum(Arg x, const Axes& axes = {}, bool keepdims = false);

@@ -8,6 +8,8 @@
 namespace weft {
 
 // All take any dtype and are differentiable where x is floating. Negative axes count from the end.
+// reshape and what is made of it (flatten, squeeze, unsqueeze) moves nothing; the others cost a
+// pass over their result. A tensor has at most 2^47 bytes (kMaxTensorBytes).
 
 // -- Views of the axes ----------------------------------------------------------------------------
 
@@ -60,6 +62,7 @@ Value concat(const std::vector<Value>& xs, int axis = 0,
 Value stack(const std::vector<Value>& xs, int axis = 0,
             SourceLocation loc = SourceLocation::current());
 
+/// What pad() puts outside.
 enum class PadMode {
   constant,   // `value`
   reflect,    // mirrored, the border element not repeated: padding < size
@@ -99,6 +102,7 @@ Value arange(Graph& graph, const Dim& n, DType dtype = DType::i64,
 /// A scalar with the value of a Dim.
 Value dim_value(Graph& graph, const Dim& dim, DType dtype = DType::i64,
                 SourceLocation loc = SourceLocation::current());
+/// A tensor of one value, of zeros, of ones.
 Value full(Graph& graph, DType dtype, const Shape& shape, double value,
            SourceLocation loc = SourceLocation::current());
 Value zeros(Graph& graph, DType dtype, const Shape& shape,

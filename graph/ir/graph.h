@@ -125,7 +125,9 @@ class Graph {
   const std::shared_ptr<const OpSet>& shared_ops() const { return ops_; }
   /// All nodes in topological order.
   std::size_t node_count() const { return nodes_.size(); }
+  /// Node `id`, from 0 to node_count() - 1.
   Node& node(std::size_t id) const { return *nodes_[id]; }
+  /// In order of declaration.
   const std::vector<Value>& inputs() const { return inputs_; }
   Value find_input(std::string_view name) const;  // undefined if absent
   /// All variables in order of creation.
@@ -134,10 +136,14 @@ class Graph {
   std::vector<Variable> parameters() const;
   /// By name or alias; throws GraphError with the closest name.
   Variable find_variable(std::string_view name) const;
+  /// Whether there is a variable of this name or alias.
   bool has_variable(std::string_view name) const;
+  /// What is known of the variable that a node reads.
   const VariableInfo& variable_info(const Node& read) const;
+  /// Whether parameters() has it, from here on.
   void set_trainable(Variable variable, bool trainable);
   const Function& function(std::string_view name) const;  // throws GraphError
+  /// Whether there is a function of this name.
   bool has_function(std::string_view name) const;
   const std::deque<Function>& functions() const { return functions_; }
   const std::vector<DimEquation>& requirements() const { return requirements_; }
@@ -157,6 +163,7 @@ class Graph {
   std::string name_of(Value value) const;
   /// "model.cc:31, in linear() called at main.cc:12": where the node was built, outermost last.
   std::string where(const Node& node) const;
+  /// The line where the node was built.
   SourceLocation location(const Node& node) const;
   /// The line outside of all frames, the user's: what stands in files.
   SourceLocation origin(const Node& node) const;
@@ -205,6 +212,7 @@ class Graph {
     ~Undo();
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
+    /// What was added stays.
     void keep() { kept_ = true; }
 
    private:

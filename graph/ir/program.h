@@ -17,6 +17,7 @@ class Updates {
   using Entry = std::pair<Variable, Value>;
   Updates() = default;
   Updates(std::initializer_list<Entry> entries) : entries_(entries) {}
+  /// Adds one update, or all of `more`.
   void add(Variable variable, Value value) { entries_.emplace_back(variable, value); }
   void add(const Updates& more) {
     entries_.insert(entries_.end(), more.entries_.begin(), more.entries_.end());

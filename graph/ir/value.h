@@ -48,6 +48,7 @@ class Node {
   const std::vector<Value>& inputs() const { return inputs_; }
   Value input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : Value(); }
   int output_count() const { return static_cast<int>(types_.size()); }
+  /// Type of output `i`, and the output as a Value.
   const ValueType& type(int output) const { return types_[static_cast<std::size_t>(output)]; }
   Value output(int i) { return Value(this, i); }
   /// Graph::node(id) is this node. Inputs have smaller ids than the nodes that use them, so that
@@ -71,6 +72,7 @@ class Node {
 inline Graph& Value::graph() const { return node_->graph(); }
 inline const ValueType& Value::type() const { return node_->type(output_); }
 
+/// For unordered containers of Values.
 struct ValueHash {
   std::size_t operator()(const Value& v) const {
     return reinterpret_cast<std::size_t>(v.node_pointer()) * 31 +

@@ -17,11 +17,13 @@ enum class VariableKind : std::uint8_t {
   cache = 4,      // not saved; symbolic dims are bound at first use (key/value caches)
   key = 5,        // random key: i64[2] = {seed, runs so far}
 };
+/// "parameter", "optimizer", "buffer", "cache", "key", and back (ArgumentError for another name).
 std::string_view variable_kind_name(VariableKind kind);
 VariableKind parse_variable_kind(std::string_view name);
 
 /// How a variable starts. Draws depend on the session's seed and the variable's name only.
 struct Initializer {
+  /// The numbers are part of the file format.
   enum class Kind : std::uint8_t {
     constant = 1,          // every element `a`
     normal = 2,            // mean a, standard deviation b
@@ -32,13 +34,16 @@ struct Initializer {
   Kind kind = Kind::constant;
   double a = 0, b = 0;
 
+  /// All elements 0, 1 or `value`.
   static Initializer zeros() { return {Kind::constant, 0, 0}; }
   static Initializer ones() { return {Kind::constant, 1, 0}; }
   static Initializer constant(double value) { return {Kind::constant, value, 0}; }
+  /// Normal; truncated: drawn again outside of two standard deviations.
   static Initializer normal(double std, double mean = 0) { return {Kind::normal, mean, std}; }
   static Initializer truncated_normal(double std, double mean = 0) {
     return {Kind::truncated_normal, mean, std};
   }
+  /// Uniform in [low, high).
   static Initializer uniform(double low, double high) { return {Kind::uniform, low, high}; }
   /// Uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
   static Initializer glorot_uniform(std::int64_t fan_in, std::int64_t fan_out);

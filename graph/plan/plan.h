@@ -70,6 +70,7 @@ struct PlanStep {
 
   /// Pairs {output, input} that the step can write over one another; none for copies.
   const std::vector<std::pair<int, int>>& may_inplace() const;
+  /// The values that operand and output `i` are.
   ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
 };
@@ -80,6 +81,7 @@ struct PlanWave {
   std::vector<StepId> checks;  // steps whose Kernel::check runs here
 };
 
+/// An output of the program.
 struct PlanOutput {
   std::string name;
   ValueId value;
@@ -87,6 +89,7 @@ struct PlanOutput {
   bool direct = false;
 };
 
+/// An update of a variable at the end of the run.
 struct PlanUpdate {
   VariableId variable;
   ValueId value;
@@ -98,6 +101,7 @@ struct PlanUpdate {
 
 /// Bytes by place, and per buffer.
 struct MemoryReport {
+  /// A buffer of the arena.
   struct Entry {
     std::string name;  // op and place of the value, or "scratch of ..."
     std::string type;
@@ -123,17 +127,20 @@ struct MemoryReport {
   std::size_t recomputed_bytes = 0;
   double recomputed_flops = 0;
   std::vector<Recomputed> recomputed;  // by FLOPs, most first
+  /// A table for the terminal: totals, and the `rows` largest.
   std::string text(std::size_t rows = 20) const;
 };
 
 /// FLOPs and bytes moved, per step in order and in total.
 struct CostReport {
+  /// A step.
   struct Entry {
     std::string name;
     double flops = 0, bytes = 0;
   };
   double flops = 0, bytes = 0;  // of rematerialisation, too
   std::vector<Entry> entries;
+  /// A table for the terminal: totals, and the `rows` dearest.
   std::string text(std::size_t rows = 20) const;
 };
 
@@ -158,6 +165,7 @@ class Plan {
   /// The first wave that writes into a variable's memory; waves.end_id() where only the end does.
   WaveId first_write = WaveId(0);
 
+  /// Where a value lies.
   const PlanBuffer& buffer_of(ValueId value) const {
     return buffers[values[values[value].root].buffer];
   }

@@ -16,6 +16,7 @@ namespace weft {
 /// so that each has a time of its own.
 class Profile {
  public:
+  /// Times of a node, or of all nodes of an op.
   struct Entry {
     std::string name;   // op, and the name or scope of the node
     std::string where;  // where the node was built
@@ -33,6 +34,7 @@ class Profile {
   /// Trace events for ui.perfetto.dev or chrome://tracing.
   std::string trace_json() const;
   bool empty() const { return plans_.empty(); }
+  /// Forgets all times.
   void clear();
 
   using Clock = std::chrono::steady_clock;

@@ -25,6 +25,7 @@ class Results {
   explicit Results(NamedTensors tensors) : tensors_(std::move(tensors)) {}
   /// Throws GraphError that lists the names there are.
   const Tensor& operator[](std::string_view name) const;
+  /// Whether there is an output of this name.
   bool contains(std::string_view name) const;
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }

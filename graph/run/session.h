@@ -125,6 +125,7 @@ class Session {
   /// Starts or stops recording times.
   void set_profiling(bool on);
   const Profile& profile() const;
+  /// Forgets all times.
   void clear_profile();
   /// The workers' counters, for tests of how much ran in parallel.
   Workers::Statistics worker_statistics() const;

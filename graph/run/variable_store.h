@@ -40,6 +40,7 @@ class VariableStore {
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
+  /// Whether there is a variable of this name.
   bool contains(std::string_view name) const;
   /// All names in order of creation.
   std::vector<std::string> names() const;
@@ -124,10 +125,12 @@ class StoreAccess {
  public:
   explicit StoreAccess(VariableStore& store) : store_(store) {}
 
+  /// A variable that a program needs.
   struct Wanted {
     VariableInfo info;
     Sizes sizes;
   };
+  /// How variables start that are absent.
   struct Start {
     std::uint64_t seed = 0;
     Workers* workers = nullptr;
@@ -142,16 +145,20 @@ class StoreAccess {
   void erase(const std::vector<std::string>& names);
   /// Makes `session` the writer; throws StateError with `why` if another one is.
   void become_writer(const void* session, std::string_view why);
+  /// `session` is no longer the writer.
   void release_writer(const void* session);
 
+  /// While one lives, nobody else writes; while the other does, nobody else reads either.
   std::shared_lock<std::shared_mutex> read_lock() { return std::shared_lock(store_.mutex_); }
   std::unique_lock<std::shared_mutex> write_lock() { return std::unique_lock(store_.mutex_); }
 
   // Under a lock:
   void check_whole() const { store_.check_whole_locked("run"); }
+  /// The tensor, which must not be written.
   Tensor value(std::string_view name) const { return store_.at(name).value; }
   /// The tensor, in memory that nobody else sees (copied first if it is shared: copy on write).
   Tensor& writable(std::string_view name);
+  /// VariableStore::version(), and one more from now on.
   std::uint64_t version(std::string_view name) const { return store_.at(name).version; }
   void updated(std::string_view name) {
     ++store_.at(name).version;
@@ -159,6 +166,7 @@ class StoreAccess {
   }
   /// Needs no lock.
   PackedWeights& packed() { return store_.packed_; }
+  /// Old and new values are mixed from here on.
   void tear() { store_.torn_ = true; }
 
  private:

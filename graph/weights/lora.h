@@ -51,6 +51,7 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
 
 /// Trained adapters, without their model.
 struct LoraAdapters {
+  /// Beside one matrix.
   struct Adapter {
     Tensor a, b;  // f32 [rank, inputs], [outputs, rank]
   };

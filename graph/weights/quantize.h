@@ -21,12 +21,14 @@ struct QuantizeOptions {
   bool narrow_caches = false;
 };
 
+/// A matrix that was converted, for reports.
 struct ConvertedWeight {
   std::string name;
   std::string type;  // before: "f32[768, 2304]"
   std::size_t bytes_before = 0, bytes_after = 0;
 };
 
+/// Programs over weights in another format.
 struct QuantizedModel {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;

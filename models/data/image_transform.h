@@ -24,6 +24,7 @@ Tensor crop_image(const Tensor& image, std::int64_t top, std::int64_t left, std:
                   std::int64_t width, float fill = 0);
 /// The middle of [height, width]; an odd margin's halves round to even, as in torchvision.
 Tensor center_crop(const Tensor& image, std::int64_t height, std::int64_t width);
+/// Mirrored: left is right.
 Tensor flip_horizontal(const Tensor& image);
 
 /// What an image becomes around its centre.

@@ -37,6 +37,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths,
 /// The lines of a text file that are not blank, as above. Throws IoError.
 std::vector<std::string> read_lines(const std::string& path);
 
+/// Texts to learn from, and the parts that are put aside.
 struct Split {
   std::vector<std::int64_t> train, test;  // ascending
 };

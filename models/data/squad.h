@@ -16,6 +16,7 @@ struct SquadAnswer {
   friend bool operator==(const SquadAnswer&, const SquadAnswer&) = default;
 };
 
+/// A question about a text.
 struct SquadQuestion {
   std::string id, question;
   std::size_t context = 0;           // its number
@@ -25,6 +26,7 @@ struct SquadQuestion {
   std::vector<std::string> answer_texts() const;
 };
 
+/// Texts with their questions.
 struct SquadData {
   std::vector<std::string> contexts;
   std::vector<SquadQuestion> questions;
@@ -32,6 +34,7 @@ struct SquadData {
   std::int64_t size() const { return static_cast<std::int64_t>(questions.size()); }
   /// Questions that their contexts do not answer.
   std::int64_t unanswered() const;
+  /// The text that a question is about.
   const std::string& context_of(const SquadQuestion& question) const {
     return contexts[question.context];
   }
@@ -54,6 +57,7 @@ SquadData read_squad(std::span<const std::string> paths);
 /// file of this name is replaced as a whole. Throws IoError.
 void write_squad(const std::string& path, const SquadData& data);
 
+/// Texts to learn from, and those that validate.
 struct SquadSplit {
   SquadData train, held_out;
 };

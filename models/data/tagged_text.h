@@ -19,6 +19,7 @@ struct BioTag {
 /// Nothing where it is no such tag. The type is a view of `tag`.
 std::optional<BioTag> parse_bio_tag(std::string_view tag);
 
+/// A sentence whose words have tags.
 struct TaggedSentence {
   std::vector<std::string> words;
   std::vector<std::string> tags;  // as many
@@ -43,6 +44,7 @@ struct TaggedSpan {
   std::size_t begin = 0, end = 0;  // bytes of the text
   double score = 0;                // the mean of its words'
 };
+/// Sentences and the tags that occur in them.
 struct TaggedText {
   std::vector<TaggedWord> words;
   std::vector<TaggedSpan> spans;
@@ -64,6 +66,7 @@ std::vector<TaggedSentence> read_tagged_text(std::span<const std::string> paths)
 /// "O", and "B-" and "I-" of every type in the sentences, in alphabetical order.
 std::vector<std::string> tags_of(std::span<const TaggedSentence> sentences);
 
+/// Sentences to learn from, and those that validate.
 struct TaggedSplit {
   std::vector<TaggedSentence> train, held_out;
 };

@@ -46,6 +46,7 @@ struct EncoderInputs {
   Value position_ids = {};
 };
 
+/// What an encoder gives.
 struct EncoderOutputs {
   Value last_hidden_state;  // [batch, seq, width]
   /// layers + 1 values [batch, seq, width]: the embeddings, and what every layer gives.

@@ -16,6 +16,7 @@ enum class Seq2SeqPositions : std::uint8_t {
   learned,        // learned vectors added to the tokens (BART)
   relative_bias,  // a number per head and bucket of distances added to the scores (T5)
 };
+/// What normalises.
 enum class Seq2SeqNorm : std::uint8_t {
   post_norm,  // h = norm(h + f(h))
   pre_norm,   // h = h + f(norm(h)), and a norm at the end of the stack
@@ -79,6 +80,7 @@ struct EncoderDecoderConfig {
 
   bool shared_tokens() const { return decoder_vocab == 0; }
   std::int64_t target_vocab() const { return decoder_vocab == 0 ? vocab : decoder_vocab; }
+  /// Features of each of `heads` heads.
   std::int64_t head_width(std::int64_t heads) const {
     return head_size == 0 ? width / heads : head_size;
   }

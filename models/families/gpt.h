@@ -47,6 +47,7 @@ struct GptInputs {
 /// Whether there are logits: other heads stand on last_hidden_state.
 enum class GptHead : std::uint8_t { language_model, none };
 
+/// What a decoder gives.
 struct GptOutputs {
   Value logits;             // [batch, seq, vocab]; undefined without a head
   Value last_hidden_state;  // [batch, seq, width], after the final norm

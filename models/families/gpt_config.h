@@ -19,6 +19,7 @@ enum class GptPositions : std::uint8_t {
   linear_bias,  // scores fall with the distance (ALiBi, Press et al. 2022)
   none,         // only causality
 };
+/// What normalises.
 enum class GptNorm : std::uint8_t { layer_norm, rms_norm };
 /// What is normalised in a block.
 enum class GptResidual : std::uint8_t {

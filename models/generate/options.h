@@ -86,6 +86,7 @@ struct GenerationOptions {
   /// (ArgumentError), others go on.
   bool slide = false;
 
+  /// Whether a text ends with this id.
   bool is_end(std::int64_t id) const;
   /// Throws ArgumentError naming the option, its value and what is allowed, also for options that
   /// have no meaning together.

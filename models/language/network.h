@@ -68,6 +68,7 @@ class CarryingNetwork : public LanguageNetwork {
                        SourceLocation loc = SourceLocation::current()) const = 0;
 
   Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const final;
+  /// By read(), from the state in the caches.
   Value step(Value tokens, Updates* updates,
              SourceLocation loc = SourceLocation::current()) const final;
 

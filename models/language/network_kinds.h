@@ -10,6 +10,7 @@
 
 namespace weft {
 
+/// The kinds of networks.
 enum class NetworkKind : std::uint8_t {
   averaging,    // AveragingNetwork: numbers of an embedding
   hmm,          // HmmNetwork: states

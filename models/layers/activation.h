@@ -10,6 +10,7 @@
 
 namespace weft {
 
+/// What an Activation layer applies, elementwise.
 enum class Activation : std::uint8_t {
   gelu_tanh,
   gelu_erf,

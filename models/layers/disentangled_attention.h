@@ -51,6 +51,7 @@ struct DisentangledAttention {
                    SourceLocation loc = SourceLocation::current()) const;
 };
 
+/// Declares the variables.
 DisentangledAttention make_disentangled_attention(const Scope& scope, DType dtype,
                                                   std::int64_t width,
                                                   DisentangledAttentionOptions options,

@@ -12,6 +12,7 @@
 
 namespace weft {
 
+/// The kinds of layers.
 enum class Recurrence { rnn_tanh, rnn_relu, gru, lstm };
 /// Rows of weights per unit: 1, 3 for gru (reset, update, new), 4 for lstm (input, forget, cell,
 /// output).
@@ -39,6 +40,7 @@ struct RecurrentOptions {
   std::int64_t segment = 0;
 };
 
+/// What layers give.
 struct RecurrentResult {
   Value output;  // [batch, time, directions * hidden]: the last layer's states
   Value h;       // [layers * directions, batch, hidden]: the last state of every layer
@@ -67,6 +69,7 @@ std::vector<RecurrentWeights> make_recurrent(const Scope& scope, Recurrence kind
 RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg x, std::int64_t hidden,
                           const RecurrentOptions& options = {},
                           SourceLocation loc = SourceLocation::current());
+/// recurrent() of that kind.
 inline RecurrentResult gru(const Scope& scope, Arg x, std::int64_t hidden,
                            const RecurrentOptions& options = {},
                            SourceLocation loc = SourceLocation::current()) {

@@ -22,6 +22,7 @@ class ConfusionMatrix {
 
   std::int64_t classes() const { return static_cast<std::int64_t>(names_.size()); }
   const std::vector<std::string>& names() const { return names_; }
+  /// How often class `truth` was called `predicted`.
   std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
   std::int64_t total() const;
   /// How many were found.

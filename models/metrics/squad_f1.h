@@ -24,6 +24,7 @@ AnswerScore score_answer(std::string_view found, std::span<const std::string> an
 /// The means over questions.
 class SquadScores {
  public:
+  /// Counts an answer.
   void add(std::string_view found, std::span<const std::string> answers);
 
   std::int64_t questions() const { return questions_; }

@@ -19,6 +19,7 @@ const std::vector<const Task*>& untrained_tasks();
 struct FamilyAbout {
   std::string name, about;
 };
+/// The kinds of models that `weft train` knows, with a line about each.
 const std::vector<FamilyAbout>& families();
 /// Null where there is none.
 const Task* find_task(std::string_view id);

@@ -72,6 +72,7 @@ struct DecodeOptions {
 
 /// What kinds of tokenizers have in common that put no ids around texts.
 struct NothingAround {
+  /// None, and nothing is put around.
   std::size_t added(bool) const { return 0; }
   Encoding put_around(std::vector<Encoding> texts, bool) const { return joined(std::move(texts)); }
 };

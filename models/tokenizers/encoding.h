@@ -32,6 +32,7 @@ struct Encoding {
   void append(const Encoding& other);
   /// Ids [begin, end), without windows.
   Encoding part(std::size_t begin, std::size_t end) const;
+  /// Gives all ids this type.
   void set_type(std::int32_t type_id);
 
   friend bool operator==(const Encoding&, const Encoding&) = default;

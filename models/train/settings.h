@@ -118,6 +118,7 @@ struct TrainHistory {
 
   /// Adds an evaluation over that many held-out batches.
   void add(std::int64_t step, const Evaluation& found, std::int64_t batches);
+  /// Whether this step was evaluated over that many held-out batches.
   bool has_evaluation(std::int64_t step, std::int64_t batches) const;
   /// The lowest loss (of equal ones the first) of the evaluations over that many held-out batches.
   /// A loss over some batches says nothing about one over others or over all: they differ by more

@@ -63,15 +63,18 @@ struct SkipReport {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  /// A step was taken, or skipped since it was not finite.
   virtual void on_step(const StepReport&) {}
   virtual void on_skip(const SkipReport&) {}
   /// `whole`: over all held-out data, not some batches of it.
   virtual void on_evaluation(std::int64_t /*step*/, const Evaluation&, bool /*whole*/) {}
+  /// The model was saved.
   virtual void on_checkpoint(std::int64_t /*step*/) {}
   /// After save_best: of the evaluations that are compared this one's loss is the lowest so far.
   virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
 
+/// How a run ended.
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
   bool stopped = false;   // as asked to, before all steps were done

@@ -106,6 +106,7 @@ struct TrainedModel {
   const Program* find_program(std::string_view name) const;
   /// Throws ArgumentError that lists the programs there are.
   const Program& program(std::string_view name) const;
+  /// Whether there is a program of this name.
   bool has_program(std::string_view name) const { return programs.find(name) != programs.end(); }
   /// A new program of the model, to be filled.
   Program& add_program(const std::string& name);

@@ -15,6 +15,7 @@
 
 namespace weft {
 
+/// The models that learn vectors of words.
 enum class VectorModel : std::uint8_t { skip_gram, cbow, fasttext, glove, lsa };
 /// "skip-gram", "cbow", "fasttext", "glove", "lsa".
 ChoiceNames choice_names(VectorModel);
@@ -41,6 +42,7 @@ inline constexpr std::int64_t kUsualMinCount = 2;
 /// What is usual for a model, for texts of some million words.
 VectorRecipe usual_recipe(VectorModel model);
 
+/// How far a training is.
 struct VectorProgress {
   int epoch = 0, epochs = 0;  // that are done
   std::int64_t items = 0;     // words of the text, or counts, that were taken in so far

@@ -9,6 +9,7 @@
 
 namespace weft {
 
+/// The two formats of word2vec's program.
 enum class VectorFormat : std::uint8_t {
   text,    // "words width", then on each line a word and its numbers
   binary,  // the same first line, then for each word the word, a blank and its floats

@@ -19,6 +19,7 @@ struct WordPair {
 /// FormatError with file and line for a line of another form, and where there is none.
 std::vector<WordPair> read_word_pairs(const std::string& path);
 
+/// How well vectors follow what people say.
 struct WordSimilarity {
   double spearman = 0;  // of the pairs of which both words have vectors; NaN where they are < 2
   std::int64_t covered = 0, pairs = 0;

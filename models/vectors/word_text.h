@@ -14,6 +14,7 @@ namespace weft {
 class WordCounts {
  public:
   WordCounts() = default;
+  /// A word, and how often it occurs.
   struct Entry {
     std::string word;
     std::int64_t count = 0;
@@ -22,6 +23,7 @@ class WordCounts {
   explicit WordCounts(std::vector<Entry> entries);
 
   std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
+  /// Word `i` of the order of counts, and how often it occurs.
   const std::string& word(std::int64_t i) const { return entries_[index(i)].word; }
   std::int64_t count(std::int64_t i) const { return entries_[index(i)].count; }
   /// -1 for one that is not there.
@@ -34,6 +36,7 @@ class WordCounts {
   std::unordered_map<std::string, std::int32_t> numbers_;
 };
 
+/// A text as numbers of words.
 struct WordText {
   WordCounts counts;
   std::vector<std::int32_t> words;  // of all sentences, without those that are too rare
@@ -47,6 +50,7 @@ struct WordText {
 /// data/tfidf.h).
 class WordTextBuilder {
  public:
+  /// Adds the words of a sentence.
   void add_sentence(std::string_view sentence);
   /// The text without words that occur fewer than `min_count` times. Throws DataError where none is
   /// left. The builder is empty afterwards.

@@ -17,6 +17,7 @@ struct SimilarWord {
   double cosine = 0;
 };
 
+/// Vectors of words, to be asked.
 class WordVectors {
  public:
   WordVectors() = default;
@@ -33,6 +34,7 @@ class WordVectors {
   std::int64_t find(std::string_view word) const;
   /// The same; ArgumentError with the closest words that there are.
   std::int64_t at(std::string_view word) const;
+  /// The numbers of word `i`.
   std::span<const float> vector(std::int64_t i) const;
 
   /// Cosine of two words' vectors; 0 where one is zero.

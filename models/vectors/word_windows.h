@@ -28,10 +28,12 @@ class WordWindows {
   /// The largest share of the text's places that one word takes, of those that are kept.
   double largest_share() const { return largest_share_; }
 
+  /// A word and those around it.
   struct Example {
     std::span<const std::int32_t> around;   // at least one
     std::span<const std::int32_t> answers;  // the word itself, then up to `negatives` others
   };
+  /// Memory that calls use again.
   struct Scratch {
     std::vector<std::int32_t> kept, around, answers;
     std::vector<std::int64_t> places;

@@ -13,6 +13,7 @@ namespace weft::testing {
 ///   if (!outcome) throw std::runtime_error(outcome.message());
 class [[nodiscard]] Outcome {
  public:
+  /// An outcome that is true, and one that is false and says why.
   static Outcome pass() { return Outcome(true, {}); }
   static Outcome fail(std::string message) { return Outcome(false, std::move(message)); }
 

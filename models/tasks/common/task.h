@@ -90,6 +90,7 @@ struct TaskReport {
 class TaskRun {
  public:
   virtual ~TaskRun() = default;
+  /// The model that is trained.
   virtual TrainedModel& model() = 0;
   /// What is said before a run: whole lines, "model     ViT: ...".
   virtual std::string describe() = 0;
@@ -124,6 +125,7 @@ template <class Model>
 class RunOf : public TaskRun {
  public:
   explicit RunOf(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+  /// The model that is trained.
   TrainedModel& model() final { return *model_; }
 
  protected:

@@ -54,6 +54,7 @@ struct TextEncoder : ModelKind<TextEncoder> {
   std::optional<TextReading> reading;  // of a folder's encoder
   TextVectors vectors;
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
 };

@@ -43,6 +43,7 @@ struct Continuation {
 struct TextToScore {
   std::string text, prompt = {};
 };
+/// Settings of TextGenerator::score_texts().
 struct ScoreOptions {
   /// What the output of an encoder-decoder begins with, instead of what its settings say.
   TokenIds start = {};

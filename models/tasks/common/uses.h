@@ -94,6 +94,7 @@ struct TranslateOptions {
   OnCut on_cut = {};
 };
 
+/// A question and the text that may answer it.
 struct Question {
   std::string question, context;
 };

@@ -32,6 +32,7 @@ struct ImageClassifier : ModelKind<ImageClassifier> {
   ImageInfo images;                // the names of the classes, and how pixels are normalised
   ImageAugmentation augmentation;  // of training
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
   const std::vector<std::string>& classes() const { return images.classes; }
@@ -69,6 +70,7 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
 std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
                                  const Tensor& image, std::int64_t most = 5);
 
+/// What an evaluation found.
 struct ImageEvaluation {
   double loss = 0;  // mean
   ConfusionMatrix matrix;

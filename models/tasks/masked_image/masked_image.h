@@ -35,6 +35,7 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
   ImageAugmentation augmentation;  // of training
   PatchMasking masking;
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
   ImageSize image_size() const {

@@ -55,6 +55,7 @@ struct ChatAnswer {
   std::int64_t forgotten = 0;  // messages that were left out for it
 };
 
+/// A conversation with a model.
 class ChatSession {
  public:
   /// The writer must outlive the conversation and be used by nobody else meanwhile. What ends a

@@ -46,6 +46,7 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   /// Why there is no tokenizer; such a model is for ids alone, and no file can hold it.
   std::string no_tokenizer;
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
   Seq2SeqPrograms decoding() const;

@@ -54,6 +54,7 @@ struct SpanAnswerer : ModelKind<SpanAnswerer> {
   std::optional<TextReading> reading;  // none: without token types
   SpanReading spans;                   // of the texts that it was trained on
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
 };

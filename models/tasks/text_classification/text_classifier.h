@@ -37,6 +37,7 @@ struct TextClassifier : ModelKind<TextClassifier> {
   ClassifierHead head;
   std::optional<TextReading> reading;  // of a folder's encoder
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -57,6 +58,7 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
 /// The model as a folder of the library has it. Throws ArgumentError for a head that no class has.
 FolderModel folder_model_of(const TextClassifier& model);
 
+/// What is said of a text.
 struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class

@@ -37,6 +37,7 @@ struct TokenClassifier : ModelKind<TokenClassifier> {
   std::vector<std::string> tags;       // of the BIO scheme, "O" first
   std::optional<TextReading> reading;  // of a folder's encoder
 
+  /// The parts of its file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -92,6 +93,7 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
                                   std::span<const std::string> texts, const OnCut& on_cut = {});
 
+/// What an evaluation found.
 struct TaggingScores {
   double loss = 0;   // mean over the words that the model sees
   SpanScores spans;  // of all words: those that were cut off are "O"
