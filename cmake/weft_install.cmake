@@ -7,7 +7,7 @@ set(weft_internal_headers
   ops/kernels ops/gemm ops/fusion
   "ops/(attention_op|broadcast_plan|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
-  "graph/control/(body|scan_node)[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
+  "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
   "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
   "graph/run/(executor|finite_check|frame|output_pool|plan_cache|write_guard)[.]h"
   "serialization/(graph_proto|strict_json)[.]h"

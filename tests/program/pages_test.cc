@@ -51,7 +51,8 @@ std::vector<ShownCommand> shown_commands() {
       if (line.starts_with("```")) block = !block;
       std::smatch match;
       const bool indented = line.starts_with("    ");
-      if ((block || indented) && std::regex_match(line, match, kCommand)) {
+      // "weft text 1" begins a graph's text.
+      if ((block || indented) && line != "weft text 1" && std::regex_match(line, match, kCommand)) {
         found.push_back({name, without_shell(match[1]), true});
         more = true;
       } else if (more && indented && line.find_first_of("-[") == line.find_first_not_of(' ')) {
