@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PUBLIC = re.compile("weft/(" + "|".join((
     "core/(dim|dtype|error|parallel|random|shape|source_location|tensor)",
     "ops/(attribute|custom_op|kernel|op|precision|row_kernel)",
-    "graph/functions|graph/functions/(?!add_into|axes|arg).*", "graph/control/.*",
+    "graph/functions|graph/functions/(?!add_into|axes|arg|windows).*", "graph/control/.*",
     "graph/ir/(difference|graph|program|scope|value|variable)", "graph/plan/plan", "graph/text/text",
     "graph/run/(profile|results|session|variable_store)", "graph/weights/(lora|parameter_count|quantize)",
     "autodiff/(check_gradients|derivatives|gradients|optimizer|retype|rule|schedule)", "autodiff/optimizers/.*",

@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/heads.h"
 
 namespace weft {
@@ -193,8 +194,7 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
 }
 
 Value Encoder::drop(Value x, bool training) const {
-  if (!training || config_.hidden_dropout == 0) return x;
-  return dropout(x, config_.hidden_dropout, scope_.graph().key("dropout"));
+  return dropout_if(training, x, config_.hidden_dropout);
 }
 
 Value Encoder::positions_of(const EncoderInputs& inputs) const {

@@ -5,6 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/heads.h"
 #include "weft/models/layers/positions.h"
 
@@ -132,11 +133,6 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
   return stack;
 }
 
-Value EncoderDecoder::drop(Value x, double rate, bool training) const {
-  if (!training || rate == 0) return x;
-  return dropout(x, rate, scope_.graph().key("dropout"));
-}
-
 AttentionOptions EncoderDecoder::attention_options(bool training) const {
   AttentionOptions options;
   if (training && config_.attention_dropout > 0) {
@@ -158,20 +154,20 @@ Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position, bool 
                  : sinusoidal_positions(at, config_.width, h.dtype()));
   }
   if (stack.embedding_norm) h = (*stack.embedding_norm)(h);
-  return drop(h, config_.dropout, training);
+  return dropout_if(training, h, config_.dropout);
 }
 
 template <class Block>
 Value EncoderDecoder::residual(const Norm& norm, Value h, bool training, Block&& block) const {
   if (config_.norm == Seq2SeqNorm::pre_norm)
-    return h + drop(block(norm(h)), config_.dropout, training);
-  return norm(h + drop(block(h), config_.dropout, training));
+    return h + dropout_if(training, block(norm(h)), config_.dropout);
+  return norm(h + dropout_if(training, block(h), config_.dropout));
 }
 
 Value EncoderDecoder::feed_forward(const Layer& layer, Value h, bool training) const {
   return residual(layer.feed_forward_norm, h, training, [&](Value x) {
     const FeedForward& block = layer.feed_forward;
-    return block.down(drop(block.hidden(x), config_.activation_dropout, training));
+    return block.down(dropout_if(training, block.hidden(x), config_.activation_dropout));
   });
 }
 
@@ -195,7 +191,7 @@ StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const Atten
     }
   }
   if (stack.norm) h = (*stack.norm)(h);
-  h = drop(h, config_.final_dropout, training);
+  h = dropout_if(training, h, config_.final_dropout);
   outputs.hidden.push_back(h);
   outputs.last_hidden_state = h;
   return outputs;

@@ -124,7 +124,6 @@ class EncoderDecoder {
   Layer make_layer(const Scope& scope, bool decoder) const;
   Norm make_norm_at(const Scope& scope) const;
   LinearOptions linear(std::int64_t inputs) const;
-  Value drop(Value x, double rate, bool training) const;
   Value embed(const Stack& stack, Value ids, Value position, bool training) const;
   Value feed_forward(const Layer& layer, Value h, bool training) const;
   AttentionOptions attention_options(bool training) const;

@@ -5,6 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/heads.h"
 #include "weft/models/layers/positions.h"
 
@@ -98,11 +99,6 @@ void Gpt::set_padded_causality(const PaddedCausality& padded) {
   for (Block& block : blocks_) block.attn.options.padded = padded;
 }
 
-Value Gpt::dropout_if(Value x, double rate, bool training) const {
-  if (!training || rate == 0) return x;
-  return dropout(x, rate, scope_.graph().key("dropout"));
-}
-
 Value Gpt::logits(Value h) const { return matmul(h, head_, {.transpose_b = true}); }
 
 Value Gpt::embed(Value ids, Value positions) const {
@@ -115,7 +111,7 @@ Value Gpt::embed(Value ids, Value positions) const {
 
 Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
                  Updates* updates) const {
-  const auto drop = [&](Value x) { return dropout_if(x, config_.residual_dropout, training); };
+  const auto drop = [&](Value x) { return dropout_if(training, x, config_.residual_dropout); };
   switch (config_.residual) {
     case GptResidual::pre_norm:
       h = h + drop(block.attn(block.ln_1(h), attention, updates));
@@ -136,7 +132,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   if (!positions.defined()) positions = iota(graph, {ids.size(1)}, 0, DType::i64);
   Value h = embed(ids, positions);
   if (inputs.token_type_ids.defined()) h = h + wte_(inputs.token_type_ids);
-  h = dropout_if(h, config_.embedding_dropout, training);
+  h = dropout_if(training, h, config_.embedding_dropout);
 
   AttentionInputs attention{.position_ids = positions};
   if (training && config_.attention_dropout > 0) {

@@ -121,7 +121,6 @@ class Gpt {
   Value embed(Value ids, Value positions) const;
   Value apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
               Updates* updates) const;
-  Value dropout_if(Value x, double rate, bool training) const;
   Value logits(Value h) const;
 
   Scope scope_;

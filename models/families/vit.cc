@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/positions.h"
 
 namespace weft {
@@ -60,10 +61,7 @@ Vit::Layer Vit::make_layer(const Scope& scope) const {
           make_norm(scope / "feed_forward_norm", DType::f32, c.width, norm)};
 }
 
-Value Vit::drop(Value x, bool training) const {
-  if (!training || config_.dropout == 0) return x;
-  return dropout(x, config_.dropout, scope_.graph().key("dropout"));
-}
+Value Vit::drop(Value x, bool training) const { return dropout_if(training, x, config_.dropout); }
 
 Value Vit::position_table() const {
   if (positions_.defined()) return positions_;

@@ -28,8 +28,6 @@ bool leaves_out(const Scope& scope, Value x, double rate, std::string_view layer
   return scope.is_training(layer, loc) && rate > 0;
 }
 
-Variable dropout_key(const Scope& scope) { return scope.graph().key("dropout"); }
-
 // x with what has the same index on the first `axes` axes left out together.
 Value drop_together(const Scope& scope, Value x, int axes, double rate, std::string_view layer,
                     SourceLocation loc) {
@@ -44,14 +42,18 @@ Value drop_together(const Scope& scope, Value x, int axes, double rate, std::str
   Shape shape;
   for (int axis = 0; axis < x.rank(); ++axis) shape.push_back(axis < axes ? x.shape()[axis] : 1);
   // Not x * mask: what is left out may be infinite.
-  return where(bernoulli(dropout_key(scope), shape, 1 - rate), x / (1 - rate), 0.0);
+  return where(bernoulli(scope.graph().key("dropout"), shape, 1 - rate), x / (1 - rate), 0.0);
 }
 
 }  // namespace
 
 Value dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "dropout", loc, scope.path());
-  return leaves_out(scope, x, rate, "dropout", loc) ? dropout(x, rate, dropout_key(scope)) : x;
+  return dropout_if(leaves_out(scope, x, rate, "dropout", loc), x, rate, loc);
+}
+
+Value dropout_if(bool training, Value x, double rate, SourceLocation loc) {
+  return training && rate != 0 ? dropout(Arg(x, loc), rate, x.graph().key("dropout")) : x;
 }
 
 Value channel_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
@@ -65,7 +67,7 @@ Value alpha_dropout(const Scope& scope, Value x, double rate, SourceLocation loc
   constexpr double kLowest = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
   const double kept = 1 - rate;
   const double scale = 1 / std::sqrt(kept + kLowest * kLowest * kept * rate);
-  const Value mask = bernoulli(dropout_key(scope), x.shape(), kept);
+  const Value mask = bernoulli(scope.graph().key("dropout"), x.shape(), kept);
   return where(mask, x, kLowest) * scale - scale * rate * kLowest;
 }
 

@@ -14,6 +14,9 @@ namespace weft {
 /// 2014).
 Value dropout(const Scope& scope, Value x, double rate,
               SourceLocation loc = SourceLocation::current());
+/// The same for models that are told by a flag whether they train.
+Value dropout_if(bool training, Value x, double rate,
+                 SourceLocation loc = SourceLocation::current());
 /// The same of whole channels of x [N, C, ...] (Tompson et al. 2015: "spatial dropout"; PyTorch's
 /// Dropout2d).
 Value channel_dropout(const Scope& scope, Value x, double rate,

@@ -103,6 +103,15 @@ BOOST_AUTO_TEST_CASE(same_padding_that_the_op_can_do_takes_no_copy) {
              "f32[1, 2, 4, 3]");
 }
 
+BOOST_AUTO_TEST_CASE(padding_is_a_number_or_same) {
+  BOOST_TEST(Padding1d(3).both_sides() == 3);
+  BOOST_TEST(!Padding1d(3).same());
+  BOOST_TEST(Padding1d(same_padding).same());
+  BOOST_TEST((Padding2d(1, 2).both_sides() == Size2d{1, 2}));
+  BOOST_TEST(!Padding2d(Size2d{1, 2}).same());
+  BOOST_TEST(Padding2d(same_padding).same());
+}
+
 BOOST_AUTO_TEST_CASE(transposed_convolutions_are_adjoints) {
   for (const int kernel : {1, 2, 3, 5}) {
     for (const int stride : {1, 2, 3}) {

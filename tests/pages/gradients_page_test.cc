@@ -1,6 +1,5 @@
 // The code of autodiff/README.md.
 #include <boost/test/unit_test.hpp>
-#include <cstdint>
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/autodiff/derivatives.h"
@@ -96,29 +95,6 @@ BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
   session.run(train, {{"x", batch}});
   Session averaged(g, averaged_store(*session.store()));  // the weights that one ships
   BOOST_TEST(averaged.value("net.out.weight").rank() == 2);
-}
-
-BOOST_AUTO_TEST_CASE(groups_by_name) {
-  const TrainingStep step = adamw(
-      loss,
-      group_parameters(net.parameters(), {{.where = "net.hidden.*", .learning_rate_scale = 0.1},
-                                          {.where = "*.bias", .weight_decay = 0}}));
-  Session session(g, {.seed = 1});
-  session.run(Program("train").update(step), {{"x", batch}});
-}
-
-BOOST_AUTO_TEST_CASE(two_optimizers_of_one_graph) {
-  const Scope generator(g, "generator"), discriminator(g, "discriminator");
-  const Value made = linear(generator / "out", x, 3);
-  const Value real = x, critic = linear(discriminator / "out", concat({made, real}, 0), 1);
-  const Value d_loss = mean(softplus(critic)), g_loss = mean(softplus(-critic));
-  Program train_d("train_d"), train_g("train_g");
-  train_d.update(adam(d_loss, discriminator.parameters(), {.lr = 2e-4}));  // Scope::parameters()
-  train_g.update(adam(g_loss, generator.parameters(), {.lr = 1e-4}));
-  Session session(g, {.seed = 1});
-  session.run(train_d, {{"x", batch}});
-  session.run(train_g, {{"x", batch}});
-  BOOST_TEST(session.value("optimizer.2.step").item<std::int64_t>() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_in_parts) {

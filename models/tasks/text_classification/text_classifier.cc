@@ -17,6 +17,7 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
@@ -230,8 +231,7 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
     const Value text = pooler                          ? (*pooler)(h)
                        : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
                                                        : max_of_tokens(h, inputs.attention_mask);
-    if (!training || config.hidden_dropout == 0) return text;
-    return dropout(text, config.hidden_dropout, graph.key("dropout"));
+    return dropout_if(training, text, config.hidden_dropout);
   };
   model.add_program("classify")
       .precision(settings.precision)

@@ -14,6 +14,7 @@
 #include "weft/models/data/sentence_pairs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/pretrained.h"
 
@@ -41,12 +42,10 @@ std::function<Value(bool training)> joint_score(SimilarityModel& model) {
     pooler = make_pooler(Scope(graph, "pooler"), config, model.head.pooler);
   const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
                                   {.initializer = Initializer::normal(config.initializer_range)});
-  return [=, &graph](bool training) {
+  return [=](bool training) {
     const Value h = encoder(inputs, training).last_hidden_state;
-    Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
-    if (training && config.hidden_dropout > 0)
-      pooled = dropout(pooled, config.hidden_dropout, graph.key("dropout"));
-    return select(last(pooled), 1, Dim(0));
+    const Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
+    return select(last(dropout_if(training, pooled, config.hidden_dropout)), 1, Dim(0));
   };
 }
 

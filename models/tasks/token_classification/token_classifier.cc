@@ -14,6 +14,7 @@
 #include "weft/models/data/epochs.h"
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
@@ -296,8 +297,7 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
       {.initializer = Initializer::normal(config.initializer_range)});
   const Value logits = classifier(encoder(inputs, false).last_hidden_state);
   add_inference(model, logits, labels);
-  Value h = encoder(inputs, true).last_hidden_state;
-  if (config.hidden_dropout > 0) h = dropout(h, config.hidden_dropout, graph.key("dropout"));
+  const Value h = dropout_if(true, encoder(inputs, true).last_hidden_state, config.hidden_dropout);
   model.add_program("train").output("loss", label_loss(classifier(h), labels));
   return model;
 }
