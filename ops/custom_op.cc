@@ -69,7 +69,7 @@ Shape without_axis(const Shape& shape, int axis) {
   return Shape(std::move(dims));
 }
 
-namespace custom_op {
+namespace custom_op_detail {
 
 OpRecord elementwise_record(std::string name, std::size_t operands,
                             std::vector<AttributeSpec> attributes) {
@@ -100,5 +100,5 @@ void set_row(OpRecord& record, RowRule row) {
   };
 }
 
-}  // namespace custom_op
+}  // namespace custom_op_detail
 }  // namespace weft

@@ -39,7 +39,7 @@ RecordFunction<Kernel(const KernelRequest&)> floating_kernel(Make make) {
 Shape without_axis(const Shape& shape, int axis);
 
 // What elementwise_op is made of.
-namespace custom_op {
+namespace custom_op_detail {
 
 /// The record of an elementwise op of `operands` operands but for its functions: f32 or f64, all of
 /// one dtype, broadcast; samples between -2 and 2.
@@ -90,7 +90,7 @@ RowKernel row_of(const RowRequest& request, Formula formula) {
   return kernel;
 }
 
-}  // namespace custom_op
+}  // namespace custom_op_detail
 
 /// The record of an elementwise op of one to three operands (f32 or f64, all of one dtype, with
 /// NumPy broadcasting): make(attributes) gives its formula, a function of one number per operand,
@@ -106,17 +106,17 @@ RowKernel row_of(const RowRequest& request, Formula formula) {
 template <class Make>
 OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes, Make make) {
   using Formula = decltype(make(std::declval<const Attributes&>()));
-  OpRecord record = custom_op::elementwise_record(
-      std::move(name), custom_op::operands_of<Formula>(), std::move(attributes));
-  custom_op::set_row(record, [make](const RowRequest& request) {
+  OpRecord record = custom_op_detail::elementwise_record(
+      std::move(name), custom_op_detail::operands_of<Formula>(), std::move(attributes));
+  custom_op_detail::set_row(record, [make](const RowRequest& request) {
     for (const DType dtype : request.inputs) {
       if (dtype != request.output) return RowKernel{};
     }
     if (request.output == DType::f64) {
-      return custom_op::row_of<double>(request, make(request.attributes));
+      return custom_op_detail::row_of<double>(request, make(request.attributes));
     }
     if (request.output != DType::f32) return RowKernel{};
-    return custom_op::row_of<float>(request, make(request.attributes));
+    return custom_op_detail::row_of<float>(request, make(request.attributes));
   });
   return record;
 }

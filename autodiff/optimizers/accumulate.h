@@ -29,6 +29,8 @@ struct AccumulateOptions {
   /// As StepOptions::gradients.
   GradientOptions gradients = {};
 };
+/// Adds the accumulators, as variables of kind optimizer: n elements for each parameter of n, and a
+/// counter. Throws as gradients(), GraphError where the scope is taken.
 Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& parameters,
                                   const AccumulateOptions& options = {},
                                   SourceLocation loc = SourceLocation::current());

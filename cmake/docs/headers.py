@@ -13,13 +13,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The headers that users include. The others are installed because these include them, and may change; what each layer is made of
 # besides (parts of tokenizers, of the planner, of files) is not promised to stay.
 PUBLIC = re.compile("weft/(" + "|".join((
-    "core/(dim|dtype|error|parallel|random|shape|source_location|tensor)",
+    "core/(dim|dtype|error|parallel|random(_tensors)?|shape|source_location|tensor)",
     "ops/(attribute|custom_op|kernel|op|precision|row_kernel)",
     "graph/functions|graph/functions/(?!add_into|axes|arg|windows).*", "graph/control/.*",
     "graph/ir/(difference|graph|program|scope|value|variable)", "graph/plan/plan", "graph/text/text",
-    "graph/run/(profile|results|session|variable_store)", "graph/weights/(lora|parameter_count|quantize)",
+    "graph/run/(profile|results|session|variable_store)", "graph/weights/(extract|lora|parameter_count|quantize)",
     "autodiff/(check_gradients|derivatives|gradients|optimizer|retype|rule|schedule)", "autodiff/optimizers/.*",
-    "serialization/(checkpoint|match|npy|safetensors)",
+    "serialization/(checkpoint|load_parameters|match|npy|safetensors|tensor_file)",
     "testing/.*",
     "models/layers/.*", "models/language/.*", "models/vectors/(?!row_sums|sparse_matrix).*", "models/metrics/.*",
     "models/families/(encoder|encoder_decoder|encoder_heads|gpt|vit)", "models/families/.*_config",
@@ -249,7 +249,7 @@ def declarations(include, path):
         if code[at] == "{":
             if match := re.match(r"(?:inline\s+)?namespace\s*(?:WEFT_\w+\s+)?([\w:]*)", statement):
                 name = match.group(1)
-                scopes.append(("hidden" if name == "" or "detail" in name or "internal" in name else "namespace", name, True))
+                scopes.append(("hidden" if name in ("", "custom_op") or "detail" in name or "internal" in name else "namespace", name, True))
                 comments.append("")
                 at += 1
                 continue

@@ -33,6 +33,8 @@ SHOWN_TOGETHER = {
     },
     "classes": {
         "StoreAccess": "what Sessions do with a store; not for users",
+        "Padding1d": "written as a number or same_padding",
+        "Padding2d": "written as a number, a pair or same_padding",
         "NothingAround": "the part of a tokenizer that does nothing",
     },
     "headers": {
@@ -47,7 +49,7 @@ PLACES = ("tests/examples/*.cc", "tests/consumer/*.cc", "tests/pages/*.cc", "mod
           "tests/*/*/*.cc", "tests/*/*/*.h", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/bench/*.cc", "models/*/*.cc",
           "models/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
 LIBRARY = PLACES.index("models/*/*.cc")  # from here on: for those that LIBRARY_SHOWS alone
-LIBRARY_SHOWS = re.compile("weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan)|autodiff/(rule|optimizers/(step_builder|sparse)))")
+LIBRARY_SHOWS = re.compile("weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan)|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
 
 
 def is_listed(d):
@@ -163,7 +165,7 @@ def about(include):
 
 def write(table, sources):
     out = ["# Public functions, each with an example", "",
-           "Every function of the installed headers, and a source that shows its use and is compiled and run by the tests: an example to copy",
+           "Every function of the headers that users include, and a source that shows its use and is compiled and run by the tests: an example to copy",
            "where there is one, else a test. `./run index` writes this page; the test `index` fails where a function has no use.", ""]
     folder = None
     for include, functions in table.items():

@@ -7,6 +7,7 @@
 
 namespace weft {
 
+/// How the rows of a bag become one.
 enum class BagReduction : std::uint8_t { sum, mean, max };
 
 struct EmbeddingBagOptions {

@@ -8,8 +8,8 @@ namespace weft {
 // Draws are functions of a key (i64[2] = {seed, runs}; usually Graph::key()), of a stream number
 // that every call gets afresh, and of the element's index: the same on any number of threads, and
 // in recomputed copies. A program that draws from a key Variable advances it at the end of each
-// run. `shape` may be symbolic. O(elements); backwards dropout draws
-// again, so that nothing is stored.
+// run. `shape` may be symbolic. O(elements); backwards dropout draws again, so that nothing is
+// stored.
 
 /// Uniform in [low, high).
 Value uniform(Arg key, const Shape& shape, double low = 0, double high = 1,

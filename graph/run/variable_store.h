@@ -58,6 +58,7 @@ class VariableStore {
   void insert(std::string_view name, VariableKind kind, Tensor value);
   /// Replaces the value, copied as by insert(); dtype and sizes must stay (DTypeError, ShapeError).
   void set(std::string_view name, Tensor value);
+  /// A variable to be inserted or set.
   struct NewValue {
     std::string name;
     VariableKind kind;

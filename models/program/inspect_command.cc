@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/graph/text/text.h"
@@ -12,6 +13,7 @@
 #include "weft/models/program/inspect_model.h"
 #include "weft/models/program/options.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/saved_file.h"
 
 namespace weft::program {
 namespace {
@@ -79,9 +81,8 @@ void print_variables(const Checkpoint& file) {
   }
 }
 
-/// Of a file whose graph cannot be read, as with ops of a program of the user's own.
-void print_saved_variables(const std::string& path) {
-  for (const SavedVariable& v : saved_variables(path)) {
+void print_saved_variables(const std::vector<SavedVariable>& variables) {
+  for (const SavedVariable& v : variables) {
     std::string aliases;
     for (const std::string& alias : v.aliases) aliases += " = " + alias;
     const bool frozen = v.kind == VariableKind::parameter && !v.trainable;
@@ -90,20 +91,62 @@ void print_saved_variables(const std::string& path) {
   }
 }
 
-Checkpoint load_to_inspect(const std::string& path) {
-  try {
-    return load_checkpoint(path, {.verify = true});
-  } catch (const FormatError&) {
-    try {
-      print_saved_variables(path);
-    } catch (const Error&) {  // what was wrong at first says more
+/// What can be said of a file with ops of somebody's own: all but the types of values, which their
+/// shape rules would give.
+void print_saved_file(const InspectArguments& args, const SavedFile& file) {
+  say("{}: {}, written by {}\n", args.file,
+      short_bytes(static_cast<double>(std::filesystem::file_size(args.file))), file.producer);
+  std::string unknown;
+  for (const std::string& op : file.unknown_ops) unknown += (unknown.empty() ? "" : ", ") + op;
+  say("  ops that this program does not know: {}\n", unknown);
+  const bool summary = !args.graph && !args.programs && !args.variables;
+  if (summary) {
+    say("  variables  {}\n", file.variables.size());
+    say("  graph      {} nodes\n", file.nodes.size());
+    std::string names;
+    for (const SavedProgram& p : file.programs) names += (names.empty() ? "" : ", ") + p.name;
+    say("  programs   {}\n", names);
+  }
+  if (args.programs) {
+    for (const SavedProgram& p : file.programs) {
+      say("program {}:\n", p.name);
+      for (const std::string& output : p.outputs) say("  output  {}\n", output);
+      say("  updates {} variables\n", p.updates.size());
     }
-    throw;
+  }
+  if (args.variables) print_saved_variables(file.variables);
+  if (args.graph) {
+    for (const std::string& input : file.inputs) say("input %{}\n", input);
+    for (const std::string& node : file.nodes) say("{}\n", node);
   }
 }
 
+/// Whether the file is whole and only has ops that this program does not know; then it is printed.
+bool print_with_unknown_ops(const InspectArguments& args) {
+  try {
+    const SavedFile file = read_saved_file(args.file);
+    if (!file.unknown_ops.empty()) {
+      print_saved_file(args, file);
+      return true;
+    }
+  } catch (const FormatError&) {  // what was wrong at first says more
+  }
+  try {
+    print_saved_variables(saved_variables(args.file));
+  } catch (const FormatError&) {
+  }
+  return false;
+}
+
 int inspect(const InspectArguments& args) {
-  const Checkpoint file = load_to_inspect(args.file);
+  std::optional<Checkpoint> loaded;
+  try {
+    loaded.emplace(load_checkpoint(args.file, {.verify = true}));
+  } catch (const FormatError&) {
+    if (print_with_unknown_ops(args)) return 0;
+    throw;
+  }
+  const Checkpoint& file = *loaded;
   if (!args.graph && !args.programs && !args.variables) print_summary(args, file);
   if (args.programs) print_programs(file);
   if (args.variables) print_variables(file);

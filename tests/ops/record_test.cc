@@ -1,15 +1,14 @@
 // Promises that every op record must keep: generated from the records themselves.
 #include <boost/test/unit_test.hpp>
-#include <cmath>
 #include <functional>
 
 #include "weft/autodiff/rule.h"
 #include "weft/graph/decompositions/decomposition.h"
-#include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/op_execution.h"
+#include "weft/tests/kit/cases/op_execution.h"
+#include "weft/tests/kit/cases/record_cases.h"
 
 namespace weft {
 namespace {
@@ -17,65 +16,15 @@ namespace {
 using testing::has_kernel;
 using testing::OpExecution;
 
-// Functions of random keys and of anything with a hard step differ between f32 and f64 by design.
-bool comparable_across_dtypes(const OpRecord& op) {
-  return !op.has(Trait::random) && op.name != "floor" && op.name != "ceil" && op.name != "round";
-}
-
-std::vector<Tensor> in_double(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> result;
-  for (const Tensor& t : inputs) {
-    result.push_back(t.defined() && t.dtype() == DType::f32 ? t.to(DType::f64) : t);
-  }
-  return result;
-}
-
-Attributes in_double(const Attributes& attributes) {
-  Attributes result = attributes;
-  for (const auto& [name, value] : attributes) {
-    if (const DType* d = std::get_if<DType>(&value); d != nullptr && *d == DType::f32) {
-      result.set(name, DType::f64);
-    }
-  }
-  return result;
-}
-
-double largest(const Tensor& t) {
-  double m = 0;
-  for (std::int64_t i = 0; i < t.numel(); ++i) {
-    if (std::isfinite(t.at(i))) m = std::max(m, std::abs(t.at(i)));
-  }
-  return m;
-}
-
 BOOST_AUTO_TEST_SUITE(records)
 
 BOOST_AUTO_TEST_CASE(every_record_is_complete) {
   for (const OpRecord* op : builtin_ops()->all()) {
     BOOST_TEST_CONTEXT("op " << op->name) {
-      BOOST_TEST(!op->doc.empty());
-      BOOST_TEST((!has_kernel(*op) || op->kernel != nullptr));
-      const bool exempt = op->has(Trait::leaf) || op->has_bodies();
-      BOOST_TEST((exempt || op->samples != nullptr), "samples are missing");
-      BOOST_TEST((exempt || op->has(Trait::alias) || op->error_samples != nullptr),
-                 "error samples are missing");
-      if (op->samples != nullptr) BOOST_TEST(!op->samples().empty());
+      BOOST_TEST(testing::check_complete(*op) == "");
+      const bool exempt = op->has(Trait::leaf) || op->has_bodies() || op->has(Trait::alias);
+      BOOST_TEST((exempt || op->error_samples != nullptr), "error samples are missing");
       if (op->error_samples != nullptr) BOOST_TEST(!op->error_samples().empty());
-      switch (op->gradient) {
-        case Gradient::rule:
-          BOOST_TEST((op->has_bodies() || builtin_rules().find(op->name) != nullptr),
-                     "there is no gradient rule");
-          break;
-        case Gradient::decomposition:
-          BOOST_TEST((builtin_decompositions().find(op->name) != nullptr),
-                     "there is no decomposition");
-          break;
-        case Gradient::none: BOOST_TEST(!op->no_gradient_reason.empty()); break;
-      }
-      for (const auto& [output, input] : op->inplace) {
-        BOOST_TEST(output < static_cast<int>(op->outputs.size()));
-        BOOST_TEST(input < static_cast<int>(op->inputs.size()));
-      }
     }
   }
 }
@@ -94,29 +43,13 @@ BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
 void check_float_against_double(
     const std::function<void(const std::function<void(const char*)>&)>& for_each_way) {
   for (const OpRecord* op : builtin_ops()->all()) {
-    if (op->samples == nullptr || !has_kernel(*op) || !comparable_across_dtypes(*op)) continue;
+    if (op->samples == nullptr) continue;
     const auto samples = op->samples();
     for (std::size_t s = 0; s < samples.size(); ++s) {
-      const OpSample& sample = samples[s];
-      const auto reference =
-          evaluate_op(*op, in_double(sample.inputs), in_double(sample.attributes));
+      const auto in_double = testing::double_results(*op, samples[s]);
       for_each_way([&](const char* way) {
         BOOST_TEST_CONTEXT("op " << op->name << " sample " << s << " on " << way) {
-          const auto actual = evaluate_op(*op, sample.inputs, sample.attributes);
-          BOOST_REQUIRE(actual.size() == reference.size());
-          for (std::size_t o = 0; o < actual.size(); ++o) {
-            BOOST_REQUIRE((actual[o].sizes() == reference[o].sizes()));
-            const double scale = std::max(1.0, largest(reference[o]));
-            for (std::int64_t i = 0; i < actual[o].numel(); ++i) {
-              const double a = actual[o].at(i), r = reference[o].at(i);
-              const bool same =
-                  a == r || (std::isnan(a) && std::isnan(r)) || std::abs(a - r) <= 2e-5 * scale;
-              if (!same) {
-                BOOST_ERROR("output " << o << " element " << i << ": " << a << " instead of " << r);
-                break;
-              }
-            }
-          }
+          BOOST_TEST(testing::check_against_double(*op, samples[s], in_double) == "");
         }
       });
     }
@@ -208,29 +141,7 @@ BOOST_AUTO_TEST_CASE(error_samples_give_their_message_with_operands_and_line) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& sample : op->error_samples()) {
-      BOOST_TEST_CONTEXT("op " << op->name << ": " << sample.message) {
-        Graph g;
-        std::vector<Value> inputs;
-        for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-          // Symbols of a sample are its own: declared anew here by name.
-          const ValueType& t = sample.inputs[i];
-          const Shape shape = t.shape.substitute(
-              [&](const SymbolPtr& s) -> std::optional<Dim> { return g.dim(s->name); });
-          inputs.push_back(g.input("in" + std::to_string(i), {t.dtype, shape}));
-        }
-        try {
-          g.apply(*op, inputs, sample.attributes, {"user.cc", 42});
-          BOOST_ERROR("no error");
-        } catch (const Error& e) {
-          const std::string text = e.what();
-          BOOST_TEST((text.find(sample.message) != std::string::npos), text);
-          BOOST_TEST((text.starts_with(op->name + ": ")), text);
-          BOOST_TEST((text.find("user.cc:42") != std::string::npos), text);
-          if (!inputs.empty()) {
-            BOOST_TEST((text.find(inputs[0].type().str()) != std::string::npos), text);
-          }
-        }
-      }
+      BOOST_TEST(testing::check_error_sample(builtin_ops(), *op, sample) == "", op->name);
     }
   }
 }

@@ -73,9 +73,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_values) {
 }
 
 BOOST_AUTO_TEST_CASE(gradients_are_checked) {
-  const GradientReport report = check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
-                                                {.feeds = {{"x", batch}}, .second_order = true});
-  BOOST_TEST(report.max_relative_error < 1e-6, report.worst);
+  BOOST_TEST(check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
+                             {.feeds = {{"x", batch}}, .second_order = true}));
 }
 
 BOOST_AUTO_TEST_CASE(optimizers_and_groups) {

@@ -8,6 +8,9 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/models/layers/channel_norm.h"
+#include "weft/models/layers/conv.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
@@ -76,6 +79,29 @@ BOOST_AUTO_TEST_CASE(weights_are_shared_frozen_and_renamed) {
   g.set_trainable(mix.bias, false);          // g.parameters() leaves it out
   BOOST_TEST(g.parameters().size() == 2);
   BOOST_TEST(logits.rank() == 3);
+}
+
+/// A classifier of images f32 [n, 1, 8, 8].
+Value classifier(const Scope& net, Value images) {
+  Value h = conv2d(net / "conv", images, 8, {.padding = same_padding});
+  h = max_pool2d(relu(batch_norm(net / "norm", h)), {.kernel = {2, 2}});
+  return linear(net / "head", dropout(net, flatten(h, 1), 0.2), 10);
+}
+
+BOOST_AUTO_TEST_CASE(one_description_two_programs) {
+  Graph g;
+  const Value images = g.input("images", DType::f32, {"n", 1, 8, 8});
+  const Value labels = g.input("labels", DType::i64, {"n"});
+  const Scope net(g, "net");
+  const Value loss = cross_entropy(classifier(net.training(), images), labels);
+  const Value logits = classifier(net.evaluation(), images);
+  const Program train = Program("train").output("loss", loss).update(adamw(loss, net.parameters()));
+  const Program predict = Program("predict").output("logits", logits);
+  Session session(g, {.seed = 1});
+  const Tensor pixels = testing::normal_tensor({4, 1, 8, 8}, 1);
+  session.run(train, {{"images", pixels}, {"labels", testing::integer_tensor({4}, 1, 0, 10)}});
+  session.run(predict, {{"images", pixels}});
+  BOOST_TEST(session.value("net.norm.running_mean").at(0) != 0.0);
 }
 
 BOOST_AUTO_TEST_CASE(draws_and_state) {

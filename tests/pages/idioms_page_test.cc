@@ -14,6 +14,9 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/graph/weights/quantize.h"
+#include "weft/models/layers/channel_norm.h"
+#include "weft/models/layers/conv.h"
+#include "weft/models/layers/dropout.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
@@ -116,6 +119,22 @@ BOOST_AUTO_TEST_CASE(functions) {
       pow(x, 2),
   };
   run();
+}
+
+BOOST_AUTO_TEST_CASE(modes_and_images) {
+  const auto model = [](const Scope& at, Value h) {
+    return linear(at / "head", dropout(at, h, 0.2), 4);
+  };
+  made = {model(net.training(), x), model(net.evaluation(), x)};
+  const Value images = unsqueeze(x, 1);
+  made.push_back(conv2d(net / "conv", images, 8, {.kernel = {3, 3}, .padding = same_padding}));
+  made.push_back(batch_norm(net.training() / "bn", images));
+  made.push_back(max_pool2d(images, {.kernel = {2, 2}}));
+  made.push_back(global_avg_pool(images));
+  run();
+  std::vector<float> numbers = {1, 2, 3, 4};
+  const Tensor mine = Tensor::over(numbers, {2, 2});
+  BOOST_TEST(mine.at(3) == 4);
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_caches) {

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_where_it_is_told) {
                     CancelledError);  // every variable is as it was
 
   std::vector<float> memory(8 * 4);
-  const Tensor mine = Tensor::borrow(DType::f32, {8, 4}, memory.data());
+  const Tensor mine = Tensor::over(memory, {8, 4});
   session.run(predict, {{"x", batch}}, {.into = {{"y", mine}}});  // no copy, no allocation
   BOOST_TEST(memory[5] != 0.0f);
 }

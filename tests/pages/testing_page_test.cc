@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(my_training_step) {
   BOOST_TEST(testing::expect_state_changes(g, train, setup));  // nothing is dead or forgotten
   BOOST_TEST(testing::check_rows(g, predict, setup));          // rows do not see each other
   const Variable weight = g.find_variable("net.hidden.weight");
-  BOOST_TEST(check_gradients(loss, {x, weight}, {.feeds = setup.feeds}).max_relative_error < 1e-5);
+  BOOST_TEST(check_gradients(loss, {x, weight}, {.feeds = setup.feeds}));
 
   Session session(g);
   const auto plan = session.plan(predict, {{"x", {8, 16}}});

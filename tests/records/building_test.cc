@@ -12,10 +12,10 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/crash_guard.h"
-#include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/kit/cases/crash_guard.h"
+#include "weft/tests/kit/cases/run_outcome.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 #include "weft/tests/records/fuzz_loop.h"
-#include "weft/tests/records/outcome.h"
 
 namespace weft::testing {
 namespace {
@@ -72,23 +72,23 @@ class Wild {
       });
       return plain.message.find("has no symbol") != std::string::npos;
     });
-    const Outcome first = run({.threads = 1, .verify = true}, feeds, sizes);
-    const Outcome plain = run({.threads = 1, .passes = false, .verify = true}, feeds, sizes);
-    const Outcome shared = run({.threads = 3, .verify = true}, feeds, sizes);
+    const RunOutcome first = run({.threads = 1, .verify = true}, feeds, sizes);
+    const RunOutcome plain = run({.threads = 1, .passes = false, .verify = true}, feeds, sizes);
+    const RunOutcome shared = run({.threads = 3, .verify = true}, feeds, sizes);
     if (first.failed() != plain.failed())
       return "with passes " + first.str() + ", without " + plain.str();
     return first.failed() ? "" : difference(shared, first, Bits::same);
   }
 
  private:
-  static Outcome outcome(const std::function<void()>& body) {
+  static RunOutcome outcome(const std::function<void()>& body) {
     return outcome_of([&] {
       body();
       return std::vector<Tensor>{};
     });
   }
 
-  Outcome run(const SessionOptions& options, const NamedTensors& feeds, const DimValues& sizes) {
+  RunOutcome run(const SessionOptions& options, const NamedTensors& feeds, const DimValues& sizes) {
     return outcome_of([&] {
       Session session(graph_, options);
       std::vector<Tensor> all;

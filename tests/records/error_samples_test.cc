@@ -2,9 +2,9 @@
 // comes to light when sizes are known, as the same error.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/tests/kit/crash_guard.h"
+#include "weft/tests/kit/cases/crash_guard.h"
+#include "weft/tests/kit/cases/session_case.h"
 #include "weft/tests/records/fuzz_loop.h"
-#include "weft/tests/records/session_case.h"
 
 namespace weft::testing {
 namespace {
@@ -21,16 +21,16 @@ OpSample with_numbers(const OpErrorSample& sample) {
 }
 
 std::string check(const OpRecord& op, const OpSample& sample, Equalities equalities, bool some) {
-  const Outcome expected =
+  const RunOutcome expected =
       outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
   if (!expected.failed()) return "";  // wrong only with symbols
   Draw draw(7);
   const auto symbolic =
       symbolise(op, sample, equalities, [&](std::int64_t) { return some && draw.one_in(2); });
   if (!symbolic) return "";  // wrong with symbols as well
-  const Outcome actual = outcome_of([&] {
+  const RunOutcome actual = outcome_of([&] {
     const SessionCase built(op, sample, {.symbolic = &*symbolic});
-    const Outcome outcome = built.run({.threads = 1, .verify = true}, Guard::behind);
+    const RunOutcome outcome = built.run({.threads = 1, .verify = true}, Guard::behind);
     if (outcome.failed()) outcome.rethrow();
     return outcome.results;
   });
@@ -71,11 +71,11 @@ BOOST_AUTO_TEST_CASE(error_samples_give_the_same_error_alone_and_in_a_graph) {
     for (const OpErrorSample& error : op->error_samples()) {
       BOOST_TEST_CONTEXT("op " << op->name << ": " << error.message) {
         const OpSample sample = with_numbers(error);
-        const Outcome expected =
+        const RunOutcome expected =
             outcome_of([&] { return evaluate_op(*op, sample.inputs, sample.attributes); });
-        const Outcome actual = outcome_of([&] {
+        const RunOutcome actual = outcome_of([&] {
           const SessionCase built(*op, sample);
-          const Outcome outcome = built.run({.threads = 1}, Guard::behind);
+          const RunOutcome outcome = built.run({.threads = 1}, Guard::behind);
           if (outcome.failed()) outcome.rethrow();
           return outcome.results;
         });

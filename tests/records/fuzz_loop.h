@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/op_execution.h"
+#include "weft/tests/kit/cases/op_execution.h"
+#include "weft/tests/kit/cases/run_outcome.h"
 #include "weft/tests/records/fuzz_loop.h"
-#include "weft/tests/records/outcome.h"
 #include "weft/tests/reference/scalar_ops.h"
 
 namespace weft::testing {
@@ -47,7 +47,7 @@ void keep_known(const Tensor& got, NumberTensor& want, bool all) {
 std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw& draw) {
   const Precision precision = draw.pick(
       std::array{Precision::highest, Precision::highest, Precision::high, Precision::medium});
-  const Outcome actual = outcome_of([&] {
+  const RunOutcome actual = outcome_of([&] {
     const auto results = evaluate_op(op, sample.inputs, sample.attributes);
     if (precision == Precision::highest || !has_kernel(op)) return results;
     OpExecution run(op, sample, results, {.precision = precision});
@@ -55,7 +55,7 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
     return run.results();
   });
   std::vector<NumberTensor> expected;
-  const Outcome model = outcome_of([&] {
+  const RunOutcome model = outcome_of([&] {
     expected = scalar_outputs(op, sample.inputs, sample.attributes, precision);
     return std::vector<Tensor>();
   });

@@ -5,15 +5,16 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#include "weft/tests/kit/cases/record_cases.h"
+#include "weft/tests/kit/cases/session_case.h"
+#include "weft/tests/kit/cases/ways.h"
 #include "weft/tests/kit/more_threads.h"
 #include "weft/tests/records/fuzz_loop.h"
-#include "weft/tests/records/session_case.h"
-#include "weft/tests/records/ways.h"
 
 namespace weft::testing {
 namespace {
 
-Outcome alone(const OpRecord& op, const OpSample& sample) {
+RunOutcome alone(const OpRecord& op, const OpSample& sample) {
   return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
 }
 
@@ -28,18 +29,18 @@ std::vector<Role> draw_roles(const OpSample& sample, Draw& draw) {
 }
 
 // Builds and runs; an error of building counts as one of running.
-Outcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
-                   const SessionOptions& options, Guard guard) {
+RunOutcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
+                      const SessionOptions& options, Guard guard) {
   return outcome_of([&] {
     const SessionCase built(op, sample, surroundings);
-    const Outcome outcome = built.run(options, guard);
+    const RunOutcome outcome = built.run(options, guard);
     if (outcome.failed()) outcome.rethrow();
     return outcome.results;
   });
 }
 
 std::string check_static(const OpRecord& op, const OpSample& sample, Draw& draw) {
-  const Outcome expected = alone(op, sample);
+  const RunOutcome expected = alone(op, sample);
   const Surroundings surroundings{.roles = draw_roles(sample, draw)};
   const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
   SessionOptions options{.threads = 1, .passes = false, .verify = true};
@@ -68,7 +69,7 @@ std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& dra
     });
   }
   if (!symbolic || symbolic->symbols.empty()) return "";
-  const Outcome expected = alone(op, sample);
+  const RunOutcome expected = alone(op, sample);
   const Surroundings surroundings{.symbolic = &*symbolic};
   const Guard guard = draw.pick(std::array{Guard::behind, Guard::before});
   const SessionOptions options{.threads = 1,
@@ -76,33 +77,13 @@ std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& dra
                                .verify = true,
                                .poison = draw.one_in(2),
                                .shuffle_seed = draw.bits() | 1};
-  const Outcome actual = in_session(op, sample, surroundings, options, guard);
+  const RunOutcome actual = in_session(op, sample, surroundings, options, guard);
   if (symbolic->contradicted) {
     return legal || actual.failed() ? "" : "with symbols for its sizes there is no error";
   }
   const std::string wrong =
       difference(actual, expected, options.passes ? Bits::same_but_nans : Bits::same);
   return wrong.empty() ? "" : "with symbols for its sizes: " + wrong;
-}
-
-std::string check_neighbours(const OpRecord& op, const OpSample& sample, Draw& draw) {
-  Surroundings surroundings{.neighbours_seed = draw.bits() | 1};
-  std::optional<SymbolicSample> symbolic;
-  if (draw.one_in(2)) {
-    symbolic = symbolise(op, sample, Equalities::solve,
-                         [&](std::int64_t size) { return size == 1 || draw.one_in(4); });
-  }
-  if (symbolic && !symbolic->contradicted) {
-    surroundings.symbolic = &*symbolic;
-  } else {
-    surroundings.roles = draw_roles(sample, draw);
-  }
-  try {
-    const SessionCase built(op, sample, surroundings);
-    return compare_ways(built, draw);
-  } catch (const Error&) {
-    return "";  // an illegal case
-  }
 }
 
 // Cases that are large enough for several chunks.
@@ -135,7 +116,9 @@ BOOST_AUTO_TEST_CASE(symbols_for_sizes_change_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(passes_and_ways_to_run_change_nothing_among_other_ops) {
-  fuzz_records({.cases_per_op = 60}, check_neighbours);
+  fuzz_records({.cases_per_op = 60}, [](const OpRecord& op, const OpSample& sample, Draw& draw) {
+    return check_neighbours(builtin_ops(), op, sample, draw);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(one_two_three_and_five_threads_give_the_same_bits) {

@@ -111,6 +111,9 @@ BOOST_AUTO_TEST_CASE(extracted_programs_have_only_what_they_need) {
     BOOST_TEST(bitwise_equal(first.run(net.train, net.both)["loss"],
                              second.run(trainings[0], net.both)["loss"]));
   }
+  // A file has the graph's other inputs, too.
+  BOOST_TEST(needed_values(net.graph, {net.predict}, true).size() >
+             needed_values(net.graph, {net.predict}, false).size());
   BOOST_CHECK_EXCEPTION(extract({}), GraphError, says("extract: there is no program to extract"));
   Trained another;
   BOOST_CHECK_THROW(extract({net.predict, another.predict}), GraphError);

@@ -285,6 +285,7 @@ BOOST_AUTO_TEST_CASE(a_weft_file_gives_its_weights_also_where_its_ops_are_unknow
   plain.variable("w", DType::f32, {3});
   plain.variable("mean", DType::f32, {2}, {.kind = VariableKind::buffer});
   VariableStore store;
+  BOOST_TEST(weight_variables(plain).size() == 2u);
   BOOST_TEST(load_parameters(store, plain, folder / "own.weft").loaded.size() == 2u);
   BOOST_TEST(bitwise_equal(store.tensor("w"), filled({3}, 1)));
   Graph untied;

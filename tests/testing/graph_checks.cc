@@ -6,7 +6,9 @@
 #include <map>
 #include <vector>
 
+#include "weft/graph/plan/control_plan.h"
 #include "weft/graph/text/text.h"
+#include "weft/ops/fusion/tile_program.h"
 
 namespace weft::testing {
 namespace {
@@ -67,18 +69,53 @@ std::string kind_of(const Plan& plan, StepId step) {
   return name.substr(0, place);
 }
 
+// "3 x exp, 1 x matmul+add".
+std::string list_of_steps(const Plan& plan) {
+  std::map<std::string, int> kinds;
+  for (const StepId s : plan.steps.ids()) ++kinds[kind_of(plan, s)];
+  std::string list;
+  for (const auto& [kind, number] : kinds) {
+    list += fmt::format("{}{} x {}", list.empty() ? "" : ", ", number, kind);
+  }
+  return list;
+}
+
+bool runs(const Node& node, std::string_view op) {
+  const Attribute* program = node.attributes().find("program");
+  if (program == nullptr) return node.op().name == op;
+  const TileProgram steps =
+      TileProgram::parse(std::get<std::string>(*program), &node.graph().ops());
+  return std::any_of(steps.steps.begin(), steps.steps.end(),
+                     [&](const TileStep& step) { return step.op->name == op; });
+}
+
+// Where a plan, with those of its loops and branches, runs `op`.
+std::string places_of(const Plan& plan, std::string_view op) {
+  std::string list;
+  for (const StepId s : plan.steps.ids()) {
+    const PlanStep& step = plan.steps[s];
+    if (step.node == nullptr) continue;
+    if (runs(*step.node, op)) {
+      list += fmt::format("\n  {}, {}", plan.step_name(s), step.node->graph().where(*step.node));
+    }
+    if (step.control == nullptr) continue;
+    for (const BodyPlan& body : step.control->bodies) list += places_of(*body.plan, op);
+  }
+  return list;
+}
+
 bool matches(const std::string& kind, std::string_view name) {
   return name.ends_with('*') ? kind.starts_with(name.substr(0, name.size() - 1)) : kind == name;
 }
 
 }  // namespace
 
-Outcome expect_graph(const Program& program, std::string_view text,
-                     std::shared_ptr<const OpSet> ops) {
+Outcome expect_graph(const Program& program, std::string_view text) {
   TextConstants constants;
   const std::string got = to_text(program, {.constants = &constants});
-  const Module wanted = parse_text(
-      text, {.file = "the expected graph", .ops = std::move(ops), .constants = &constants});
+  ParseOptions options{.file = "the expected graph", .constants = &constants};
+  if (program.graph() != nullptr) options.ops = program.graph()->shared_ops();
+  const Module wanted = parse_text(text, options);
   const std::string other = to_text(wanted.program, {.constants = &constants});
   if (got == other) return Outcome::pass();
   return Outcome::fail("the graph is another one (-: expected, +: there)" +
@@ -100,15 +137,23 @@ std::int64_t count_steps(const Plan& plan, std::string_view name) {
 Outcome expect_steps(const Plan& plan, std::string_view name, std::int64_t count) {
   const std::int64_t there = count_steps(plan, name);
   if (there == count) return Outcome::pass();
-  std::map<std::string, int> kinds;
-  for (const StepId s : plan.steps.ids()) ++kinds[kind_of(plan, s)];
-  std::string list;
-  for (const auto& [kind, number] : kinds) {
-    list += fmt::format("{}{} x {}", list.empty() ? "" : ", ", number, kind);
-  }
   return Outcome::fail(
       fmt::format("the plan of '{}' has {} steps '{}', expected {}\n  there are {}",
-                  plan.program->name, there, name, count, list));
+                  plan.program->name, there, name, count, list_of_steps(plan)));
+}
+
+Outcome expect_steps_within(const Plan& plan, std::int64_t count) {
+  const auto there = static_cast<std::int64_t>(plan.steps.size());
+  if (there <= count) return Outcome::pass();
+  return Outcome::fail(
+      fmt::format("the plan of '{}' has {} steps, expected at most {}\n  there are {}",
+                  plan.program->name, there, count, list_of_steps(plan)));
+}
+
+Outcome expect_no_op(const Plan& plan, std::string_view op) {
+  const std::string places = places_of(plan, op);
+  if (places.empty()) return Outcome::pass();
+  return Outcome::fail(fmt::format("the plan of '{}' runs {}:{}", plan.program->name, op, places));
 }
 
 Outcome expect_no_value_above(const Plan& plan, std::size_t bytes) {

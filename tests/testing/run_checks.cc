@@ -144,13 +144,12 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
   });
 }
 
-Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup,
-                         std::shared_ptr<const OpSet> ops) {
+Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup) {
   const Trace expected = trace(graph, program, setup, {.threads = 1});
   const Outcome by_text = attempt("as text", [&] {
     TextConstants constants;
     const std::string text = to_text(program, {.constants = &constants});
-    const Module read = parse_text(text, {.ops = ops, .constants = &constants});
+    const Module read = parse_text(text, {.ops = graph.shared_ops(), .constants = &constants});
     if (const std::string found = difference(program, read.program); !found.empty()) {
       return Outcome::fail("as text: " + found);
     }
@@ -163,7 +162,8 @@ Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& s
     set_variables(session, setup);
     session.initialise();
     save_checkpoint(folder.path("program.weft"), session, {program});
-    const Checkpoint read = load_checkpoint(folder.path("program.weft"), {.ops = ops});
+    const Checkpoint read =
+        load_checkpoint(folder.path("program.weft"), {.ops = graph.shared_ops()});
     const Program& loaded = read.program(program.name());
     if (const std::string found = difference(program, loaded); !found.empty()) {
       return Outcome::fail("as a file: " + found);
@@ -175,8 +175,7 @@ Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& s
   });
 }
 
-Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup,
-                     std::shared_ptr<const OpSet> ops) {
+Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup) {
   Session session(graph, {.seed = setup.seed, .threads = 1});
   set_variables(session, setup);
   Trace before, after;
@@ -185,7 +184,8 @@ Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup
   save_checkpoint(folder.path("stopped.weft"), session, {program});
   run_into(after, session, program, setup);
   return attempt("resumed from a file", [&] {
-    const Checkpoint read = load_checkpoint(folder.path("stopped.weft"), {.ops = ops});
+    const Checkpoint read =
+        load_checkpoint(folder.path("stopped.weft"), {.ops = graph.shared_ops()});
     Session other(read.graph(), read.store(), {.threads = 1});
     Trace resumed;
     run_into(resumed, other, read.program(program.name()), setup);

@@ -35,14 +35,11 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
                           const Tolerance& passes = {.absolute = 1e-5, .relative = 1e-4});
 
 /// Printed as text and read again, and saved as a file and loaded: the same graph, the same bits.
-/// `ops` are those of the graph.
-Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup = {},
-                         std::shared_ptr<const OpSet> ops = builtin_ops());
+Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup = {});
 
 /// Stopped after `setup.runs` runs, saved, loaded into another Session and run as often again: the
 /// same bits as without the break. What fails it is state that is no Variable.
-Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup = {},
-                     std::shared_ptr<const OpSet> ops = builtin_ops());
+Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup = {});
 
 /// `sessions` threads, each with a Session of its own over one store, have the same bits as one
 /// alone. The program must not update Variables but keys.

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
+#include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/testing/printing.h"
@@ -27,8 +28,8 @@ BOOST_FIXTURE_TEST_CASE(a_graph_is_compared_with_text, Network) {
   const std::string_view text = R"(weft text 1
 dim batch
 input %x: f32[batch, 8]
-variable @w: parameter f32[8, 4] = normal(0x0p+0, 0x1p+0)
-variable @b: parameter f32[4] = constant(0x0p+0)
+variable @w: parameter f32[8, 4] = normal(0, 1)
+variable @b: parameter f32[4] = constant(0)
 %0 = matmul(%x, @w) : f32[batch, 4]   // numbers and spaces do not matter
 %9 =   add(%0, @b) : f32[batch, 4]
 %2 = relu(%9) : f32[batch, 4]
@@ -48,11 +49,32 @@ program net {
   BOOST_CHECK_THROW((void)expect_graph(program, "weft text 1\n%0 = nonsense"), FormatError);
 }
 
+BOOST_AUTO_TEST_CASE(ops_are_found_in_loops) {
+  Graph g;
+  const Value xs = g.input("xs", DType::f32, {"steps", 4});
+  const Value start = g.constant(Tensor::zeros(DType::f32, {4}));
+  const ScanResult loop = scan(g, {start}, {xs}, {}, [](Graph&, const ScanElements& in) {
+    return ScanStep{{tanh(in.carries[0] + in.elements[0])}};
+  });
+  const Program program = Program("loop").output("last", loop.carries[0]);
+  Session session(g, {.threads = 1});
+  const auto plan = session.plan(program, {{"xs", {5, 4}}});
+  BOOST_TEST(expect_no_op(*plan, "exp"));
+  BOOST_TEST(!expect_no_op(*plan, "tanh"));
+}
+
 BOOST_FIXTURE_TEST_CASE(ops_and_steps_are_counted, Network) {
   BOOST_TEST(count_ops(program, "matmul") == 1);
   BOOST_TEST(count_ops(program, "softmax") == 0);
   BOOST_TEST(expect_steps(*plan, "matmul+add+relu", 1));
   BOOST_TEST(count_steps(*plan, "matmul*") == 1);
+  BOOST_TEST(expect_steps_within(*plan, 1));
+  BOOST_TEST(expect_steps_within(*plan, 0).message() ==
+             "the plan of 'net' has 1 steps, expected at most 0\n  there are 1 x matmul+add+relu");
+  BOOST_TEST(expect_no_op(*plan, "cast"));
+  const Outcome hidden = expect_no_op(*plan, "relu");
+  BOOST_TEST(hidden.message().find("the plan of 'net' runs relu:\n  matmul+add+relu") == 0, hidden);
+  BOOST_TEST(hidden.message().find("graph_checks_test.cc:") != std::string::npos, hidden);
   const Outcome found = expect_steps(*plan, "relu", 1);
   BOOST_TEST(found.message() ==
              "the plan of 'net' has 0 steps 'relu', expected 1\n  there are 1 x matmul+add+relu");

@@ -1,4 +1,4 @@
-#include "weft/tests/kit/crash_guard.h"
+#include "weft/tests/kit/cases/crash_guard.h"
 
 #include <fmt/format.h>
 #include <pthread.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/ops/op.h"
-#include "weft/tests/kit/guarded_memory.h"
+#include "weft/tests/kit/cases/guarded_memory.h"
 
 namespace weft::testing {
 

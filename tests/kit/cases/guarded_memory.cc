@@ -1,4 +1,4 @@
-#include "weft/tests/kit/guarded_memory.h"
+#include "weft/tests/kit/cases/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "weft/tests/kit/vary_structure.h"
+#include "weft/tests/kit/cases/vary_structure.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "weft/tests/kit/vary_sample.h"
-#include "weft/tests/records/session_case.h"
+#include "weft/tests/kit/cases/session_case.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 

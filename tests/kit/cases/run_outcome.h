@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-struct Outcome {
+struct RunOutcome {
   std::vector<Tensor> results;
   std::string error_kind;  // "ShapeError"; empty where there are results
   std::string message;
@@ -19,11 +19,11 @@ struct Outcome {
   /// Throws the error again.
   [[noreturn]] void rethrow() const;
   /// The same with only the core of the message: the first line, without the op in front.
-  Outcome core() const;
+  RunOutcome core() const;
 };
 
 /// Runs `body`, catching weft::Error. Other exceptions pass.
-Outcome outcome_of(const std::function<std::vector<Tensor>()>& body);
+RunOutcome outcome_of(const std::function<std::vector<Tensor>()>& body);
 
 enum class Bits {
   same,           // byte for byte
@@ -32,7 +32,7 @@ enum class Bits {
 
 /// What is different, "" if nothing. An error of `actual` must be of the kind of the expected one
 /// and its message must contain that one's.
-std::string difference(const Outcome& actual, const Outcome& expected, Bits bits);
+std::string difference(const RunOutcome& actual, const RunOutcome& expected, Bits bits);
 
 /// The first element that differs, "" if none.
 std::string difference(const Tensor& actual, const Tensor& expected, Bits bits);

@@ -1,4 +1,4 @@
-#include "weft/tests/kit/sample_values.h"
+#include "weft/tests/kit/cases/sample_values.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Elements for the operands of a variation.
 #pragma once
 
-#include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 

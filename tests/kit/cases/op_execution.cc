@@ -1,4 +1,4 @@
-#include "weft/tests/kit/op_execution.h"
+#include "weft/tests/kit/cases/op_execution.h"
 
 #include <algorithm>
 #include <cstring>

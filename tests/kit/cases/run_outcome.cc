@@ -1,4 +1,4 @@
-#include "weft/tests/records/outcome.h"
+#include "weft/tests/kit/cases/run_outcome.h"
 
 #include <fmt/format.h>
 
@@ -40,22 +40,22 @@ constexpr KindOfError kKinds[] = {
 
 }  // namespace
 
-std::string Outcome::str() const {
+std::string RunOutcome::str() const {
   if (failed()) return fmt::format("{}: {}", error_kind, message);
   std::string text;
   for (const Tensor& t : results) text += (text.empty() ? "" : ", ") + t.str();
   return text;
 }
 
-void Outcome::rethrow() const {
+void RunOutcome::rethrow() const {
   for (const KindOfError& kind : kKinds) {
     if (error_kind == kind.name) kind.raise(message);
   }
   throw std::logic_error("there is no error to throw again");
 }
 
-Outcome Outcome::core() const {
-  Outcome result = *this;
+RunOutcome RunOutcome::core() const {
+  RunOutcome result = *this;
   result.message = message.substr(0, message.find('\n'));
   const std::size_t prefix = result.message.find(": ");
   if (prefix != std::string::npos && result.message.find(' ') > prefix) {
@@ -64,8 +64,8 @@ Outcome Outcome::core() const {
   return result;
 }
 
-Outcome outcome_of(const std::function<std::vector<Tensor>()>& body) {
-  Outcome outcome;
+RunOutcome outcome_of(const std::function<std::vector<Tensor>()>& body) {
+  RunOutcome outcome;
   try {
     outcome.results = body();
   } catch (const Error& e) {
@@ -99,7 +99,7 @@ std::string difference(const Tensor& actual, const Tensor& expected, Bits bits) 
   return "";
 }
 
-std::string difference(const Outcome& actual, const Outcome& expected, Bits bits) {
+std::string difference(const RunOutcome& actual, const RunOutcome& expected, Bits bits) {
   if (actual.failed() || expected.failed()) {
     if (actual.error_kind == expected.error_kind &&
         actual.message.find(expected.message) != std::string::npos) {

@@ -2,7 +2,7 @@
 // and uses that no op takes.
 #pragma once
 
-#include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 

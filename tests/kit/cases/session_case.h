@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/guarded_memory.h"
-#include "weft/tests/kit/symbolic_sample.h"
-#include "weft/tests/kit/vary_sample.h"
-#include "weft/tests/records/outcome.h"
+#include "weft/tests/kit/cases/guarded_memory.h"
+#include "weft/tests/kit/cases/run_outcome.h"
+#include "weft/tests/kit/cases/symbolic_sample.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 
@@ -30,6 +30,8 @@ struct Surroundings {
   /// When not 0, drawn from it: besides the outputs, gradients of one of them with respect to all
   /// floating operands.
   std::uint64_t gradient_seed = 0;
+  /// Of the graph.
+  std::shared_ptr<const OpSet> ops = builtin_ops();
 };
 
 /// What a run may do besides, and what may come before it, without a difference.
@@ -52,8 +54,8 @@ class SessionCase {
 
   /// Feeds (and parameters) lie in guarded memory, and so do the results where `way` does not say
   /// otherwise. The results are the program's outputs, then the new values of parameters.
-  Outcome run(const SessionOptions& options, const RunWay& way) const;
-  Outcome run(const SessionOptions& options, Guard guard) const {
+  RunOutcome run(const SessionOptions& options, const RunWay& way) const;
+  RunOutcome run(const SessionOptions& options, Guard guard) const {
     return run(options, RunWay{.guard = guard});
   }
   /// Only plans, for other sizes than the sample's where `values` are given.

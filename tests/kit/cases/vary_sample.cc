@@ -1,4 +1,4 @@
-#include "weft/tests/kit/vary_sample.h"
+#include "weft/tests/kit/cases/vary_sample.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "weft/ops/operands.h"
-#include "weft/tests/kit/sample_values.h"
-#include "weft/tests/kit/symbolic_sample.h"
-#include "weft/tests/kit/vary_structure.h"
+#include "weft/tests/kit/cases/sample_values.h"
+#include "weft/tests/kit/cases/symbolic_sample.h"
+#include "weft/tests/kit/cases/vary_structure.h"
 
 namespace weft::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/tests/records/ways.h"
+#include "weft/tests/kit/cases/ways.h"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ class Comparison {
 
   std::string check(const char* way, const SessionOptions& with, RunWay besides = {}) {
     besides.guard = guard_;
-    const Outcome actual = built_.run(options(with), besides);
+    const RunOutcome actual = built_.run(options(with), besides);
     // Where several nodes fail, passes may change which of them is first.
     if (with.passes && expected_.failed() && actual.error_kind == expected_.error_kind) return "";
     const std::string wrong = difference(actual, expected(with.passes).core(),
@@ -80,7 +80,7 @@ class Comparison {
   std::string check_finite() {
     if (!draw_.one_in(6)) return "";
     const bool passes = precision_ != Precision::medium && draw_.one_in(2);
-    const Outcome actual =
+    const RunOutcome actual =
         built_.run(options({.threads = 1, .passes = passes, .check_finite = true}), guard_);
     if (actual.error_kind == "DataError") return "";
     const std::string wrong = difference(actual, expected_, Bits::same_but_nans);
@@ -94,14 +94,14 @@ class Comparison {
         .threads = draw_.pick(kThreads), .verify = true, .poison = draw_.one_in(2)};
     const int percent = draw_.pick(std::array{20, 40, 66, 90});
     tight.memory_budget = std::max<std::size_t>(arena / 100 * static_cast<std::size_t>(percent), 1);
-    const Outcome actual = built_.run(options(tight), guard_);
+    const RunOutcome actual = built_.run(options(tight), guard_);
     if (actual.error_kind == "ArgumentError") return "";  // no plan needs so little
     const std::string wrong = difference(actual, expected(true), Bits::same_but_nans);
     return wrong.empty() ? "" : "under a memory budget: " + wrong;
   }
 
   // At medium precision passes may round what several products read, once for all.
-  Outcome expected(bool passes) const {
+  RunOutcome expected(bool passes) const {
     if (!passes || precision_ != Precision::medium) return expected_;
     return built_.run(options({.threads = 1}), guard_);
   }
@@ -110,7 +110,7 @@ class Comparison {
   Draw& draw_;
   const Guard guard_;
   const Precision precision_;
-  const Outcome expected_;
+  const RunOutcome expected_;
 };
 
 }  // namespace
@@ -124,7 +124,7 @@ std::string compare_threads(const SessionCase& built, Draw& draw) {
                          .passes = draw.one_in(2),
                          .precision = draw.pick(std::array{Precision::highest, Precision::medium}),
                          .prepack = draw.one_in(2)};
-  const Outcome expected = built.run(options, Guard::behind);
+  const RunOutcome expected = built.run(options, Guard::behind);
   for (const int threads : {2, 3, 5}) {
     options.threads = threads;
     options.shuffle_seed = draw.one_in(2) ? draw.bits() | 1 : 0;

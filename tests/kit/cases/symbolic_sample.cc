@@ -1,4 +1,4 @@
-#include "weft/tests/kit/symbolic_sample.h"
+#include "weft/tests/kit/cases/symbolic_sample.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "weft/tests/records/session_case.h"
+#include "weft/tests/kit/cases/session_case.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/control/call.h"
+#include "weft/tests/kit/cases/sample_values.h"
 #include "weft/tests/kit/odd_floating_point.h"
-#include "weft/tests/kit/sample_values.h"
 
 namespace weft::testing {
 namespace {
@@ -94,7 +94,7 @@ Tensor small_numbers(DType dtype, const Sizes& sizes, Draw& draw) {
 
 SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
                          const Surroundings& surroundings)
-    : symbolic_(surroundings.symbolic) {
+    : graph_(surroundings.ops), symbolic_(surroundings.symbolic) {
   const auto own = [&](const SymbolPtr& s) -> std::optional<Dim> { return graph_.dim(s->name); };
   Attributes attributes = sample.attributes;
   if (symbolic_ != nullptr) {
@@ -247,7 +247,7 @@ void SessionCase::add_gradients(const OpRecord& op, const std::vector<Value>& re
   }
 }
 
-Outcome SessionCase::run(const SessionOptions& options, const RunWay& way) const {
+RunOutcome SessionCase::run(const SessionOptions& options, const RunWay& way) const {
   return outcome_of([&] {
     const auto store = std::make_shared<VariableStore>();
     for (const auto& [name, tensor] : parameters_) {

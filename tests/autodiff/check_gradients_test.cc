@@ -1,0 +1,96 @@
+// What check_gradients finds without a tolerance, and what it leaves alone.
+#include "weft/autodiff/check_gradients.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/control/call.h"
+#include "weft/graph/functions.h"
+#include "weft/testing/random_tensors.h"
+
+namespace weft {
+namespace {
+
+using testing::normal_tensor;
+
+// x^3 with a gradient that is `factor` times what it should be in one element.
+Value cube(Graph& g, Value x, double factor) {
+  return custom_gradient(
+      g, "cube", {x},
+      [](Graph&, const std::vector<Value>& in) {
+        return std::vector<Value>{in[0] * in[0] * in[0]};
+      },
+      [factor](Graph& body, const std::vector<Value>& in) {
+        Tensor scale = Tensor::full(DType::f32, {5}, 3);
+        scale.mutable_data<float>()[4] = static_cast<float>(3 * factor);
+        return std::vector<Value>{body.constant(scale) * in[0] * in[0] * in[2]};
+      })[0];
+}
+
+GradientReport report_of(double factor, int directions) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {5}), y = g.input("y", DType::f32, {5});
+  return check_gradients(sin(cube(g, x, factor)) * y, {x, y},
+                         {.feeds = {{"x", normal_tensor({5}, 1)}, {"y", normal_tensor({5}, 2)}},
+                          .directions = directions});
+}
+
+BOOST_AUTO_TEST_SUITE(gradient_checks)
+
+BOOST_AUTO_TEST_CASE(a_thousandth_is_found_without_a_tolerance) {
+  BOOST_TEST(report_of(1, 0));
+  for (const double factor : {1.001, 0.999, 1.00001}) {
+    const GradientReport found = report_of(factor, 0);
+    BOOST_TEST(!found);
+    BOOST_TEST(
+        found.message.find("first-order gradient of x[4] (1 of 5 elements are wrong): ") == 0u,
+        found);
+    BOOST_TEST(found.message.find(", but differences give ") != std::string::npos, found);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_direction_finds_it_and_names_the_operand) {
+  const GradientReport sound = report_of(1, 3);
+  BOOST_TEST(sound);
+  BOOST_TEST(sound.elements_checked == 3);
+  const GradientReport found = report_of(1.001, 3);
+  BOOST_TEST(!found);
+  BOOST_TEST(found.message.find("first-order derivative along random direction 0: ") == 0u, found);
+  BOOST_TEST(found.message.find("\n  along x alone: ") != std::string::npos, found);
+  BOOST_TEST(found.message.find("along y alone") == std::string::npos, found);
+}
+
+// Gradients that are small beside those of another operand are looked at as closely.
+BOOST_AUTO_TEST_CASE(small_gradients_are_not_lost_beside_large_ones) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {5});
+  const Value y = sum(cube(g, cast(x, DType::f32), 1.001)) * 1e-9;
+  BOOST_TEST(!check_gradients(y, {x}, {.feeds = {{"x", normal_tensor({5}, 1, DType::f64)}}}));
+}
+
+BOOST_AUTO_TEST_CASE(kinks_are_seen_as_what_they_are) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {4});
+  const Tensor at = Tensor::of<double>({4}, {0, 1e-5, -1e-5, 2});
+  // At 0 any slope between both sides is right; beside it smaller steps are.
+  BOOST_TEST(check_gradients(relu(x), {x}, {.feeds = {{"x", at}}}));
+  // A jump at the very point has no slope.
+  const Value jump = x + cast(less(x, 0.0), DType::f64);
+  const GradientReport found = check_gradients(jump, {x}, {.feeds = {{"x", at}}});
+  BOOST_TEST(!found);
+  BOOST_TEST(
+      found.message.find("gradient of x[0] (1 of 4 elements are wrong)") != std::string::npos,
+      found);
+}
+
+BOOST_AUTO_TEST_CASE(a_check_of_nothing_fails) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {0});
+  const GradientReport found =
+      check_gradients(sum(x), {x}, {.feeds = {{"x", Tensor::zeros(DType::f64, {0})}}});
+  BOOST_TEST(found.message == "check_gradients has nothing to vary: no operand with elements");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

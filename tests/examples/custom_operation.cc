@@ -1,0 +1,79 @@
+// An operation of one's own, with an attribute, a gradient and a place in fused kernels: the soft
+// threshold of sparse coding. A network of it learns which few atoms a signal is the sum of (LISTA,
+// Gregor and LeCun 2010).
+#include <cstdio>
+#include <vector>
+
+#include "weft/autodiff/check_gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/random_tensors.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/linear.h"
+#include "weft/ops/custom_op.h"
+#include "weft/serialization/checkpoint.h"
+
+using namespace weft;
+
+/// x - t above t, x + t below -t, 0 between.
+OpRecord shrink_record() {
+  OpRecord op = elementwise_op("shrink", {{"threshold", 0.0}}, [](const Attributes& attributes) {
+    return [threshold = attributes.real("threshold")](auto x) {
+      const auto t = static_cast<decltype(x)>(threshold);
+      return x > t ? x - t : x < -t ? x + t : 0;
+    };
+  });
+  op.doc = "soft threshold (Donoho 1995)";
+  op.rule = [](const GradientContext& c) -> std::vector<Value> {
+    const Value passes = greater(abs(c.input(0)), c.attributes().real("threshold"));
+    return {where(passes, c.cotangent(), 0.0)};
+  };
+  return op;
+}
+
+Value shrink(Value x, double threshold, SourceLocation loc = SourceLocation::current()) {
+  return apply_op("shrink", {x}, {{"threshold", threshold}}, loc);
+}
+
+int main() {
+  const auto ops = with_ops({shrink_record()});
+  Graph g(ops);
+  const Scope net(g, "net");
+  // Sums of few of 16 atoms: most codes are zero.
+  const Value codes = shrink(normal(g.key("data"), {64, 16}), 1.5);
+  const Value atoms = g.constant(normal_tensor({16, 32}, 1));
+  const Value x = matmul(codes, atoms);
+  Value h = shrink(linear(net / "first", x, 16), 0.1);
+  for (int i = 0; i < 2; ++i)
+    h = shrink(linear(net / "again" / i, x, 16) + linear(net / "code" / i, h, 16), 0.1);
+  const Value loss = mse(h, codes);
+  const Program train =
+      Program("train")
+          .output("loss", loss)
+          .update(adam(loss, g.parameters(), {.lr = warmup_cosine(3e-3, 10, 1500)}));
+
+  const Value z = g.input("z", DType::f64, {5, 3});
+  const GradientReport gradients =
+      check_gradients(shrink(z, 0.25), {z}, {.feeds = {{"z", normal_tensor({5, 3}, 2)}}});
+  std::printf("gradients differ from differences by %.1e\n", gradients.max_relative_error);
+
+  Session session(g, {.seed = 1});
+  float last = 0;
+  for (int step = 0; step < 1500; ++step) last = session.run(train)["loss"].item<float>();
+  std::printf("mean squared error of the codes %.6f\n", last);
+
+  // In a file the operation is a name: who reads it gives the set that has it.
+  save_checkpoint("shrink.weft", session, {train});
+  const Checkpoint file = load_checkpoint("shrink.weft", {.ops = ops});
+  Session loaded(file.graph(), file.store());
+  const bool same =
+      bitwise_equal(loaded.run(file.program("train"))["loss"], session.run(train)["loss"]);
+  try {
+    load_checkpoint("shrink.weft");
+    return 1;
+  } catch (const FormatError& e) {
+    std::printf("%s\n", e.what());
+  }
+  return gradients.max_relative_error < 1e-6 && last < 0.01f && same ? 0 : 1;
+}
