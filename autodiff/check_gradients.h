@@ -10,7 +10,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct GradientCheckOptions {
   /// Tensors for the inputs that the value depends on, as for Session::run; f32 ones are converted.

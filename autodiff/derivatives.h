@@ -5,7 +5,7 @@
 
 #include "weft/autodiff/gradients.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All are values of the graph like any others: they can be used, saved and differentiated again.
 // Errors are those of gradients(); a value on which `output` does not depend is an error there,

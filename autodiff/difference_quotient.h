@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 // A difference, and how far it may be from the derivative.
 struct Difference {

@@ -7,7 +7,7 @@
 
 #include "weft/autodiff/gradients.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What messages call the function, and what they tell its users to do.
 struct GradientAdvice {

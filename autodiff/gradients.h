@@ -8,7 +8,7 @@
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What to do with a value on which the differentiated one does not depend.
 enum class Unreachable { error, zeros };

@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Of 16 bits.
 inline bool is_narrow(const Value& v) {

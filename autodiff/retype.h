@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/clone.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A copy of `program`, in a graph of its own, in which every `from` (inputs, variables, constants,
 /// casts, draws) is `to`: usually f32 -> f64. Shapes, names and streams stay.

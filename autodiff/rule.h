@@ -11,7 +11,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a rule sees of the node it differentiates.
 class GradientContext {

@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Learning rate as a function of the step (0 in the first one). A number converts to a constant
 /// one; any graph function of an f64 scalar can be one.

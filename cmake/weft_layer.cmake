@@ -1,4 +1,5 @@
-# One static library per layer: weft_<name> from every .cc file below <name>/.
+# One library per layer: weft_<name> from every .cc file below <name>/, static or (with BUILD_SHARED_LIBS) shared. The
+# compiler's options are the same for both, so that one build folder can make one after the other without compiling.
 
 function(weft_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${WEFT_WERROR}>:-Werror>)
@@ -19,6 +20,34 @@ endfunction()
 function(weft_relative_file_names target)
   target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
     -fmacro-prefix-map=${PROJECT_BINARY_DIR}/include/weft/=)
+endfunction()
+
+# What a library shows, and how little of it a program takes. Symbols are hidden but for those of headers with WEFT_API
+# (core/export.h); every function has a section, so that the linker drops what nobody calls.
+function(weft_library target)
+  string(REPLACE "weft_" "" name ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} DEFINE_SYMBOL ""
+    VERSION ${PROJECT_VERSION} SOVERSION ${WEFT_SOVERSION})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
+    target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+    if(type STREQUAL "STATIC_LIBRARY")
+      target_link_options(${target} INTERFACE LINKER:--gc-sections)
+    else()
+      target_link_options(${target} PRIVATE LINKER:--gc-sections LINKER:--as-needed)
+      if(NOT WEFT_SANITIZE)
+        target_link_options(${target} PRIVATE LINKER:-z,defs)
+      endif()
+      set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+      if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+        set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+      endif()
+    endif()
+  endif()
 endfunction()
 
 # Where WEFT_UNITY is set, up to eight sources of a folder are compiled together: most of a build's time goes to
@@ -53,13 +82,14 @@ function(weft_layer name)
     add_library(weft_${name} INTERFACE)
     set(scope INTERFACE)
   else()
-    add_library(weft_${name} STATIC ${sources})
+    add_library(weft_${name} ${sources})
     weft_compile_options(weft_${name})
     weft_relative_file_names(weft_${name})
     weft_unity_build(weft_${name})
     target_link_libraries(weft_${name} PRIVATE fmt::fmt)
     set(scope PUBLIC)
   endif()
+  weft_library(weft_${name})
   add_library(weft::${name} ALIAS weft_${name})
   target_compile_features(weft_${name} ${scope} cxx_std_20)
   target_include_directories(weft_${name} ${scope}

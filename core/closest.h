@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Insertions, deletions and replacements of one byte, and swaps of two neighbours (the distance of
 /// optimal string alignment).

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Round-to-odd: an inexact double gets its last bit set, so that rounding it again to a short
 /// format gives what rounding the integer once would have given.

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A named unknown size (for example "batch"). Its identity is the object, not the name: symbols
 /// belong to the graph that made them. A symbol stands for an integer >= 0.

@@ -9,7 +9,7 @@
 
 #include "weft/core/dim.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class AtomKind : std::uint8_t { symbol, floor_div, min, max };
 

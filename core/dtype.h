@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Element type of a Tensor. The numeric values are part of the file format: never renumber.
 enum class DType : std::uint8_t {

@@ -4,7 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Base of everything that Weft throws on purpose.
 class Error : public std::runtime_error {

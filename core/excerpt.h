@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// `text` as UTF-8: every byte that belongs to no character (RFC 3629) becomes "\xNN". Of more than
 /// about `most` bytes the rest is left out, and it says how long the text is.

@@ -7,7 +7,9 @@
 #include <cfenv>
 #endif
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The default environment (round to nearest, denormals kept, nothing trapped) for as long as it
 /// lives, on this thread.

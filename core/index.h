@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The position of a thing in its list; a default-made Id is none (-1). Ids of different tags are
 /// different types that neither convert to nor compare with one another:

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A mapped file that another program cuts or overwrites in place (or whose disk fails) cannot be
 /// read any more where the bytes were: the next read of them is the signal SIGBUS. This installs a

@@ -1,7 +1,9 @@
 // One function object of several: what std::visit wants.
 #pragma once
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// std::visit(Overload{[](int i) { ... }, [](const auto& other) { ... }}, variant)
 template <class... Cases>

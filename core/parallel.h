@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A non-owning reference to a callable, for parameters. The callable must outlive the call.
 template <class Signature>

@@ -5,7 +5,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Normal elements of a floating dtype.
 Tensor normal_tensor(Sizes sizes, std::uint64_t seed, DType dtype = DType::f32, double mean = 0,

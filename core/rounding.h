@@ -4,7 +4,9 @@
 #include <concepts>
 #include <cstddef>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Bytes that addresses of tensors and of what is beside them in one block are multiples of: a
 /// cache line, and the widest vector.

@@ -8,7 +8,7 @@
 
 #include "weft/core/dim.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Concrete sizes, outermost axis first. An empty list is a scalar.
 using Sizes = std::vector<std::int64_t>;

@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A line of source code. clang 14 has no std::source_location, hence our own. Functions take it as
 /// a last parameter `SourceLocation loc = SourceLocation::current()`, so that it names the caller.

@@ -14,7 +14,7 @@
 #include "weft/core/rounding.h"
 #include "weft/core/shape.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Most bytes of one tensor: what a process can address on the 64-bit CPUs of today (128 TiB).
 inline constexpr std::size_t kMaxTensorBytes = std::size_t{1} << 47;

@@ -10,7 +10,7 @@
 
 #include "weft/core/parallel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Runs phases of independent chunks on the thread that calls run() and on worker threads.
 ///

@@ -5,6 +5,7 @@
 
 #include "weft/ops/attention_op.h"
 #include "weft/ops/builtin.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace attention_op {
@@ -251,8 +252,6 @@ void add_attention_ops(OpSet& ops) {
   forward.infer = attention_op::infer;
   forward.kernel = attention_op::kernel;
   forward.cost = attention_op::cost;
-  forward.samples = attention_op::samples;
-  forward.error_samples = attention_op::error_samples;
 
   // Everything but names, types and samples is that of attention.
   OpRecord narrow = forward;
@@ -264,8 +263,6 @@ void add_attention_ops(OpSet& ops) {
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
   narrow.no_gradient_reason = "made after differentiation; differentiate attention and the casts";
-  narrow.samples = attention_op::narrow_samples;
-  narrow.error_samples = attention_op::narrow_error_samples;
   ops.add(std::move(forward));
   ops.add(std::move(narrow));
 
@@ -286,9 +283,13 @@ void add_attention_ops(OpSet& ops) {
   backward.kernel = attention_op::grad_kernel;
   backward.cost = attention_op::grad_cost;
   backward.gradient = Gradient::decomposition;
-  backward.samples = attention_op::grad_samples;
-  backward.error_samples = attention_op::grad_error_samples;
   ops.add(std::move(backward));
+}
+
+void add_attention_samples(OpSamples& all) {
+  all.add("attention", attention_op::samples, attention_op::error_samples);
+  all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
+  all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 // Samples and error samples of attention and attention_grad.
 #include "weft/ops/attention_op.h"
+#include "weft/ops/builtin.h"
 #include "weft/ops/sample_data.h"
 
 namespace weft::attention_op {
@@ -94,7 +95,7 @@ std::vector<OpSample> narrow_samples() {
 
 std::vector<OpSample> grad_samples() {
   std::vector<OpSample> all;
-  const OpRecord& forward = builtin_ops()->at("attention");
+  const OpRecord& forward = builtin_ops_if_linked()->at("attention");
   for (OpSample& sample : samples()) {
     const std::vector<Tensor> outputs = evaluate_op(forward, sample.inputs, sample.attributes);
     OpSample grad;

@@ -12,7 +12,7 @@
 #include "weft/core/shape.h"
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One attribute value. Ints are std::int64_t, lists of ints std::vector<std::int64_t>. A Dim or
 /// Shape may hold symbols of the graph; kernels see them evaluated. A Tensor is a constant.

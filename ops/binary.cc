@@ -5,6 +5,7 @@
 #include "weft/ops/elementwise.h"
 #include "weft/ops/index_kernel.h"
 #include "weft/ops/kernels/binary.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -213,8 +214,6 @@ OpRecord make_record(std::string name, std::string doc, Trait more = Trait::none
   r.infer = infer_binary;
   r.kernel = elementwise::kernel<row>;
   r.row = row;
-  r.samples = samples<-20, -20>;
-  r.error_samples = binary_errors;
   return r;
 }
 
@@ -227,13 +226,11 @@ void add_arithmetic(OpSet& ops) {
       "div", "a / b; integers truncate, a zero integer divisor is a data error.");
   div.kernel = make_partial<BinaryOp::div>;
   div.row = unchecked<BinaryOp::div>;
-  div.samples = samples<-20, 5>;
   ops.add(std::move(div));
   OpRecord pow = make_record<arithmetic<BinaryOp::pow>>(
       "pow", "a to the power of b; a negative integer exponent is a data error.");
   pow.kernel = make_partial<BinaryOp::pow>;
   pow.row = unchecked<BinaryOp::pow>;
-  pow.samples = samples<5, -20>;
   ops.add(std::move(pow));
   ops.add(make_record<arithmetic<BinaryOp::maximum>>(
       "maximum", "The larger one; NaN if either is. Ties share the gradient.", commutes));
@@ -251,8 +248,6 @@ void add_comparisons(OpSet& ops) {
   const auto add = [&](OpRecord r) {
     r.infer = infer_compare;
     r.inplace = {};
-    r.samples = compare_samples;
-    r.error_samples = compare_errors;
     add_boolean(ops, std::move(r));
   };
   const Trait commutes = Trait::commutative;
@@ -268,8 +263,6 @@ void add_comparisons(OpSet& ops) {
 void add_logical(OpSet& ops) {
   const auto add = [&](OpRecord r) {
     r.infer = infer_logical;
-    r.samples = logical_samples;
-    r.error_samples = logical_errors;
     add_boolean(ops, std::move(r));
   };
   add(make_record<logical<LogicalOp::logical_and>>("logical_and", "a && b.", Trait::commutative));
@@ -288,9 +281,22 @@ void add_binary_ops(OpSet& ops) {
   where.inputs = {{"c"}, {"a"}, {"b"}};
   where.inplace = {{0, 1}, {0, 2}};
   where.infer = infer_where;
-  where.samples = where_samples;
-  where.error_samples = where_errors;
   ops.add(std::move(where));
+}
+
+void add_binary_samples(OpSamples& all) {
+  for (const char* op : {"add", "sub", "mul", "maximum", "minimum"}) {
+    all.add(op, samples<-20, -20>, binary_errors);
+  }
+  all.add("div", samples<-20, 5>, binary_errors);
+  all.add("pow", samples<5, -20>, binary_errors);
+  for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+    all.add(op, compare_samples, compare_errors);
+  }
+  for (const char* op : {"logical_and", "logical_or", "logical_xor"}) {
+    all.add(op, logical_samples, logical_errors);
+  }
+  all.add("where", where_samples, where_errors);
 }
 
 }  // namespace weft

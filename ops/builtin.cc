@@ -1,5 +1,7 @@
 #include "weft/ops/builtin.h"
 
+#include "weft/ops/samples.h"
+
 namespace weft {
 
 std::shared_ptr<const OpSet> builtin_ops() {
@@ -33,6 +35,11 @@ std::shared_ptr<const OpSet> builtin_ops() {
     add_triangular_solve_ops(*set);
     add_qr_ops(*set);
     add_svd_ops(*set);
+    if (add_builtin_samples != nullptr) {  // in programs of tests only
+      OpSamples samples;
+      add_builtin_samples(samples);
+      *set = samples.in(*set);
+    }
     return set;
   }();
   return ops;

@@ -1,10 +1,25 @@
-// The families of built-in ops: each adds its records to an OpSet. Listed explicitly in builtin.cc,
-// so that no linker can drop one.
+// The families of built-in ops: each adds its records to an OpSet. builtin.cc lists all of them, so
+// that no linker can drop one; a program that shall be small lists its own.
 #pragma once
+
+#include <initializer_list>
+#include <memory>
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
+
+/// These families of ops only, and add_leaf_ops:
+///   Graph g(op_set({add_matmul_ops, add_softmax_ops}));
+/// A statically linked program that asks for no other set has the kernels of these alone, and is a
+/// third as large. (Gradients ask for all ops, as do texts and files that are read without a set.)
+/// Other ops are an ArgumentError at the line that asks for them; passes make none. Elementwise ops
+/// are fused where add_fused_ops is there.
+std::shared_ptr<const OpSet> op_set(std::initializer_list<void (*)(OpSet&)> families);
+
+/// builtin_ops(), or null in a program that has only sets of its own: what the library itself asks
+/// for, so that it does not bring all kernels along.
+std::shared_ptr<const OpSet> builtin_ops_if_linked();
 
 void add_leaf_ops(OpSet& ops);     // input, variable, constant, iota, dim_value, barriers
 void add_control_ops(OpSet& ops);  // call, scan, cond, while_loop

@@ -3,6 +3,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -48,9 +49,9 @@ void add_cast_ops(OpSet& ops) {
   r.infer = infer_cast;
   r.kernel = elementwise::kernel<cast_row>;
   r.row = cast_row;
-  r.samples = samples;
-  r.error_samples = error_samples;
   ops.add(std::move(r));
 }
+
+void add_cast_samples(OpSamples& all) { all.add("cast", samples, error_samples); }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/conv_kernel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/window.h"
 
 namespace weft {
@@ -227,8 +228,6 @@ void add_conv_ops(OpSet& ops) {
   conv.infer = infer_conv2d;
   conv.kernel = conv2d_kernel;
   conv.cost = conv2d_cost;
-  conv.samples = conv2d_samples;
-  conv.error_samples = conv2d_errors;
   ops.add(std::move(conv));
 
   OpRecord input_grad;
@@ -241,8 +240,6 @@ void add_conv_ops(OpSet& ops) {
   input_grad.infer = infer_input_grad;
   input_grad.kernel = conv2d_input_grad_kernel;
   input_grad.cost = input_grad_cost;
-  input_grad.samples = input_grad_samples;
-  input_grad.error_samples = input_grad_errors;
   ops.add(std::move(input_grad));
 
   OpRecord weight_grad;
@@ -254,9 +251,13 @@ void add_conv_ops(OpSet& ops) {
   weight_grad.infer = infer_weight_grad;
   weight_grad.kernel = conv2d_weight_grad_kernel;
   weight_grad.cost = weight_grad_cost;
-  weight_grad.samples = weight_grad_samples;
-  weight_grad.error_samples = weight_grad_errors;
   ops.add(std::move(weight_grad));
+}
+
+void add_conv_samples(OpSamples& all) {
+  all.add("conv2d", conv2d_samples, conv2d_errors);
+  all.add("conv2d_input_grad", input_grad_samples, input_grad_errors);
+  all.add("conv2d_weight_grad", weight_grad_samples, weight_grad_errors);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "weft/ops/class_targets.h"
 #include "weft/ops/kernels/cross_entropy.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -270,8 +271,6 @@ void add_cross_entropy_ops(OpSet& ops) {
   forward.infer = infer_cross_entropy;
   forward.kernel = cross_entropy_kernel;
   forward.cost = forward_cost;
-  forward.samples = forward_samples;
-  forward.error_samples = forward_errors;
   ops.add(std::move(forward));
 
   OpRecord backward;
@@ -287,9 +286,12 @@ void add_cross_entropy_ops(OpSet& ops) {
   backward.kernel = cross_entropy_grad_kernel;
   backward.cost = backward_cost;
   backward.gradient = Gradient::decomposition;
-  backward.samples = backward_samples;
-  backward.error_samples = backward_errors;
   ops.add(std::move(backward));
+}
+
+void add_cross_entropy_samples(OpSamples& all) {
+  all.add("cross_entropy", forward_samples, forward_errors);
+  all.add("cross_entropy_grad", backward_samples, backward_errors);
 }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One phase over `count` units of work, `ns_each` nanoseconds each, in pieces of at least some 16
 /// microseconds: body(run, begin, end) works on units [begin, end). Pieces depend on `count` and

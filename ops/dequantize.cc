@@ -12,6 +12,7 @@
 #include "weft/ops/index_kernel.h"
 #include "weft/ops/quantized_operands.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -200,8 +201,6 @@ void add_quantized_ops(OpSet& ops) {
     r.kernel = dequantize_kernel;
     r.gradient = Gradient::none;
     r.no_gradient_reason = "quantised weights are constants: train the floats they were made of";
-    r.samples = dequantize_samples;
-    r.error_samples = dequantize_errors;
     ops.add(std::move(r));
   }
   {
@@ -217,10 +216,13 @@ void add_quantized_ops(OpSet& ops) {
     r.kernel = take_kernel;
     r.gradient = Gradient::none;
     r.no_gradient_reason = "quantised weights are constants: train the floats they were made of";
-    r.samples = take_samples;
-    r.error_samples = take_errors;
     ops.add(std::move(r));
   }
+}
+
+void add_quantized_samples(OpSamples& all) {
+  all.add("dequantize", dequantize_samples, dequantize_errors);
+  all.add("quantized_take", take_samples, take_errors);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "weft/ops/elementwise.h"
 #include "weft/ops/fusion/fused_kernel.h"
 #include "weft/ops/fusion/tile_program.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -57,8 +58,11 @@ std::vector<ValueType> infer_fused_reduce(const InferContext& context) {
   const ContextFacts facts(context);
   const Attributes over{{"axes", attributes.integers("axes")},
                         {"keepdims", attributes.flag("keepdims")}};
-  auto result =
-      builtin_ops()->at(reduction).infer(InferContext(reduction, {&rows[0]}, over, facts));
+  const std::shared_ptr<const OpSet> own =
+      context.ops() == nullptr ? builtin_ops_if_linked() : nullptr;
+  const OpSet none;
+  const OpSet& ops = context.ops() != nullptr ? *context.ops() : own != nullptr ? *own : none;
+  auto result = ops.at(reduction).infer(InferContext(reduction, {&rows[0]}, over, facts));
   const auto& axes = attributes.integers("axes");
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (axes[axes.size() - 1 - i] != rows[0].shape.rank() - 1 - static_cast<std::int64_t>(i)) {
@@ -193,8 +197,6 @@ void add_fused_ops(OpSet& ops) {
   reduce.gradient = Gradient::none;
   reduce.no_gradient_reason =
       "made after differentiation; differentiate the ops that it stands for";
-  reduce.samples = reduce_samples;
-  reduce.error_samples = reduce_errors;
   ops.add(std::move(reduce));
 
   OpRecord r;
@@ -214,9 +216,12 @@ void add_fused_ops(OpSet& ops) {
   r.cost = fused_cost;
   r.gradient = Gradient::none;
   r.no_gradient_reason = "made after differentiation; differentiate the ops that it stands for";
-  r.samples = samples;
-  r.error_samples = error_samples;
   ops.add(std::move(r));
+}
+
+void add_fused_samples(OpSamples& all) {
+  all.add("fused_reduce", reduce_samples, reduce_errors);
+  all.add("fused", samples, error_samples);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "weft/ops/kernels/index.h"
 #include "weft/ops/reduce_arg.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -386,8 +387,6 @@ void add_index_ops(OpSet& ops) {
   take.infer = infer_take;
   take.kernel = take_kernel;
   take.cost = movement_cost;
-  take.samples = take_samples;
-  take.error_samples = take_errors;
   ops.add(std::move(take));
 
   OpRecord index_add;
@@ -401,8 +400,6 @@ void add_index_ops(OpSet& ops) {
   index_add.infer = infer_index_add;
   index_add.kernel = index_add_kernel;
   index_add.cost = part_cost<2>;
-  index_add.samples = index_add_samples;
-  index_add.error_samples = index_add_errors;
   ops.add(std::move(index_add));
 
   OpRecord take_along;
@@ -413,8 +410,6 @@ void add_index_ops(OpSet& ops) {
   take_along.infer = infer_take_along;
   take_along.kernel = take_along_kernel;
   take_along.cost = movement_cost;
-  take_along.samples = take_along_samples;
-  take_along.error_samples = take_along_errors;
   ops.add(std::move(take_along));
 
   OpRecord scatter_add;
@@ -428,8 +423,6 @@ void add_index_ops(OpSet& ops) {
   scatter_add.infer = infer_scatter_add;
   scatter_add.kernel = scatter_add_kernel;
   scatter_add.cost = part_cost<2>;
-  scatter_add.samples = scatter_add_samples;
-  scatter_add.error_samples = scatter_add_errors;
   ops.add(std::move(scatter_add));
 
   OpRecord one_hot;
@@ -441,11 +434,17 @@ void add_index_ops(OpSet& ops) {
   one_hot.kernel = one_hot_kernel;
   one_hot.gradient = Gradient::none;
   one_hot.no_gradient_reason = "its operand holds integers";
-  one_hot.samples = one_hot_samples;
-  one_hot.error_samples = one_hot_errors;
   ops.add(std::move(one_hot));
 
   add_dynamic_slice_ops(ops);
+}
+
+void add_index_samples(OpSamples& all) {
+  all.add("take", take_samples, take_errors);
+  all.add("index_add", index_add_samples, index_add_errors);
+  all.add("take_along_axis", take_along_samples, take_along_errors);
+  all.add("scatter_add", scatter_add_samples, scatter_add_errors);
+  all.add("one_hot", one_hot_samples, one_hot_errors);
 }
 
 }  // namespace weft

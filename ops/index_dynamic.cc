@@ -5,6 +5,7 @@
 
 #include "weft/ops/index_kernel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -171,8 +172,6 @@ void add_dynamic_slice_ops(OpSet& ops) {
   slice.infer = infer_dynamic_slice;
   slice.kernel = dynamic_slice_kernel;
   slice.cost = movement_cost;
-  slice.samples = dynamic_slice_samples;
-  slice.error_samples = dynamic_slice_errors;
   ops.add(std::move(slice));
 
   OpRecord update;
@@ -183,9 +182,12 @@ void add_dynamic_slice_ops(OpSet& ops) {
   update.infer = infer_dynamic_update;
   update.kernel = dynamic_update_kernel;
   update.cost = part_cost<1>;
-  update.samples = dynamic_update_samples;
-  update.error_samples = dynamic_update_errors;
   ops.add(std::move(update));
+}
+
+void add_dynamic_slice_samples(OpSamples& all) {
+  all.add("dynamic_slice", dynamic_slice_samples, dynamic_slice_errors);
+  all.add("dynamic_update_slice", dynamic_update_samples, dynamic_update_errors);
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 #include "weft/ops/attribute.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class OpSet;
 

@@ -3,6 +3,8 @@
 
 #include "weft/ops/builtin.h"
 
+#include "weft/ops/samples.h"
+
 namespace weft {
 namespace {
 
@@ -166,8 +168,6 @@ void add_leaf_ops(OpSet& ops) {
   iota.kernel = iota_kernel;
   iota.gradient = Gradient::none;
   iota.no_gradient_reason = "it has no operands";
-  iota.samples = iota_samples;
-  iota.error_samples = iota_errors;
   ops.add(std::move(iota));
 
   OpRecord dim_value;
@@ -178,8 +178,6 @@ void add_leaf_ops(OpSet& ops) {
   dim_value.kernel = dim_value_kernel;
   dim_value.gradient = Gradient::none;
   dim_value.no_gradient_reason = "it has no operands";
-  dim_value.samples = dim_value_samples;
-  dim_value.error_samples = dim_value_errors;
   ops.add(std::move(dim_value));
 
   OpRecord stop;
@@ -190,7 +188,6 @@ void add_leaf_ops(OpSet& ops) {
   stop.infer = infer_same;
   stop.gradient = Gradient::none;
   stop.no_gradient_reason = "it is there to stop gradients";
-  stop.samples = identity_samples;
   ops.add(std::move(stop));
 
   OpRecord barrier;
@@ -199,7 +196,6 @@ void add_leaf_ops(OpSet& ops) {
   barrier.inputs = {{"x"}};
   barrier.traits = Trait::alias | Trait::opaque;
   barrier.infer = infer_same;
-  barrier.samples = identity_samples;
   ops.add(std::move(barrier));
 
   OpRecord update;
@@ -213,6 +209,13 @@ void add_leaf_ops(OpSet& ops) {
   update.samples = with_update_samples;
   update.error_samples = with_update_errors;
   ops.add(std::move(update));
+}
+
+void add_leaf_samples(OpSamples& all) {
+  all.add("iota", iota_samples, iota_errors);
+  all.add("dim_value", dim_value_samples, dim_value_errors);
+  all.add("stop_gradient", identity_samples);
+  all.add("optimization_barrier", identity_samples);
 }
 
 }  // namespace weft

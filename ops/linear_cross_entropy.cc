@@ -13,6 +13,7 @@
 #include "weft/ops/gemm/parallel.h"
 #include "weft/ops/kernels/cross_entropy.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -165,9 +166,9 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
 
 /// Logits of one chunk to losses, and in place to their gradient.
 template <class T>
-class Rows {
+class LossRows {
  public:
-  Rows(const Layout& layout, std::int64_t first_row) : l_(layout), first_(first_row) {}
+  LossRows(const Layout& layout, std::int64_t first_row) : l_(layout), first_(first_row) {}
 
   void operator()(const KernelRun& run, std::int64_t begin, std::int64_t end) const {
     T* logits = reinterpret_cast<T*>(run.shared_scratch);
@@ -274,8 +275,8 @@ class ChunkBuilder {
     const double work = static_cast<double>(rows) * static_cast<double>(l_.classes);
     phase.chunks = chunk_count(rows, std::max<std::int64_t>(1, (1 << 15) / (l_.classes + 1)));
     phase.cost_ns = work * (l_.gradient() ? 2 : 1);
-    phase.body = [work = Rows<T>(l_, first), rows, chunks = phase.chunks](const KernelRun& run,
-                                                                          std::int64_t chunk) {
+    phase.body = [work = LossRows<T>(l_, first), rows, chunks = phase.chunks](const KernelRun& run,
+                                                                              std::int64_t chunk) {
       const auto [begin, end] = chunk_range(rows, chunks, chunk);
       work(run, begin, end);
     };
@@ -488,8 +489,6 @@ OpRecord record(std::string name, std::string doc) {
   r.infer = infer_op<o>;
   r.kernel = kernel_of<o>;
   r.cost = cost_of<o>;
-  r.samples = samples<o>;
-  r.error_samples = error_samples<o>;
   r.gradient = o.backward() ? Gradient::decomposition : Gradient::rule;
   return r;
 }
@@ -509,6 +508,12 @@ void add_linear_cross_entropy_ops(OpSet& ops) {
       "linear_cross_entropy_with_grad",
       "linear_cross_entropy and its gradients in one sweep, for a g that does not depend on the "
       "loss: the logits are computed once."));
+}
+
+void add_linear_cross_entropy_samples(OpSamples& all) {
+  all.add("linear_cross_entropy", samples<kForward>, error_samples<kForward>);
+  all.add("linear_cross_entropy_grad", samples<kGrad>, error_samples<kGrad>);
+  all.add("linear_cross_entropy_with_grad", samples<kBoth>, error_samples<kBoth>);
 }
 
 }  // namespace weft

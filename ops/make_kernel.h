@@ -6,7 +6,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The kernel of `op` for `request`. A kernel that has nothing to write keeps its check and loses
 /// phases, scratch and packed input: sizes beside an axis of size 0 may be as large as they like.

@@ -3,6 +3,7 @@
 #include "weft/ops/gemm/operands.h"
 #include "weft/ops/gemm/parallel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -97,9 +98,9 @@ void add_matmul_ops(OpSet& ops) {
   r.infer = infer;
   r.kernel = matmul_kernel;
   r.cost = matmul_cost;
-  r.samples = matmul_samples;
-  r.error_samples = matmul_errors;
   ops.add(std::move(r));
 }
+
+void add_matmul_samples(OpSamples& all) { all.add("matmul", matmul_samples, matmul_errors); }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "weft/ops/gemm/operands.h"
 #include "weft/ops/gemm/parallel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -110,9 +111,9 @@ void add_matmul_fused_ops(OpSet& ops) {
   r.cost = cost;
   r.gradient = Gradient::none;
   r.no_gradient_reason = "made after differentiation; differentiate the ops that it stands for";
-  r.samples = samples;
-  r.error_samples = errors;
   ops.add(std::move(r));
 }
+
+void add_matmul_fused_samples(OpSamples& all) { all.add("matmul_fused", samples, errors); }
 
 }  // namespace weft

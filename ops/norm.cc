@@ -4,6 +4,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/norm.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -320,8 +321,6 @@ void add_norm_ops(OpSet& ops) {
   layer.infer = infer_layer_norm;
   layer.kernel = norm_kernel<true>;
   layer.cost = norm_cost;
-  layer.samples = layer_norm_samples;
-  layer.error_samples = layer_norm_errors;
   ops.add(std::move(layer));
 
   OpRecord layer_grad;
@@ -338,8 +337,6 @@ void add_norm_ops(OpSet& ops) {
   layer_grad.kernel = norm_grad_kernel<true>;
   layer_grad.cost = norm_grad_cost;
   layer_grad.gradient = Gradient::decomposition;
-  layer_grad.samples = layer_norm_grad_samples;
-  layer_grad.error_samples = layer_norm_grad_errors;
   ops.add(std::move(layer_grad));
 
   OpRecord rms;
@@ -354,8 +351,6 @@ void add_norm_ops(OpSet& ops) {
   rms.infer = infer_rms_norm;
   rms.kernel = norm_kernel<false>;
   rms.cost = norm_cost;
-  rms.samples = rms_norm_samples;
-  rms.error_samples = rms_norm_errors;
   ops.add(std::move(rms));
 
   OpRecord rms_grad;
@@ -370,9 +365,14 @@ void add_norm_ops(OpSet& ops) {
   rms_grad.kernel = norm_grad_kernel<false>;
   rms_grad.cost = norm_grad_cost;
   rms_grad.gradient = Gradient::decomposition;
-  rms_grad.samples = rms_norm_grad_samples;
-  rms_grad.error_samples = rms_norm_grad_errors;
   ops.add(std::move(rms_grad));
+}
+
+void add_norm_samples(OpSamples& all) {
+  all.add("layer_norm", layer_norm_samples, layer_norm_errors);
+  all.add("layer_norm_grad", layer_norm_grad_samples, layer_norm_grad_errors);
+  all.add("rms_norm", rms_norm_samples, rms_norm_errors);
+  all.add("rms_norm_grad", rms_norm_grad_samples, rms_norm_grad_errors);
 }
 
 }  // namespace weft

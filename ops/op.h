@@ -16,7 +16,7 @@
 #include "weft/ops/record_function.h"
 #include "weft/ops/row_kernel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class Graph;            // graph/ir/graph.h
 class GradientContext;  // autodiff/rule.h

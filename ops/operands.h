@@ -5,7 +5,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Checks which operands are given (the list may be shorter than the record's) against the record.
 /// Throws ArgumentError for one too many and for a missing one that is not optional.

@@ -4,6 +4,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/pool.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/window.h"
 
 namespace weft {
@@ -229,7 +230,6 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
   r.attributes = {
       {"kernel", Ints{1, 1}, true}, {"stride", Ints{1, 1}, true}, {"padding", Ints{0, 0}}};
   r.cost = pool_cost;
-  r.error_samples = pool_errors;
   return r;
 }
 
@@ -244,8 +244,6 @@ void add_pool_ops(OpSet& ops) {
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;
-  max.samples = max_pool_samples;
-  max.error_samples = max_pool_errors;
   ops.add(std::move(max));
 
   OpRecord avg = pool_record("avg_pool2d", "x",
@@ -253,7 +251,6 @@ void add_pool_ops(OpSet& ops) {
                              "counts as zeros in the mean.");
   avg.infer = infer_avg_pool;
   avg.kernel = avg_pool_kernel;
-  avg.samples = avg_pool_samples;
   ops.add(std::move(avg));
 
   OpRecord grad =
@@ -263,9 +260,13 @@ void add_pool_ops(OpSet& ops) {
   grad.attributes.push_back({"width", Dim(1), true});
   grad.infer = infer_avg_pool_grad;
   grad.kernel = avg_pool_grad_kernel;
-  grad.samples = avg_pool_grad_samples;
-  grad.error_samples = avg_pool_grad_errors;
   ops.add(std::move(grad));
+}
+
+void add_pool_samples(OpSamples& all) {
+  all.add("max_pool2d", max_pool_samples, max_pool_errors);
+  all.add("avg_pool2d", avg_pool_samples, pool_errors);
+  all.add("avg_pool2d_grad", avg_pool_grad_samples, avg_pool_grad_errors);
 }
 
 }  // namespace weft

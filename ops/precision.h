@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The lowest accuracy that matrix products may use for float32 (stored in files: never renumber).
 /// A kernel may always be more accurate. Products of doubles take no notice of it.

@@ -26,7 +26,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class QuantizedFormat { int8, int4 };
 /// "int8", "int4".

@@ -13,6 +13,7 @@
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/quantized_operands.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -381,8 +382,6 @@ void add_quantized_matmul_ops(OpSet& ops) {
   matmul.infer = infer_matmul;
   matmul.kernel = quantized_matmul_kernel;
   matmul.cost = quantized_matmul_cost;
-  matmul.samples = quantized_matmul_samples;
-  matmul.error_samples = quantized_matmul_errors;
   ops.add(std::move(matmul));
 
   OpRecord fused = product_record("quantized_matmul_fused",
@@ -395,9 +394,12 @@ void add_quantized_matmul_ops(OpSet& ops) {
   fused.infer = infer_fused;
   fused.kernel = fused_kernel;
   fused.cost = fused_cost;
-  fused.samples = fused_samples;
-  fused.error_samples = fused_errors;
   ops.add(std::move(fused));
+}
+
+void add_quantized_matmul_samples(OpSamples& all) {
+  all.add("quantized_matmul", quantized_matmul_samples, quantized_matmul_errors);
+  all.add("quantized_matmul_fused", fused_samples, fused_errors);
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/random.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -275,8 +276,6 @@ void add_draws(OpSet& ops) {
   uniform.attributes.push_back({"dtype", DType::f32, true});
   uniform.infer = infer_float_draw;
   uniform.kernel = uniform_kernel;
-  uniform.samples = float_draw_samples;
-  uniform.error_samples = float_draw_errors;
   ops.add(std::move(uniform));
 
   OpRecord normal = draw_record("random_normal",
@@ -285,8 +284,6 @@ void add_draws(OpSet& ops) {
   normal.attributes.push_back({"dtype", DType::f32, true});
   normal.infer = infer_float_draw;
   normal.kernel = normal_kernel;
-  normal.samples = float_draw_samples;
-  normal.error_samples = float_draw_errors;
   ops.add(std::move(normal));
 
   OpRecord bernoulli =
@@ -294,8 +291,6 @@ void add_draws(OpSet& ops) {
   bernoulli.attributes.push_back({"p", 0.0, true});
   bernoulli.infer = infer_bernoulli;
   bernoulli.kernel = bernoulli_kernel;
-  bernoulli.samples = bernoulli_samples;
-  bernoulli.error_samples = bernoulli_errors;
   ops.add(std::move(bernoulli));
 }
 
@@ -309,8 +304,6 @@ void add_keys(OpSet& ops) {
   advance.inplace = {{0, 0}};
   advance.gradient = Gradient::none;
   advance.no_gradient_reason = "keys are integers";
-  advance.samples = key_advance_samples;
-  advance.error_samples = key_advance_errors;
   ops.add(std::move(advance));
 
   OpRecord fold;
@@ -321,8 +314,6 @@ void add_keys(OpSet& ops) {
   fold.kernel = key_fold_kernel;
   fold.gradient = Gradient::none;
   fold.no_gradient_reason = "keys are integers";
-  fold.samples = key_fold_samples;
-  fold.error_samples = key_fold_errors;
   ops.add(std::move(fold));
 }
 
@@ -342,10 +333,17 @@ void add_random_ops(OpSet& ops) {
   dropout.infer = infer_dropout;
   dropout.kernel = dropout_kernel;
   dropout.row = dropout_row;
-  dropout.samples = dropout_samples;
-  dropout.error_samples = dropout_errors;
   ops.add(std::move(dropout));
   add_keys(ops);
+}
+
+void add_random_samples(OpSamples& all) {
+  all.add("random_uniform", float_draw_samples, float_draw_errors);
+  all.add("random_normal", float_draw_samples, float_draw_errors);
+  all.add("random_bernoulli", bernoulli_samples, bernoulli_errors);
+  all.add("key_advance", key_advance_samples, key_advance_errors);
+  all.add("key_fold", key_fold_samples, key_fold_errors);
+  all.add("dropout", dropout_samples, dropout_errors);
 }
 
 }  // namespace weft

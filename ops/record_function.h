@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 template <class Signature>
 class RecordFunction;

@@ -4,6 +4,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/index_kernel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -103,9 +104,11 @@ void add_recurrence_ops(OpSet& ops) {
   r.inplace = {{0, 0}, {0, 1}};
   r.infer = infer_recurrence;
   r.kernel = recurrence_kernel;
-  r.samples = samples;
-  r.error_samples = error_samples;
   ops.add(std::move(r));
+}
+
+void add_recurrence_samples(OpSamples& all) {
+  all.add("linear_recurrence", samples, error_samples);
 }
 
 }  // namespace weft

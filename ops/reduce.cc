@@ -6,6 +6,7 @@
 #include "weft/ops/reduce_arg.h"
 #include "weft/ops/reduce_kernel.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -182,36 +183,26 @@ void add_reduce_ops(OpSet& ops) {
   OpRecord sum = reduction("sum", "Sum over the axes; 0 for an empty range. Integers wrap around.");
   sum.infer = infer_numeric;
   sum.kernel = reduce_kernel<Reduction::sum>;
-  sum.samples = sum_samples;
-  sum.error_samples = numeric_errors;
   ops.add(std::move(sum));
 
   OpRecord mean = reduction("mean", "Arithmetic mean over the axes; NaN for an empty range.");
   mean.infer = infer_mean;
   mean.kernel = reduce_kernel<Reduction::sum, true>;
-  mean.samples = reduce_samples<uniform_data>;
-  mean.error_samples = mean_errors;
   ops.add(std::move(mean));
 
   OpRecord max = reduction("max", "Largest element over the axes; NaN if there is one.");
   max.infer = infer_extreme;
   max.kernel = reduce_kernel<Reduction::max>;
-  max.samples = reduce_samples<distinct_data>;
-  max.error_samples = extreme_errors;
   ops.add(std::move(max));
 
   OpRecord min = reduction("min", "Smallest element over the axes; NaN if there is one.");
   min.infer = infer_extreme;
   min.kernel = reduce_kernel<Reduction::min>;
-  min.samples = reduce_samples<distinct_data>;
-  min.error_samples = extreme_errors;
   ops.add(std::move(min));
 
   OpRecord prod = reduction("prod", "Product over the axes; 1 for an empty range. Integers wrap.");
   prod.infer = infer_numeric;
   prod.kernel = reduce_kernel<Reduction::prod>;
-  prod.samples = reduce_samples<positive_data>;
-  prod.error_samples = numeric_errors;
   ops.add(std::move(prod));
 
   OpRecord logsumexp =
@@ -220,8 +211,6 @@ void add_reduce_ops(OpSet& ops) {
                 "an empty range and where all elements are -inf.");
   logsumexp.infer = infer_floating;
   logsumexp.kernel = reduce_kernel<Reduction::logsumexp>;
-  logsumexp.samples = reduce_samples<uniform_data>;
-  logsumexp.error_samples = floating_errors;
   ops.add(std::move(logsumexp));
 
   OpRecord any = reduction("any", "True where some element is true; false for an empty range.");
@@ -229,8 +218,6 @@ void add_reduce_ops(OpSet& ops) {
   any.kernel = reduce_kernel<Reduction::any>;
   any.gradient = Gradient::none;
   any.no_gradient_reason = "its operand and its result are bool";
-  any.samples = reduce_samples<bool_data>;
-  any.error_samples = logical_errors;
   ops.add(std::move(any));
 
   OpRecord all = reduction("all", "True where no element is false; true for an empty range.");
@@ -238,11 +225,20 @@ void add_reduce_ops(OpSet& ops) {
   all.kernel = reduce_kernel<Reduction::all>;
   all.gradient = Gradient::none;
   all.no_gradient_reason = "its operand and its result are bool";
-  all.samples = reduce_samples<bool_data>;
-  all.error_samples = logical_errors;
   ops.add(std::move(all));
 
   add_arg_reduce_ops(ops);
+}
+
+void add_reduce_samples(OpSamples& all) {
+  all.add("sum", sum_samples, numeric_errors);
+  all.add("mean", reduce_samples<uniform_data>, mean_errors);
+  all.add("max", reduce_samples<distinct_data>, extreme_errors);
+  all.add("min", reduce_samples<distinct_data>, extreme_errors);
+  all.add("prod", reduce_samples<positive_data>, numeric_errors);
+  all.add("logsumexp", reduce_samples<uniform_data>, floating_errors);
+  all.add("any", reduce_samples<bool_data>, logical_errors);
+  all.add("all", reduce_samples<bool_data>, logical_errors);
 }
 
 }  // namespace weft

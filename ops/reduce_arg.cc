@@ -7,6 +7,7 @@
 #include "weft/ops/kernels/cumsum.h"
 #include "weft/ops/kernels/reduce.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -167,8 +168,6 @@ OpRecord arg_reduction(std::string name, std::string doc) {
   record.infer = infer_arg;
   record.gradient = Gradient::none;
   record.no_gradient_reason = "its result is a position, which does not change continuously";
-  record.samples = arg_samples;
-  record.error_samples = arg_errors;
   return record;
 }
 
@@ -204,9 +203,13 @@ void add_arg_reduce_ops(OpSet& ops) {
   cumsum.inplace = {{0, 0}};
   cumsum.infer = infer_cumsum;
   cumsum.kernel = cumsum_kernel;
-  cumsum.samples = cumsum_samples;
-  cumsum.error_samples = cumsum_errors;
   ops.add(std::move(cumsum));
+}
+
+void add_arg_reduce_samples(OpSamples& all) {
+  all.add("argmax", arg_samples, arg_errors);
+  all.add("argmin", arg_samples, arg_errors);
+  all.add("cumsum", cumsum_samples, cumsum_errors);
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/rope.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -155,9 +156,9 @@ void add_rope_ops(OpSet& ops) {
   rope.inplace = {{0, 0}};
   rope.infer = infer_rope;
   rope.kernel = rope_kernel;
-  rope.samples = rope_samples;
-  rope.error_samples = rope_errors;
   ops.add(std::move(rope));
 }
+
+void add_rope_samples(OpSamples& all) { all.add("rope", rope_samples, rope_errors); }
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 #include "weft/ops/attribute.h"
 #include "weft/ops/record_function.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a row kernel is asked to be made for.
 struct RowRequest {

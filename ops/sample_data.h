@@ -3,7 +3,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// f32 values in [low, high), spread by a fixed hash of `seed` and the position.
 Tensor sample_uniform(Sizes sizes, std::uint64_t seed, double low = -1.5, double high = 1.5);

@@ -4,6 +4,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 #include "weft/ops/shape_slice.h"
 
@@ -293,8 +294,6 @@ void add_shape_ops(OpSet& ops) {
   reshape.attributes = {{"shape", Shape(), true}};
   reshape.traits = Trait::alias;
   reshape.infer = infer_reshape;
-  reshape.samples = reshape_samples;
-  reshape.error_samples = reshape_errors;
   ops.add(std::move(reshape));
 
   OpRecord permute;
@@ -305,8 +304,6 @@ void add_shape_ops(OpSet& ops) {
   permute.infer = infer_permute;
   permute.kernel = permute_kernel;
   permute.cost = movement_cost;
-  permute.samples = permute_samples;
-  permute.error_samples = permute_errors;
   ops.add(std::move(permute));
 
   OpRecord broadcast_to;
@@ -317,8 +314,6 @@ void add_shape_ops(OpSet& ops) {
   broadcast_to.infer = infer_broadcast_to;
   broadcast_to.kernel = broadcast_to_kernel;
   broadcast_to.cost = movement_cost;
-  broadcast_to.samples = broadcast_to_samples;
-  broadcast_to.error_samples = broadcast_to_errors;
   ops.add(std::move(broadcast_to));
 
   OpRecord concat;
@@ -329,8 +324,6 @@ void add_shape_ops(OpSet& ops) {
   concat.infer = infer_concat;
   concat.kernel = concat_kernel;
   concat.cost = movement_cost;
-  concat.samples = concat_samples;
-  concat.error_samples = concat_errors;
   ops.add(std::move(concat));
 
   OpRecord flip;
@@ -341,11 +334,17 @@ void add_shape_ops(OpSet& ops) {
   flip.infer = infer_flip;
   flip.kernel = flip_kernel;
   flip.cost = movement_cost;
-  flip.samples = flip_samples;
-  flip.error_samples = flip_errors;
   ops.add(std::move(flip));
 
   add_slice_ops(ops);
+}
+
+void add_shape_samples(OpSamples& all) {
+  all.add("reshape", reshape_samples, reshape_errors);
+  all.add("permute", permute_samples, permute_errors);
+  all.add("broadcast_to", broadcast_to_samples, broadcast_to_errors);
+  all.add("concat", concat_samples, concat_errors);
+  all.add("flip", flip_samples, flip_errors);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "weft/ops/reduce_arg.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -362,8 +363,6 @@ void add_slice_ops(OpSet& ops) {
   slice.infer = infer_slice;
   slice.kernel = slice_kernel;
   slice.cost = movement_cost;
-  slice.samples = slice_samples;
-  slice.error_samples = slice_errors;
   ops.add(std::move(slice));
 
   OpRecord unslice;
@@ -376,8 +375,6 @@ void add_slice_ops(OpSet& ops) {
   unslice.infer = infer_unslice;
   unslice.kernel = unslice_kernel;
   unslice.cost = movement_cost;
-  unslice.samples = unslice_samples;
-  unslice.error_samples = unslice_errors;
   ops.add(std::move(unslice));
 
   OpRecord add;
@@ -391,8 +388,6 @@ void add_slice_ops(OpSet& ops) {
   add.infer = infer_slice_add;
   add.kernel = slice_add_kernel;
   add.cost = part_cost<1>;
-  add.samples = slice_add_samples;
-  add.error_samples = slice_add_errors;
   ops.add(std::move(add));
 
   OpRecord pad;
@@ -403,9 +398,14 @@ void add_slice_ops(OpSet& ops) {
   pad.infer = infer_pad;
   pad.kernel = pad_kernel;
   pad.cost = movement_cost;
-  pad.samples = pad_samples;
-  pad.error_samples = pad_errors;
   ops.add(std::move(pad));
+}
+
+void add_slice_samples(OpSamples& all) {
+  all.add("slice", slice_samples, slice_errors);
+  all.add("unslice", unslice_samples, unslice_errors);
+  all.add("slice_add", slice_add_samples, slice_add_errors);
+  all.add("pad", pad_samples, pad_errors);
 }
 
 }  // namespace weft

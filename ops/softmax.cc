@@ -4,6 +4,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/softmax.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -95,8 +96,6 @@ OpRecord softmax_record(std::string name, std::string doc) {
   r.inplace = {{0, 0}};
   r.infer = infer_softmax;
   r.cost = softmax_cost;
-  r.samples = softmax_samples;
-  r.error_samples = softmax_errors;
   return r;
 }
 
@@ -112,6 +111,11 @@ void add_softmax_ops(OpSet& ops) {
       softmax_record("log_softmax", "x - max - ln(sum(exp(x - max))) along `axis`.");
   log_softmax.kernel = softmax_kernel<true>;
   ops.add(std::move(log_softmax));
+}
+
+void add_softmax_samples(OpSamples& all) {
+  all.add("softmax", softmax_samples, softmax_errors);
+  all.add("log_softmax", softmax_samples, softmax_errors);
 }
 
 }  // namespace weft

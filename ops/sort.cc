@@ -8,6 +8,7 @@
 #include "weft/ops/kernels/sort.h"
 #include "weft/ops/reduce_arg.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -152,8 +153,6 @@ void add_sort_ops(OpSet& ops) {
   topk.infer = infer_topk;
   topk.kernel = topk_kernel;
   topk.cost = sort_cost;
-  topk.samples = topk_samples;
-  topk.error_samples = topk_errors;
   ops.add(std::move(topk));
 
   OpRecord sort;
@@ -165,9 +164,12 @@ void add_sort_ops(OpSet& ops) {
   sort.infer = infer_sort;
   sort.kernel = sort_kernel;
   sort.cost = sort_cost;
-  sort.samples = sort_samples;
-  sort.error_samples = sort_errors;
   ops.add(std::move(sort));
+}
+
+void add_sort_samples(OpSamples& all) {
+  all.add("topk", topk_samples, topk_errors);
+  all.add("sort", sort_samples, sort_errors);
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/math.h"
 #include "weft/ops/kernels/unary.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -147,17 +148,13 @@ OpRecord make_record(std::string name, std::string doc) {
   r.kernel = elementwise::kernel<row>;
   r.row = row;
   r.infer = infer_floating;
-  r.samples = samples<-20, 20>;
-  r.error_samples = floating_errors;
   return r;
 }
 
-/// f32 and f64, values of the samples in [low, high] tenths.
-template <RowKernel (*row)(const RowRequest&), int low = -20, int high = 20>
+/// f32 and f64.
+template <RowKernel (*row)(const RowRequest&)>
 void add_floating(OpSet& ops, std::string name, std::string doc) {
-  OpRecord r = make_record<row>(std::move(name), std::move(doc));
-  r.samples = samples<low, high>;
-  ops.add(std::move(r));
+  ops.add(make_record<row>(std::move(name), std::move(doc)));
 }
 
 /// f32, f64 and integers.
@@ -165,7 +162,6 @@ template <RowKernel (*row)(const RowRequest&)>
 void add_number(OpSet& ops, std::string name, std::string doc) {
   OpRecord r = make_record<row>(std::move(name), std::move(doc));
   r.infer = infer_number;
-  r.error_samples = number_errors;
   ops.add(std::move(r));
 }
 
@@ -179,16 +175,15 @@ void add_exact(OpSet& ops) {
   add_number<exact<UnaryOp::neg>>(ops, "neg", "-x; integers wrap around.");
   add_number<exact<UnaryOp::abs>>(ops, "abs", "|x|; integers wrap around. Gradient 0 at 0.");
   add_number<exact<UnaryOp::square>>(ops, "square", "x * x; integers wrap around.");
-  add_floating<exact<UnaryOp::sqrt>, 5, 25>(ops, "sqrt", "Square root; NaN below 0.");
-  add_floating<exact<UnaryOp::rsqrt>, 5, 25>(ops, "rsqrt",
-                                             "1 / sqrt(x), correctly rounded root and quotient.");
-  add_floating<exact<UnaryOp::reciprocal>, 5, 25>(ops, "reciprocal", "1 / x.");
+  add_floating<exact<UnaryOp::sqrt>>(ops, "sqrt", "Square root; NaN below 0.");
+  add_floating<exact<UnaryOp::rsqrt>>(ops, "rsqrt",
+                                      "1 / sqrt(x), correctly rounded root and quotient.");
+  add_floating<exact<UnaryOp::reciprocal>>(ops, "reciprocal", "1 / x.");
   add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN stays NaN. Gradient 0 at 0.");
 
   OpRecord sign = make_record<exact<UnaryOp::sign>>(
       "sign", "-1, 0 or 1; floats: NaN stays NaN and zeros keep their sign.");
   sign.infer = infer_number;
-  sign.error_samples = number_errors;
   add_constant(ops, std::move(sign));
   add_constant(ops, make_record<exact<UnaryOp::floor>>(
                         "floor", "Largest integer that is not greater than x."));
@@ -199,8 +194,8 @@ void add_exact(OpSet& ops) {
 
 void add_transcendental(OpSet& ops) {
   add_floating<math<MathOp::exp>>(ops, "exp", "e^x.");
-  add_floating<math<MathOp::log>, 5, 25>(ops, "log", "Natural logarithm; -inf at 0, NaN below.");
-  add_floating<math<MathOp::log1p>, -5, 20>(ops, "log1p", "log(1 + x), accurate near 0.");
+  add_floating<math<MathOp::log>>(ops, "log", "Natural logarithm; -inf at 0, NaN below.");
+  add_floating<math<MathOp::log1p>>(ops, "log1p", "log(1 + x), accurate near 0.");
   add_floating<math<MathOp::expm1>>(ops, "expm1", "e^x - 1, accurate near 0.");
   add_floating<math<MathOp::sin>>(ops, "sin", "Sine of x in radians.");
   add_floating<math<MathOp::cos>>(ops, "cos", "Cosine of x in radians.");
@@ -228,8 +223,6 @@ void add_unary_ops(OpSet& ops) {
   negation.infer = infer_logical_not;
   negation.gradient = Gradient::none;
   negation.no_gradient_reason = "booleans have no gradient";
-  negation.samples = logical_not_samples;
-  negation.error_samples = logical_errors;
   ops.add(std::move(negation));
 
   OpRecord finite = make_record<isfinite>("isfinite", "True where x is neither infinite nor NaN.");
@@ -237,7 +230,6 @@ void add_unary_ops(OpSet& ops) {
   finite.inplace = {};
   finite.gradient = Gradient::none;
   finite.no_gradient_reason = "booleans have no gradient";
-  finite.samples = isfinite_samples;
   ops.add(std::move(finite));
 
   OpRecord limit = make_record<clamp>(
@@ -245,9 +237,24 @@ void add_unary_ops(OpSet& ops) {
   const double inf = std::numeric_limits<double>::infinity();
   limit.attributes = {{"lo", -inf}, {"hi", inf}};
   limit.infer = infer_clamp;
-  limit.samples = clamp_samples;
-  limit.error_samples = clamp_errors;
   ops.add(std::move(limit));
+}
+
+void add_unary_samples(OpSamples& all) {
+  for (const char* op : {"neg", "abs", "square", "sign"}) {
+    all.add(op, samples<-20, 20>, number_errors);
+  }
+  for (const char* op : {"relu", "floor", "ceil", "round", "exp", "expm1", "sin", "cos", "tanh",
+                         "erf", "sigmoid", "gelu_erf", "gelu_tanh", "silu", "softplus"}) {
+    all.add(op, samples<-20, 20>, floating_errors);
+  }
+  for (const char* op : {"sqrt", "rsqrt", "reciprocal", "log"}) {
+    all.add(op, samples<5, 25>, floating_errors);
+  }
+  all.add("log1p", samples<-5, 20>, floating_errors);
+  all.add("logical_not", logical_not_samples, logical_errors);
+  all.add("isfinite", isfinite_samples, floating_errors);
+  all.add("clamp", clamp_samples, clamp_errors);
 }
 
 }  // namespace weft

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A new file that takes its name only when it is complete: bytes go to a temporary file in the
 /// same folder; commit() syncs it, renames it over `path` and syncs the folder. Without commit()

@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A new folder that takes its name only when it is complete: files are written into a temporary
 /// one beside it; commit() syncs that, and gives it the name. A folder that is there already is

@@ -9,7 +9,7 @@
 #include "weft/core/shape.h"
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A size or offset from a file. Sums and products that do not fit 64 bits are FormatErrors, so
 /// that no bound is ever checked against a number that wrapped around.

@@ -12,7 +12,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/variable_store.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Something that travels with a model: a tokenizer, a configuration, the history of a training.
 struct Attachment {

@@ -18,7 +18,7 @@
 #include "weft/core/tensor.h"
 #include "weft/serialization/atomic_file.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class RecordType : std::uint32_t {  // four letters
   header = 0x44414548,                   // "HEAD"

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The checksum of `bytes` bytes; `seed` is the checksum of what came before (0 at the start).
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed = 0);

@@ -9,7 +9,7 @@
 #include "weft/serialization/match.h"
 #include "weft/serialization/tensor_file.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Gives the parameters and buffers of `graph` the tensors of a file: .weft, safetensors, shards of
 /// them, or a folder (tensor_file.h).

@@ -10,7 +10,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What tensors are called, and which variables take one. Patterns are names with * and ? as in a
 /// shell. By default every variable must have a tensor of its name, dtype and sizes, and every

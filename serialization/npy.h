@@ -5,7 +5,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Bytes that such a file begins with.
 inline constexpr const char* kNpyMagic = "\x93NUMPY";

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct ReadOptions {
   /// More is an error before (of files) or while (of pipes) it is read.

@@ -8,7 +8,7 @@
 
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Rules of what to call a name, see MatchOptions::rename.
 using RenameRules = std::vector<std::pair<std::string, std::string>>;

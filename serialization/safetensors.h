@@ -8,7 +8,7 @@
 
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct Safetensors {
   TensorMap tensors;

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// What a text may ask for. No file that Weft reads nests as deep; deeper trees could exhaust the
 /// stack of whoever walks over them.

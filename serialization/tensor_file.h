@@ -5,7 +5,7 @@
 
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The weights in a file or folder, by name; views of mapped files, which are read when they are
 /// first used.

@@ -7,7 +7,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Gradient accumulation: run `accumulate` for each micro-batch, then a program with the updates of
 /// an optimizer on `gradients` and with `clear`, which steps on the mean of the accumulated

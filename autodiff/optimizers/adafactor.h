@@ -4,7 +4,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct AdafactorOptions {
   /// Relative step sizes unless another schedule is given. One of your own usually goes with

@@ -5,7 +5,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct AdagradOptions {
   Schedule lr = 0.01;

@@ -4,7 +4,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct AdamOptions {
   Schedule lr = 1e-3;

@@ -10,7 +10,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/graph/run/variable_store.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct EmaOptions {
   /// Share of the old average that stays in one step.

@@ -10,7 +10,7 @@
 
 #include "weft/autodiff/optimizers/step.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Which parameters a rule is for: those whose name fits a pattern with * and ? as in a shell
 /// ("*.bias"), or those that a predicate says.

@@ -4,7 +4,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct LionOptions {
   /// Every element moves by as much: a third to a tenth of AdamW's rate, with as many times its

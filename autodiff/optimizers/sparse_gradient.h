@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The gradient of a matrix [count, width] whose other rows have none. Memory and time go with n,
 /// however many rows there are.

@@ -6,7 +6,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// `given`, or where it is empty the first of "base", "base.2", "base.3", ... below which the graph
 /// has no variable `mark`: every optimizer has one.

@@ -11,7 +11,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What an optimizer builds: give `updates` to a Program, fetch the rest if you like.
 struct TrainingStep {

@@ -13,7 +13,7 @@
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Builds one training step: make it, give every parameter and every moment its update, finish().
 /// What throws before that leaves the graph as it was.

@@ -7,7 +7,7 @@
 
 #include "weft/graph/control/call.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The ops that run bodies in a plan.
 enum class ControlOp { scan, cond, while_loop };

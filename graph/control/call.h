@@ -9,7 +9,7 @@
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Builds the inside of a function: takes the body's graph and its inputs, gives its outputs. It
 /// may use nothing else: values, variables and keys of the caller come in as inputs (GraphError

@@ -7,7 +7,7 @@
 
 #include "weft/graph/control/call.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct CondOptions {
   std::string name = "cond";  // of the functions in the graph's text

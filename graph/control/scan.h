@@ -9,7 +9,7 @@
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What the body of a scan sees in one step.
 struct ScanElements {

@@ -5,7 +5,7 @@
 
 #include "weft/graph/control/body.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The parts of a scan node.
 struct ScanNode {

@@ -9,7 +9,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Decompositions by op name. Ops of one's own bring theirs along (OpRecord::definition).
 class DecompositionSet {

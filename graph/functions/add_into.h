@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Whether `v` is a small value put into zeros: unslice; index_add, scatter_add and
 /// dynamic_update_slice of zeros. The gradients of slices and lookups are.

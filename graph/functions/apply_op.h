@@ -8,7 +8,7 @@
 #include "weft/graph/ir/value.h"
 #include "weft/ops/attribute.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The first output of op `op`, of the graph's own set, on these operands (at least one; undefined
 /// ones are optional operands that are left out):

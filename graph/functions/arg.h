@@ -12,7 +12,7 @@
 #include "weft/core/source_location.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A Value or a number, with the line where it was written: converting at the call site captures
 /// it, for operators too. A literal takes the dtype of the tensor it meets; whole numbers are exact

@@ -6,7 +6,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // -- Arithmetic: f32, f64 and integers, which wrap around ----------------------------------------
 

@@ -5,7 +5,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What scores are made of besides q k^T, and which keys a query sees. B batch rows, H query heads,
 /// Lq queries, Lk keys. Query i stands at position p(i) = i + q_start[b], or i + Lk - Lq without

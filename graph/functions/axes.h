@@ -8,7 +8,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One axis, a list of axes, or all of them. Negative axes count from the end. `{}` and
 /// std::nullopt mean all axes; an empty vector means none.

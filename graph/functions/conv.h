@@ -8,7 +8,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All take f32 or f64 and are differentiable, to second order too. Output sizes are floor((size + 2
 // padding - dilation (kernel - 1) - 1) / stride) + 1; a window that does not fit is a ShapeError.

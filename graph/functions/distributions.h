@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Exponential with this rate (> 0): mean 1 / rate, in [0, inf).
 Value exponential(Arg key, const Shape& shape, double rate = 1, DType dtype = DType::f32);

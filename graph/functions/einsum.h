@@ -7,7 +7,8 @@
 
 #include "weft/core/shape.h"
 
-namespace weft::einsum_detail {
+namespace WEFT_API weft {
+namespace einsum_detail {
 
 /// One label per axis: a letter, or ellipsis_label(i) for the axis that is i-th from the right
 /// (from 0) among those that "..." stands for.
@@ -25,4 +26,5 @@ struct Subscripts {
 /// ShapeError where an operand has other axes than its subscripts.
 Subscripts parse_equation(std::string_view equation, const std::vector<Shape>& shapes);
 
-}  // namespace weft::einsum_detail
+}  // namespace einsum_detail
+}  // namespace weft

@@ -5,7 +5,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How the rows of a bag become one.
 enum class BagReduction : std::uint8_t { sum, mean, max };

@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All take f32 or f64 (computed in double) with any axes in front of the last two: one matrix after
 // the other, with the same bits for any number of threads. All are differentiable, twice and more.

@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/axes.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Indices are i32 or i64. An index out of range is a DataError when the program runs, before any
 // variable is written; nothing is clamped and negative indices are out of range. Reading costs a

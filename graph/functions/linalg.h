@@ -8,7 +8,7 @@
 #include "weft/graph/functions/arg.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All take f32 or f64 operands of equal dtype, are differentiable, and have the same bits for any
 // number of threads.

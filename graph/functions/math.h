@@ -8,7 +8,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // -- Signs and powers. neg, abs, sign and square also take integers, which wrap around -----------
 

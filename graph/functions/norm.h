@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // x is f32 or f64; results have its dtype and shape. Errors name the operands and the caller's
 // line. O(elements); backwards they need their result or, of norms, x and two numbers per row.

@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Draws are functions of a key (i64[2] = {seed, runs}; usually Graph::key()), of a stream number
 // that every call gets afresh, and of the element's index: the same on any number of threads, and

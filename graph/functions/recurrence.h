@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct RecurrenceOptions {
   bool reverse = false;  // from the last element on

@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/axes.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // x is f32, f64 or, where noted, of an integer dtype; the result has x's dtype. With keepdims the
 // reduced axes stay, with size 1. All are differentiable except argmax, argmin, any and all.

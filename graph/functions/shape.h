@@ -5,7 +5,7 @@
 
 #include "weft/graph/functions/axes.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All take any dtype and are differentiable where x is floating. Negative axes count from the end.
 // reshape and what is made of it (flatten, squeeze, unsqueeze) moves nothing; the others cost a

@@ -3,7 +3,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// x, and a new value of a variable that goes with it: every program that computes the result, or a
 /// gradient through it, updates `variable` to `value` at its end, as if by Program::update(). So

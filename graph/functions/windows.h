@@ -6,7 +6,8 @@
 
 #include "weft/graph/functions/conv.h"
 
-namespace weft::windows {
+namespace WEFT_API weft {
+namespace windows {
 
 inline std::vector<std::int64_t> integers(const Size2d& pair) { return {pair[0], pair[1]}; }
 
@@ -31,4 +32,5 @@ inline Padding2d as_image(const Padding1d& padding) {
   return padding.same() ? Padding2d(same_padding) : Padding2d(0, padding.both_sides());
 }
 
-}  // namespace weft::windows
+}  // namespace windows
+}  // namespace weft

@@ -158,7 +158,7 @@ void Cloner::copy_node(const Node& node) {
 
 Module clone_program(const Program& program, const CloneOptions& options) {
   Module module{std::make_unique<Graph>(program.graph() != nullptr ? program.graph()->shared_ops()
-                                                                   : builtin_ops()),
+                                                                   : std::make_shared<OpSet>()),
                 Program(program.name())};
   module.program.precision(program.precision());
   if (program.graph() == nullptr) return module;

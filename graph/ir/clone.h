@@ -8,7 +8,7 @@
 
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A graph of its own with a program over it: what passes take and give.
 struct Module {

@@ -7,7 +7,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Empty if both compute the same from the same variables: outputs, updates, precision, and node by
 /// node op, version, attributes (by bits), instance and type; of variables kind, whether trainable,

@@ -14,7 +14,7 @@
 #include "weft/core/random.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Whether `name` is a stream number of nodes of this op.
 bool is_stream(const OpRecord& op, std::string_view name);

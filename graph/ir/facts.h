@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Equality of dims under the required equations. Each equation that can be solved for a symbol (it
 /// occurs once, linearly, with coefficient +-1) becomes a substitution; the others are compared as

@@ -19,7 +19,7 @@
 #include "weft/graph/ir/variable.h"
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A size in a declaration: a number, a Dim, or the name of a symbol of the graph.
 class AxisSize {

@@ -9,7 +9,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// New values of variables, applied together at the end of a run.
 class Updates {

@@ -11,7 +11,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What layers like dropout and batch norm are built for.
 enum class Mode : std::uint8_t { training, evaluation };

@@ -6,7 +6,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class Graph;
 class Node;

@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a variable is for. Stored in files: never renumber.
 enum class VariableKind : std::uint8_t {

@@ -317,6 +317,7 @@ bool copy_fused(const Groups& groups, const Members& members, NodeId reduction, 
 
 Module fuse(Module module, const PassOptions& pass) {
   if (module.graph->ops().find("fused") == nullptr) return module;
+  if (module.graph->ops().find("fused") == nullptr) return module;
   CloneOptions options;
   options.steps = pass.steps;
   options.copy_first = [&](Cloner& cloner) {

@@ -228,6 +228,7 @@ Module copy_with(const Program& program, const std::vector<std::pair<Value, Valu
 }  // namespace
 
 Module fuse_linear_cross_entropy(Module module, const PassOptions& pass) {
+  if (module.graph->ops().find("linear_cross_entropy") == nullptr) return module;
   const std::vector<Node*> nodes = module.program.nodes();
   const bool has_loss = std::any_of(nodes.begin(), nodes.end(),
                                     [](const Node* n) { return is(*n, "cross_entropy"); });

@@ -11,7 +11,7 @@
 #include "weft/graph/ir/clone.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a pass did.
 struct PassReport {

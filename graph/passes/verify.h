@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Checks what every Graph promises: operands come before their users and belong to the graph, ops
 /// are of the graph's OpSet, shape rules give the types that the nodes have, symbols are known, no

@@ -8,7 +8,7 @@
 
 #include "weft/graph/plan/compile.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What is known of a fed tensor: planning ahead of a run knows no dtype.
 struct FeedType {

@@ -9,7 +9,7 @@
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/plan/ids.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A program after passes, in a graph of its own, with dense numbers for its values. Immutable;
 /// knows no concrete size.

@@ -3,7 +3,7 @@
 
 #include "weft/core/index.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Positions in the lists of a CompiledProgram.
 using NodeId = Id<struct NodeTag>;

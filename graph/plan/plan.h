@@ -10,7 +10,7 @@
 #include "weft/graph/plan/compile.h"
 #include "weft/ops/kernel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Who owns the memory of a buffer.
 enum class Space : std::uint8_t {

@@ -7,7 +7,7 @@
 
 #include "weft/graph/plan/plan.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A loop, and the one over it that goes the other way and alone reads stacked results of the
 /// first: a loop and its derivative. With segments the first drops these results and keeps its

@@ -5,7 +5,7 @@
 
 #include "weft/graph/plan/plan.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct PlanOptions {
   /// Bytes kept free on both sides of every arena buffer, a multiple of 64 (test mode).

@@ -3,7 +3,7 @@
 
 #include "weft/graph/plan/plan.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Runs the plan on paper: follows which value lies in every byte of memory. Throws StateError that
 /// names the step if

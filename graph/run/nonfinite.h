@@ -9,7 +9,7 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/run/variable_store.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Where element `index` of a row-major tensor stands: "[3, 5]".
 std::string place_text(const Sizes& sizes, std::int64_t index);

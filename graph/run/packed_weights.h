@@ -12,7 +12,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// By variable, version and layout. Thread-safe. A copy lives as long as somebody reads it; of a
 /// variable only copies of its newest version are kept.

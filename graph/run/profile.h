@@ -10,7 +10,7 @@
 
 #include "weft/graph/plan/plan.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Measured times of steps. While a Session profiles, the steps of a wave run one after the other,
 /// so that each has a time of its own.

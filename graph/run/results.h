@@ -11,7 +11,7 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/plan/bind.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Tensors by name.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;

@@ -14,7 +14,7 @@
 #include "weft/graph/run/results.h"
 #include "weft/graph/run/variable_store.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct SessionOptions {
   /// Variables start as a function of this and their names.

@@ -19,7 +19,7 @@
 #include "weft/graph/ir/variable.h"
 #include "weft/graph/run/packed_weights.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class Graph;
 

@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The dtype of numbers among the operands of a node: that of the first operand that is neither a
 /// bool nor a scalar constant, none where there is no such operand. Undefined ones (absent

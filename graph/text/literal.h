@@ -8,7 +8,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Letters, digits and "_.-/", not starting with a digit or sign: needs no quotes.
 bool is_plain_name(std::string_view name);

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Walks over text; blanks, line ends and "//" comments separate words and mean nothing else. Every
 /// failure is a FormatError "file:line:column: expected ..., found ...".

@@ -8,7 +8,7 @@
 
 #include "weft/graph/ir/clone.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Large constants travel beside the text: name -> value.
 using TextConstants = std::map<std::string, Tensor, std::less<>>;

@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A graph of its own with copies of the programs (all over one graph, before passes): their nodes,
 /// inputs, variables, functions, what they require of sizes, and the named values that need no

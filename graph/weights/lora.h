@@ -15,7 +15,7 @@
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/quantized_weights.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct LoraOptions {
   std::int64_t rank = 8;  // at least 1

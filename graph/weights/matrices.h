@@ -9,7 +9,7 @@
 
 #include "weft/graph/ir/clone.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A parameter that the programs use as a matrix of weights and as nothing else.
 struct WeightMatrix {

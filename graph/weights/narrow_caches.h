@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/clone.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Declares the f32 caches of `source` as bf16 in the target of the cloner. Programs read them
 /// through a cast. Returns how many there are.

@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Number of different trainable and frozen parameters of a graph. Weights in fewer bits count as
 /// those that they were.

@@ -10,7 +10,7 @@
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/quantized_weights.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;

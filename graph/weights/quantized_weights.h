@@ -17,7 +17,7 @@
 
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How weight matrices are kept: bf16 (half the bytes of f32), int8 with one scale per output
 /// channel (a quarter), int4 with one f16 scale per output channel and 32 inputs (4.5 bits a

@@ -11,12 +11,13 @@
 #include <variant>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/chat/conversation.h"
 #include "weft/models/chat/origin.h"
 #include "weft/models/chat/template_limits.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a format reads besides messages: "enable_thinking", say.
 using ChatVariable = std::variant<bool, std::int64_t, double, std::string>;

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct Message {
   std::string role;  // "system", "user", "assistant", or what the chat format knows

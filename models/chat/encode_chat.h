@@ -10,7 +10,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/tokenizers/unicode/span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct EncodeChatOptions {
   ChatOptions chat = {};

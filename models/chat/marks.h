@@ -9,7 +9,7 @@
 
 #include "weft/models/chat/chat_format.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Bytes of the mark that `text` begins with, 0 where it begins with none: a text of `specials`, or
 /// what is written like one, "<...>" without white space.

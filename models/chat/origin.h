@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Where a part of a rendered conversation came from.
 enum class Writer : std::uint8_t {

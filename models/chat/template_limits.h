@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Templates come with models from anywhere: they run this far and no further. A long conversation
 /// takes some thousand steps and its own size in bytes.

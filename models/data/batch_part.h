@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Rows begin .. end - 1 of a batch.
 struct RowRange {

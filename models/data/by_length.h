@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The numbers of examples of these lengths, the shortest first; those of one length in their
 /// order.

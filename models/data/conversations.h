@@ -8,7 +8,7 @@
 
 #include "weft/models/chat/conversation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What the "input" beside an instruction becomes.
 enum class InstructionInput : std::uint8_t {

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/data/denoising.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class DenoisingObjective : std::uint8_t {
   span_corruption,  // write what hidden spans were (T5)

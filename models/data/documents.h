@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Sentences in order.
 using TextDocument = std::vector<std::string>;

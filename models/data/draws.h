@@ -8,7 +8,7 @@
 
 #include "weft/core/random.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class Draws {
  public:

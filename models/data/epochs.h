@@ -8,7 +8,7 @@
 #include "weft/models/data/last_made.h"
 #include "weft/models/data/shuffle.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Examples without end: every one comes once in an epoch, in an order that each epoch draws anew,
 /// a function of the seed and the epoch alone. The order of the last epoch asked for is kept. For

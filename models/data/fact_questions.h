@@ -4,9 +4,10 @@
 
 #include <cstdint>
 
+#include "weft/core/export.h"
 #include "weft/models/data/squad.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// `count` texts of six sentences about three people: where each lives, works, was born or what
 /// animal each keeps, two of these about everyone, in any order and in several words. Of each text

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "weft/core/export.h"
 #include "weft/models/data/unpacker.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// True where `bytes` begin as a gzip file does.
 bool is_gzip(std::string_view bytes);

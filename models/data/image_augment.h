@@ -9,7 +9,7 @@
 #include "weft/models/data/image_set.h"
 #include "weft/models/fields/field_list.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What may happen to a training image, drawn anew every time it is used. The defaults change
 /// nothing.

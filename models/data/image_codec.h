@@ -7,7 +7,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Most pixels of an image that is decoded: a file of a few bytes may ask for any size.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;

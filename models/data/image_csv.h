@@ -6,7 +6,7 @@
 
 #include "weft/models/data/image_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How a table of images is written.
 struct ImageCsvOptions {

@@ -5,7 +5,7 @@
 
 #include "weft/models/data/image_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Images of a folder that has a folder per class, whose name is the class's: PNG, JPEG and BMP
 /// files (by their endings, .png .jpg .jpeg .bmp in any case; other files are left alone), fitted

@@ -7,7 +7,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The tensor in an IDX file, of dtype u8, i8, i32, f32 or f64. `name` says in messages where the
 /// bytes are from. Throws FormatError with the byte offset for anything else: a wrong type, sizes

@@ -8,7 +8,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What an image measures.
 struct ImageSize {

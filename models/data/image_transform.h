@@ -7,7 +7,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Kernels of resize_image: a triangle of half-width 1; Keys's cubic of half-width 2, a = -0.5.
 enum class Interpolation : std::uint8_t { bilinear, bicubic };

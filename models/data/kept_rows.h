@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Rows of a set, each made when it is first asked for: a training begins without encoding all of
 /// its texts, and encodes none of them twice. For any number of threads; copies share the rows.

@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Keeps the value of the last key that was asked for: the order of an epoch, which all of its
 /// steps read. For any number of threads; copies share what is kept.

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Without the blanks, tabs and carriage returns at its ends.
 inline std::string_view trimmed_line(std::string_view line) {

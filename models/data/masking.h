@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct MaskingOptions {
   double rate = 0.15;         // of the tokens that may be hidden are to be predicted

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Texts as rows "[CLS] text [SEP] next text [SEP] ...", all as long as the model's context, so
 /// that nothing is padding (RoBERTa's packing, Liu et al. 2019).

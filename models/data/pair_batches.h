@@ -10,7 +10,7 @@
 #include "weft/models/data/batch_part.h"
 #include "weft/models/data/last_made.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Ids of a pair, each side with the id that ends it.
 struct IdPair {

@@ -7,7 +7,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct TextPair {
   std::string source, target;

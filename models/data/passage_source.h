@@ -7,7 +7,7 @@
 #include "weft/models/data/denoising.h"
 #include "weft/models/data/draws.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Passages as sentences of ids, 2 ids or more together. For any number of threads.
 class PassageSource {

@@ -7,7 +7,7 @@
 
 #include "weft/models/data/passage_source.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A passage begins with any sentence of a document and goes on as long as whole sentences fit, or
 /// until the document ends. A sentence that is too long for any passage counts as several.

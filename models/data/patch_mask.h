@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/fields/field_list.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How much of an image is hidden, and in which pieces.
 struct PatchMasking {

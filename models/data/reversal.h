@@ -7,7 +7,7 @@
 
 #include "weft/models/data/parallel_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct ReversalOptions {
   std::string alphabet = "abcdefghijklmnopqrstuvwxyz";  // ASCII

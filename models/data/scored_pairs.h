@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct ScoredPair {
   std::string first, second;  // the second is "" where texts stand alone

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 class Draws;
 

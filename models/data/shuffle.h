@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// 0, 1, ..., count - 1 in an order that is a function of `seed` and `epoch` alone (Fisher and
 /// Yates).

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Bytes [begin, begin + text.size()) of a context.
 struct SquadAnswer {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A tag of the BIO scheme: "B-person" begins a span of persons, "I-person" goes on with it, "O" is
 /// outside of all spans.

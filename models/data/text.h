@@ -13,7 +13,7 @@
 #include "weft/models/data/tokens/token_sequence.h"
 #include "weft/models/data/training_part.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Inputs and targets of a language model: targets[b][t] is the token that follows inputs[b][t].
 struct TokenBatch {

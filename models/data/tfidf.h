@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// How the number of times that a word occurs in a text counts.
 enum class TermFrequency : std::uint8_t {

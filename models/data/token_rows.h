@@ -8,7 +8,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// "[CLS] ids [SEP]", cut to `context` tokens. Throws ArgumentError where context is less than 2.
 std::vector<std::int32_t> with_ends(std::span<const std::int32_t> ids, std::int32_t cls_id,

@@ -6,7 +6,7 @@
 
 #include "weft/models/data/text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A text cut into `rows` texts of equal length, which are read side by side: batch i + 1 goes on
 /// where batch i ended, row by row. Behind the last batch that is full the rows begin anew.

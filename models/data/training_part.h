@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Of `size` tokens, characters or bytes those in front that train: floor(size * (1 -
 /// validation_fraction)). Throws ArgumentError unless 0 <= validation_fraction < 1.

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Unpacks one format. Throws FormatError that says where the bytes are from, and the byte of them
 /// at which they are damaged.

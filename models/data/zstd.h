@@ -7,7 +7,7 @@
 
 #include "weft/models/data/unpacker.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// True where `bytes` begin as a zstd file does.
 bool is_zstd(std::string_view bytes);

@@ -32,7 +32,7 @@
 #include "weft/models/layers/multi_head_attention.h"
 #include "weft/models/layers/norm.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What an encoder reads.
 struct EncoderInputs {

@@ -8,7 +8,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How an encoder knows where a token stands.
 enum class EncoderPositions : std::uint8_t {

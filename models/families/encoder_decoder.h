@@ -34,7 +34,7 @@
 #include "weft/models/layers/norm.h"
 #include "weft/models/layers/relative_bias.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Whether there is a decoder: encoders alone are useful, too.
 enum class Stacks { encoder, both };

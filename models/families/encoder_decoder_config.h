@@ -8,7 +8,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How both stacks know where a token stands.
 enum class Seq2SeqPositions : std::uint8_t {

@@ -3,7 +3,7 @@
 
 #include "weft/models/families/encoder.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// act(dense(h of the first token)): "<scope>.{weight,bias}" [width, width]. BERT's pooler, and the
 /// hidden layer of the classifiers that other families put on the first token.

@@ -9,7 +9,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/families/vit_config.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a model is made of.
 using FamilyConfig = std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig>;

@@ -25,7 +25,7 @@
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a GPT reads.
 struct GptInputs {

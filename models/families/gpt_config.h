@@ -9,7 +9,7 @@
 #include "weft/models/layers/activation.h"
 #include "weft/models/layers/attention.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How a decoder knows where a token stands.
 enum class GptPositions : std::uint8_t {

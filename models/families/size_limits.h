@@ -5,7 +5,10 @@
 
 #include <cstdint>
 
-namespace weft::size_limits {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace size_limits {
 
 inline constexpr std::int64_t kLayers = 4096;
 inline constexpr std::int64_t kHeads = 1 << 16;
@@ -15,4 +18,5 @@ inline constexpr std::int64_t kVocab = 1 << 28;      // ids
 inline constexpr std::int64_t kPositions = 1 << 24;  // tokens of a row
 inline constexpr std::int64_t kPixels = 1 << 16;     // of a side of an image, and its channels
 
-}  // namespace weft::size_limits
+}  // namespace size_limits
+}  // namespace weft

@@ -24,7 +24,7 @@
 #include "weft/models/layers/multi_head_attention.h"
 #include "weft/models/layers/norm.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct VitOutputs {
   Value last_hidden_state;  // [batch, tokens, width]

@@ -8,7 +8,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How a vision transformer knows where a patch is.
 enum class VitPositions : std::uint8_t {

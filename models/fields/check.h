@@ -5,7 +5,10 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace weft::check {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace check {
 
 // All throw ArgumentError.
 
@@ -27,4 +30,5 @@ struct Limit {
 /// Names the first value that is too large.
 void at_most(std::initializer_list<Limit> limits);
 
-}  // namespace weft::check
+}  // namespace check
+}  // namespace weft

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// What a choice is called in messages ("positions"), and the names of its values, which count from
 /// 0.

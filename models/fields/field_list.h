@@ -14,7 +14,7 @@
 
 #include "weft/models/fields/choice.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// An enum field of any type.
 struct ChoiceRef {

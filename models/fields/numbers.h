@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Integers that are legal: both ends are.
 template <class Int>

@@ -4,7 +4,7 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/ir/program.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The program that makes row r of every cache which `decode` updates what row cache_rows[r] is;
 /// its input "cache_rows" is i64 [rows].

@@ -8,7 +8,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/search.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Most tokens of a text that a model was made for: more either cannot be or is beyond what it was
 /// trained on. The greatest number there is for models that read texts of any length.

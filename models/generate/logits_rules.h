@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/generate/options.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The score of an id that must not come.
 inline constexpr double kForbidden = -std::numeric_limits<double>::infinity();

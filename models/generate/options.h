@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 using TokenIds = std::vector<std::int64_t>;
 

@@ -6,7 +6,7 @@
 
 #include "weft/models/generate/options.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Divides scores by the temperature and gives those that top_k, top_p and min_p drop the score
 /// -inf. At least one id stays.

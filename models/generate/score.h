@@ -8,7 +8,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/options.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Natural logarithms of the probabilities of a continuation's ids, each given all before it.
 struct ContinuationScore {

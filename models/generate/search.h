@@ -8,7 +8,7 @@
 #include "weft/core/tensor.h"
 #include "weft/models/generate/options.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Logits f32 [rows, vocab] of what follows `tokens` i64 [rows, new], which stand after `position`
 /// ids that the model has seen already; row r goes on from row parents[r] (i64 [rows]), one of the

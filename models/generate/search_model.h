@@ -6,7 +6,7 @@
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/search.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Runs a DecodeStep for sequences that grow by one id at a time, and checks what it gives.
 class SearchModel {

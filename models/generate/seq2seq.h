@@ -6,7 +6,7 @@
 #include "weft/models/families/encoder_decoder.h"
 #include "weft/models/generate/search.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The programs "prompt" and "step" of a model, as EncoderDecoder::decoding says. Inputs, all i64:
 /// prompt_ids and prompt_mask [prompts, source], prompt_of_row [rows]; tokens [rows, new],

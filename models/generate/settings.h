@@ -8,7 +8,7 @@
 
 #include "weft/models/generate/options.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What is different where a model is used for one of several tasks: "translation_en_to_de".
 struct TaskGeneration {
@@ -23,7 +23,7 @@ struct TaskGeneration {
 /// are among.
 struct GenerationSettings {
   /// Without stop_sequences and `stop`, which are not of the model.
-  GenerationOptions options;
+  GenerationOptions options = {};
   /// Whether lengths were stated; else those of `options` are only the library's defaults.
   bool states_length = false;
   /// What the output of an encoder-decoder begins with; empty: not stated.

@@ -8,7 +8,7 @@
 #include "weft/models/generate/options.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Sequences for `prompts` end where their new text holds one of `texts`, which stays in it.
 /// Characters are compared as ids; which pieces a text is made of depends on what stands around it,

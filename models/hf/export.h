@@ -12,7 +12,8 @@
 #include "weft/models/families/family_config.h"
 #include "weft/models/hf/model.h"
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 /// A model that is to become one of the library's.
 struct LibraryModel {
@@ -51,4 +52,5 @@ ExportedModel export_model(const LibraryModel& model, const std::string& base = 
 /// A config.json of the class with such an ending; throws as export_model() for the config.
 std::string config_json(const FamilyConfig& family, const std::vector<std::string>& endings);
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

@@ -9,7 +9,8 @@
 #include "weft/graph/run/variable_store.h"
 #include "weft/models/hf/model.h"
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 /// What a folder holds. Tensors are views of mapped files.
 struct Folder {
@@ -33,4 +34,5 @@ std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, co
 void write_folder(const std::string& path, const Model& model, const Graph& graph,
                   const VariableStore& store);
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

@@ -8,7 +8,8 @@
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 struct GenerationConfig {
   std::int64_t start_id = -1;  // what decoders of encoder-decoders start from; -1 = not stated
@@ -33,4 +34,5 @@ GenerationConfig generation_config(const std::string& config, const std::string&
 /// but for Marian's) are not in it.
 std::string generation_config_json(GenerationConfig config, std::int64_t bos_id = -1);
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

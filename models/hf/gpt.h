@@ -6,7 +6,8 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/model.h"
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 /// True if the text of a config.json is of a decoder of the GPT family.
 bool is_gpt(const std::string& config_json);
@@ -31,4 +32,5 @@ struct GptModel {
 GptModel build_gpt_model(Graph& graph, const std::string& config_json,
                          const std::string& architecture = {});
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

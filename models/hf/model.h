@@ -17,11 +17,12 @@
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 class EncoderDecoder;
 }
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 /// What the inputs of a model are: dtypes and sizes by the library's names ("input_ids", ...).
 using InputTypes = std::map<std::string, std::pair<DType, Sizes>>;
@@ -98,4 +99,5 @@ std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph
 /// The parameters and buffers of a store under the names of the library: what its files hold.
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store);
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace weft::hf {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace hf {
 
 /// A dictionary of modules ("layers.0.attention.query" <-> "bert.encoder.layer.0.attention.self
 /// .query") and of whole names. A name is translated by the longest entry that is the name itself
@@ -23,4 +26,5 @@ class NameMap {
   Table theirs_, ours_;
 };
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

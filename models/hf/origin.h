@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace weft::hf {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace hf {
 
 struct Folder;
 
@@ -27,4 +30,5 @@ struct FolderOrigin {
 /// Throws IoError.
 FolderOrigin read_origin(const Folder& folder);
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

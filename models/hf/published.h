@@ -10,7 +10,8 @@
 #include "weft/graph/weights/parameter_count.h"
 #include "weft/models/hf/model.h"
 
-namespace weft::hf {
+namespace WEFT_API weft {
+namespace hf {
 
 /// What a model reads.
 enum class Modality {
@@ -44,4 +45,5 @@ InputTypes published_inputs(const PublishedModel& model, std::int64_t batch, std
 
 using weft::count_parameters;
 
-}  // namespace weft::hf
+}  // namespace hf
+}  // namespace weft

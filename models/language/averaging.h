@@ -5,7 +5,7 @@
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Scores that are linear in the mean embedding of the context, whose order is lost:
 ///   logits_t = W mean(E[x_1], ..., E[x_t]) + b.

@@ -7,7 +7,7 @@
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct ConvolutionOptions {
   std::int64_t width = 128;

@@ -5,7 +5,7 @@
 
 #include "weft/graph/functions/arg.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Logarithms of a model's probabilities, f32 or f64: rows of each are normalised for a model, but
 /// need not be for the functions below.

@@ -4,7 +4,7 @@
 #include "weft/models/language/hmm.h"
 #include "weft/models/language/network.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// p(x_t+1 | x_1 ... x_t) of a hidden Markov model with `states` states (hmm.h): the forward
 /// algorithm with probabilities that are normalised at every step (Rabiner 1989, section V.A), so

@@ -10,7 +10,7 @@
 #include "weft/graph/ir/program.h"
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A model of the next token, from those before it in its row. Its parameters are f32 variables
 /// below its scope, declared when it is made; it may be applied as often as programs need it.

@@ -47,7 +47,7 @@ std::unique_ptr<LanguageNetwork> make_network(NetworkKind kind, const Scope& sco
     case NetworkKind::hmm: return std::make_unique<HmmNetwork>(scope, sizes.vocab, sizes.width);
     case NetworkKind::window:
       return std::make_unique<WindowNetwork>(scope, sizes.vocab,
-                                             WindowOptions{.hidden = sizes.width});
+                                             WindowNetworkOptions{.hidden = sizes.width});
     case NetworkKind::rnn: return recurrent(Recurrence::rnn_tanh);
     case NetworkKind::gru: return recurrent(Recurrence::gru);
     case NetworkKind::lstm: return recurrent(Recurrence::lstm);

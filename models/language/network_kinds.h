@@ -8,7 +8,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/language/network.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The kinds of networks.
 enum class NetworkKind : std::uint8_t {

@@ -4,7 +4,7 @@
 #include "weft/graph/ir/program.h"
 #include "weft/models/language/network.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Programs over inputs "tokens" and "targets", both i32 [batch, seq]; targets[b][t] is the token
 /// that follows tokens[b][t]:

@@ -8,7 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct NGramOptions {
   /// Tokens of a gram: the last `order` - 1 tokens predict the next one.

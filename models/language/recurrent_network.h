@@ -6,7 +6,7 @@
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/recurrent.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct RecurrentNetworkOptions {
   Recurrence kind = Recurrence::lstm;

@@ -4,7 +4,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/language/network.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Gpt (families/gpt.h) below `scope`. What it knows of a text are the keys and values of all its
 /// tokens, so that a step costs more the longer the text is, and `context` ends it: step() beyond

@@ -10,14 +10,15 @@
 namespace weft {
 namespace {
 
-const WindowOptions& checked_window(const WindowOptions& options) {
+const WindowNetworkOptions& checked_window(const WindowNetworkOptions& options) {
   if (options.tokens >= 1) return options;
   throw ArgumentError(fmt::format("a window has at least 1 token, not {}", options.tokens));
 }
 
 }  // namespace
 
-WindowNetwork::WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowOptions& options)
+WindowNetwork::WindowNetwork(const Scope& scope, std::int64_t vocab,
+                             const WindowNetworkOptions& options)
     : CarryingNetwork(scope, vocab),
       options_(checked_window(options)),
       embedding_(make_embedding(

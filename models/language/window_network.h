@@ -7,9 +7,9 @@
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
-struct WindowOptions {
+struct WindowNetworkOptions {
   std::int64_t tokens = 16;     // that are seen, the last ones: the paper's n - 1
   std::int64_t embedding = 32;  // numbers for each: the paper's m
   std::int64_t hidden = 256;    // the paper's h
@@ -25,14 +25,14 @@ struct WindowOptions {
 /// tokens - 1.
 class WindowNetwork final : public CarryingNetwork {
  public:
-  WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowOptions& options);
+  WindowNetwork(const Scope& scope, std::int64_t vocab, const WindowNetworkOptions& options);
 
   std::vector<StatePart> state(const Dim& batch) const override;
   Reading read(Value tokens, const std::vector<Value>& state,
                SourceLocation loc = SourceLocation::current()) const override;
 
  private:
-  WindowOptions options_;
+  WindowNetworkOptions options_;
   Embedding embedding_;
   Linear hidden_, head_;
   std::optional<Linear> direct_;

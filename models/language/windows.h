@@ -6,7 +6,7 @@
 
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A sequence in windows.
 struct CausalWindows {

@@ -8,7 +8,7 @@
 #include "weft/graph/ir/value.h"
 #include "weft/models/fields/choice.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What an Activation layer applies, elementwise.
 enum class Activation : std::uint8_t {

@@ -7,7 +7,7 @@
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/positions.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How queries, keys and values are made of x.
 enum class QkvProjection : std::uint8_t {

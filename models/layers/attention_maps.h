@@ -6,7 +6,7 @@
 
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The probabilities of one application of attention.
 struct AttentionMap {

@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // x is [N, C, ...], f32 or f64, with a known number of channels; results have its type. Parameters:
 // "<scope>.weight" [C] (starts at 1) and "<scope>.bias" [C] (starts at 0), unless affine is false.

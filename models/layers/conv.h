@@ -7,7 +7,7 @@
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All declare "<scope>.weight" and "<scope>.bias" [channels], if any, in PyTorch's layouts. Weights
 // start uniform in +-1/sqrt(n), n elements of x going into one of the result, as PyTorch's; biases

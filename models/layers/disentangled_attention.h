@@ -9,7 +9,7 @@
 
 #include "weft/models/layers/linear.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct DisentangledAttentionOptions {
   std::int64_t heads = 1;

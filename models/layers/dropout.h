@@ -4,7 +4,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Each is x itself in a scope in evaluation mode, and for rate 0; draws come from the graph's key
 // "dropout". x is f32 or f64, rate in [0, 1). Throws GraphError in a scope without a mode,

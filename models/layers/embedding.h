@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct EmbeddingOptions {
   std::int64_t vocab = 0;  // rows of the table; required

@@ -4,7 +4,7 @@
 #include "weft/graph/functions/embedding_bag.h"
 #include "weft/models/layers/embedding.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Declares the table "<scope>.weight" [vocab, width] and reduces bags of its rows -> [bags, width]
 /// (embedding_bag() of functions/embedding_bag.h). Throws ArgumentError where vocab or width is not

@@ -5,7 +5,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Size of the last axis of `x`. Throws GraphError for a value of another graph, DTypeError where x
 /// is not floating, ShapeError where it is a scalar or the size is a symbol (a layer must know the

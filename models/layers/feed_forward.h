@@ -7,7 +7,7 @@
 #include "weft/models/layers/activation.h"
 #include "weft/models/layers/linear.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct FeedForwardOptions {
   std::int64_t inner = 0;  // 0 means 4 * width

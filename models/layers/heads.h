@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// [batch, seq, heads * size] -> [batch, heads, seq, size].
 Value split_heads(Value x, std::int64_t heads);

@@ -6,7 +6,7 @@
 #include "weft/graph/functions/linalg.h"
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct LinearOptions {
   bool bias = true;

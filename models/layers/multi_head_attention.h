@@ -6,7 +6,7 @@
 #include "weft/graph/ir/program.h"
 #include "weft/models/layers/linear.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Learned relative positions in the scores, a vector E[i - j] per distance: q_i . E (Shaw et al.
 /// 2018), or q_i . E + k_j . E (Huang et al. 2020, method 4).

@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct NormLayerOptions {
   double eps = 1e-5;

@@ -9,7 +9,7 @@
 #include "weft/graph/ir/value.h"
 #include "weft/models/fields/choice.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The sinusoids of Vaswani et al. (2017) at `positions` (i32 or i64, any shape): [..., width] with
 /// feature j < width/2 sin(p / 10000^(2j/width)), and the cosines of the same in the second half

@@ -10,7 +10,7 @@
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The kinds of layers.
 enum class Recurrence { rnn_tanh, rnn_relu, gru, lstm };

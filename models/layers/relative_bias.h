@@ -7,7 +7,7 @@
 
 #include "weft/graph/ir/scope.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct RelativeBiasOptions {
   std::int64_t heads = 1;

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// One output's references: as many as there are, at least one.
 using References = std::vector<std::string>;

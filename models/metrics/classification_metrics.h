@@ -8,7 +8,7 @@
 
 #include "weft/models/plots/svg_heat_map.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// counts[true * classes + predicted].
 class ConfusionMatrix {

@@ -3,7 +3,9 @@
 
 #include <span>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Pearson's coefficient: 1 where the points lie on a rising line, -1 on a falling one. NaN where
 /// one of both is the same number everywhere, which goes with nothing. Throws ArgumentError where

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Area under the receiver operating characteristic: the probability that an example of class 1 has
 /// a higher score than one of class 0, equal scores counting half (Hanley and McNeil 1982). NaN

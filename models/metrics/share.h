@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// part / whole; 0 where there is nothing.
 inline double share(std::int64_t part, std::int64_t whole) {

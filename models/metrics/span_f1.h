@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Words [begin, end) of a sentence.
 struct TagSpan {

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// An answer as it is compared: in lower case, without ASCII's punctuation, without the words "a",
 /// "an" and "the", single blanks between words. `text` is valid UTF-8.

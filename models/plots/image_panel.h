@@ -5,7 +5,7 @@
 
 #include "weft/models/plots/svg_heat_map.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The side of a panel in pixels.
 inline constexpr int kPanelPixels = 140;

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The numbers that an axis must show.
 struct PlotRange {

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// `text` with the characters that mean something to XML replaced.
 inline std::string svg_escape(std::string_view text) {

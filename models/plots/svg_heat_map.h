@@ -8,7 +8,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class HeatColours : std::uint8_t {
   blues,  // white for the lowest value to dark blue for the highest

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// One line of a chart.
 struct PlotSeries {

@@ -15,6 +15,7 @@
 
 #include "weft/core/excerpt.h"
 #include "weft/core/lost_files.h"
+#include "weft/core/version.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/parse_failure.h"
@@ -101,7 +102,7 @@ int run_or_explain(int argc, const char* const* argv) {
 CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>(
           "Weft: computation graphs with autodiff for CPUs, and transformers on them", "weft")) {
-  app_->set_version_flag("--version", "weft 0.1.0");
+  app_->set_version_flag("--version", "weft " + std::string(version()));
   app_->require_subcommand(1);
   add_train_command(*app_, action_);
   add_classify_command(*app_, action_);

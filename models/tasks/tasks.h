@@ -8,7 +8,7 @@
 
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Those that weft train trains, in the order in which the help names them; of a family the first
 /// is the default.

@@ -13,7 +13,7 @@
 #include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/subwords/piece_trie.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct AddedToken {
   std::int32_t id = 0;

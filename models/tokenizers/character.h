@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/special_ids.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One id per code point that occurs in the training text, ids in order of code point. Immutable.
 class CharacterTokenizer : public NothingAround {

@@ -16,7 +16,7 @@
 #include "weft/models/tokenizers/truncation.h"
 #include "weft/models/tokenizers/unicode/span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What becomes of bytes that are no UTF-8.
 enum class BrokenBytes : std::uint8_t {

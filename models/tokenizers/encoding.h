@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/unicode/span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Ids of one text or of two; all vectors but the last are of one size.
 struct Encoding {

@@ -6,7 +6,7 @@
 
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The tokenizer of a folder, or why there is none that Weft reads.
 struct FolderTokenizer {

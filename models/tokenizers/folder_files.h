@@ -7,7 +7,7 @@
 
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Texts of files by their names.
 using FolderTexts = std::map<std::string, std::string>;

@@ -9,7 +9,7 @@
 #include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/truncation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct Padding {
   std::optional<std::uint64_t> length = {};  // none: as long as the longest of the batch

@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/unicode/aligned_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Bytes [begin, end) of a text that is being cut.
 struct TextPart {

@@ -4,9 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/unicode/regex.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// {"String": "..."} or {"Regex": "..."} in files.
 struct Pattern {

@@ -5,7 +5,7 @@
 
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The tokenizer of a tokenizer.json, of a SentencePiece model, of a .weft file, or of a folder as
 /// read_tokenizer_folder reads it. Throws IoError, FormatError with the path.

@@ -21,7 +21,7 @@
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct SentencePieceOptions {
   /// Ids, the special ones among them: at most so many, fewer where the text does not give them.

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/special_ids.h"
 
-namespace weft::sentence_piece {
+namespace WEFT_API weft {
+namespace sentence_piece {
 
 /// U+2581, which stands for a blank.
 inline constexpr std::string_view kBlank = "\xE2\x96\x81";
@@ -26,4 +28,5 @@ std::string normalise(std::string_view text, TextPlace place = TextPlace::beginn
 std::string with_all_whitespace(std::string_view text, TextPlace place = TextPlace::beginning,
                                 std::vector<std::uint32_t>* origins = nullptr);
 
-}  // namespace weft::sentence_piece
+}  // namespace sentence_piece
+}  // namespace weft

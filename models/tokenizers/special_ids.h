@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Ids that no text becomes; -1 where a tokenizer has none.
 struct SpecialIds {

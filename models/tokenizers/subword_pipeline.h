@@ -21,7 +21,7 @@
 #include "weft/models/tokenizers/subwords/subword_model.h"
 #include "weft/models/tokenizers/subwords/word_cache.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a SubwordTokenizer is made of; all but the model may be missing.
 struct SubwordParts {

@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/encoding.h"
 #include "weft/models/tokenizers/special_ids.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class SubwordPipeline;
 

@@ -9,7 +9,7 @@
 
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Turns ids into text while they are generated: what has been given out, put together, is the text
 /// of all ids. An id's text may depend on those before it, and a character's bytes may come with

@@ -18,7 +18,7 @@
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/subword_tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a kind of tokenizer offers. Tokenizer says what each means.
 template <class T>

@@ -9,7 +9,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/tokenizers/encoding.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Which end is cut off, or filled up.
 enum class TextEnd : std::uint8_t { left, right };

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// U+FFFD, which stands for what is no UTF-8.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";

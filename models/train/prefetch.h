@@ -11,7 +11,7 @@
 
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Gives batches by number, and makes the next one on a thread of its own. Where the machine gives
 /// no thread, batches are made when they are asked for. For one thread.

@@ -10,14 +10,14 @@
 #include "weft/core/error.h"
 #include "weft/models/train/settings.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 template <class Config>
 struct Preset {
   std::string name;
   std::string about;  // one line
-  Config model;
-  TrainSettings training;
+  Config model = {};
+  TrainSettings training = {};
 };
 
 /// Of presets of any kind. Throws ArgumentError that lists them.

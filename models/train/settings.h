@@ -13,7 +13,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/ops/precision.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// "highest", "high", "medium".
 ChoiceNames choice_names(Precision);

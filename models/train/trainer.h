@@ -11,7 +11,7 @@
 #include "weft/models/data/batch_part.h"
 #include "weft/models/train/settings.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Inputs of one run of a training program.
 struct TrainBatch {

@@ -6,7 +6,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/models/train/settings.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Completed training steps of a session that runs a program of add_training_step.
 inline constexpr const char* kStepVariable = "optimizer.step";

@@ -1,7 +1,9 @@
 // The mean of batches' means.
 #pragma once
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The mean over all examples of what batches say of theirs: a mean loss and how many it is of.
 class WeightedMean {

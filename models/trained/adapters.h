@@ -7,7 +7,7 @@
 #include "weft/graph/weights/lora.h"
 #include "weft/models/fields/field_list.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct Pretrained;
 struct TrainedModel;

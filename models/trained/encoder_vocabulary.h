@@ -4,7 +4,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Throws ArgumentError where the tokenizer has ids that the model has no rows for, or another
 /// padding. Tables of weights that were started from may have more rows than there are ids.

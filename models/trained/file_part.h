@@ -11,7 +11,7 @@
 
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct TrainedModel;
 

@@ -8,7 +8,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/graph/ir/graph.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Makes the parameters that match a pattern constant: to be called before the training step is
 /// added. Returns their names. A pattern that matches none is an ArgumentError that says what names

@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/folder.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What there is of one of the library's classes: its graph is what models/hf builds, its inputs
 /// are called as those of models that Weft trained: "tokens" and "mask" i32 [batch, seq], and, of

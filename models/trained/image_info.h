@@ -7,7 +7,7 @@
 
 #include "weft/models/trained/image_normalisation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct ImageInfo {
   std::vector<std::string> classes = {};  // empty where the model knows none

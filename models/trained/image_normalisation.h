@@ -7,7 +7,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/models/data/image_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// (pixel - mean) / deviation for each channel.
 struct ImageNormalisation {

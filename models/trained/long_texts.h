@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Something is wrong with one of several texts: "text 3: it has 62 tokens, ...".
 class TextError : public DataError {

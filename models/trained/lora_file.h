@@ -5,7 +5,7 @@
 
 #include "weft/graph/weights/lora.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A word for the values of the adapters' matrices in a model, as they are kept: adapters are of no
 /// use beside others. Throws GraphError where the store lacks one.

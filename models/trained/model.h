@@ -18,7 +18,7 @@
 #include "weft/models/train/settings.h"
 #include "weft/models/trained/file_part.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Attachments that many kinds of models have.
 inline constexpr const char* kConfigPart = "model.config";

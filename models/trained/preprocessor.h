@@ -5,7 +5,7 @@
 
 #include "weft/models/trained/image_normalisation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The normalisation that a preprocessor_config.json describes. The library's images have values in
 /// [0, 255], which it multiplies by rescale_factor before it takes the mean away; Weft's have

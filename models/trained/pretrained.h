@@ -13,7 +13,7 @@
 #include "weft/models/trained/image_normalisation.h"
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Of files of models that compare texts.
 inline constexpr const char* kSimilarityPart = "model.similarity";

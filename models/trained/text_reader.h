@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/long_texts.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What files say of encoders that were made of a folder, whose texts are read as its tokenizer
 /// says. Encoders that Weft trained have none: they read "[CLS] text [SEP]".

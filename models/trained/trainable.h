@@ -9,7 +9,7 @@
 #include "weft/models/trained/fine_tune.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Makes the program "train", which has the output "loss" only, one whole training step over the
 /// trainable parameters, as settings and options say; with

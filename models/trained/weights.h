@@ -8,7 +8,7 @@
 #include "weft/graph/run/variable_store.h"
 #include "weft/serialization/load_parameters.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The parameters and buffers of `graph` that `store` has, by name.
 TensorMap weights_of(const Graph& graph, const VariableStore& store);

@@ -5,7 +5,7 @@
 #include "weft/models/vectors/sparse_matrix.h"
 #include "weft/models/vectors/word_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct CoOccurrenceOptions {
   int window = 10;          // words to either side, within a sentence

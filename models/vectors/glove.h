@@ -11,7 +11,7 @@
 #include "weft/models/vectors/word_text.h"
 #include "weft/models/vectors/word_vectors.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct GloveOptions {
   std::int64_t width = 100;

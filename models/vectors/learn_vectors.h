@@ -13,7 +13,7 @@
 #include "weft/models/vectors/word_text.h"
 #include "weft/models/vectors/word_vectors.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The models that learn vectors of words.
 enum class VectorModel : std::uint8_t { skip_gram, cbow, fasttext, glove, lsa };

@@ -9,7 +9,7 @@
 #include "weft/models/vectors/word_text.h"
 #include "weft/models/vectors/word_vectors.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Positive pointwise mutual information: max(0, ln(p(w, c) / (p(w) p(c))) - shift) of the counts
 /// (co_occurrences()), where p(c) follows the counts to the power of `smoothing` (Levy, Goldberg

@@ -16,7 +16,7 @@
 #include "weft/models/vectors/word_vectors.h"
 #include "weft/models/vectors/word_windows.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct NegativeSamplingOptions {
   /// False: each word near a word says by itself what that one is (skip-gram). True: the mean of

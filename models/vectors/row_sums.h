@@ -9,7 +9,7 @@
 
 #include "weft/core/parallel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A matrix of float whose rows are filled up with zeros to kernels::padded_row() elements.
 class RowMatrix {

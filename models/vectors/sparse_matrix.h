@@ -7,7 +7,7 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The elements that are not zero, row by row, by column in each.
 struct SparseMatrix {

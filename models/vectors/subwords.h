@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct SubwordOptions {
   int shortest = 3, longest = 6;   // characters of an n-gram

@@ -7,7 +7,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/vectors/word_vectors.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The two formats of word2vec's program.
 enum class VectorFormat : std::uint8_t {

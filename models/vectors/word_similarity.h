@@ -7,7 +7,7 @@
 
 #include "weft/models/vectors/word_vectors.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct WordPair {
   std::string first, second;

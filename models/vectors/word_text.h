@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The words of a text with how often they occur: the most frequent one has number 0, of equally
 /// frequent ones the one that comes first in order of bytes.

@@ -10,7 +10,7 @@
 
 #include "weft/core/tensor.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct SimilarWord {
   std::string word;

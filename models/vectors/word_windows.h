@@ -8,7 +8,7 @@
 #include "weft/core/parallel.h"
 #include "weft/models/vectors/word_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct WindowOptions {
   int window = 5;  // words to either side; for each word a number in [1, window] is drawn

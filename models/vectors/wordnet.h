@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 inline constexpr const char* kWordNetFolder = "/usr/share/wordnet";
 

@@ -10,7 +10,7 @@
 #include "weft/ops/gemm/batch.h"
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How an operand of the steps lies over the product.
 enum class EpilogueOperand : std::uint8_t {

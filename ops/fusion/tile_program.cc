@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -191,8 +192,9 @@ std::string TileProgram::str() const {
 }
 
 TileProgram TileProgram::parse(std::string_view text, const OpSet* ops) {
-  const std::shared_ptr<const OpSet> own = ops == nullptr ? builtin_ops() : nullptr;
-  return Parser(text, ops == nullptr ? *own : *ops).parse();
+  if (ops != nullptr) return Parser(text, *ops).parse();
+  const std::shared_ptr<const OpSet> own = builtin_ops_if_linked();
+  return Parser(text, own != nullptr ? *own : OpSet()).parse();
 }
 
 bool can_be_step(const OpRecord& op, const Attributes& attributes, const OpSet& ops) {

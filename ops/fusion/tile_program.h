@@ -15,7 +15,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct TileStep {
   const OpRecord* op = nullptr;

@@ -5,7 +5,8 @@
 
 #include "weft/core/dtype.h"
 
-namespace weft::kernels {
+namespace WEFT_API weft {
+namespace kernels {
 
 /// What a run of fused multiply-adds did, and how long it took.
 struct FmaRun {
@@ -20,4 +21,5 @@ FmaRun run_fma_chains(DType dtype, double seconds);
 /// Reads `bytes` bytes at `data` (aligned to 64) once, on the calling thread.
 void read_memory(const void* data, std::size_t bytes);
 
-}  // namespace weft::kernels
+}  // namespace kernels
+}  // namespace weft

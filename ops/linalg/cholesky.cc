@@ -8,6 +8,7 @@
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/shape_kernel.h"
 
 namespace weft {
@@ -152,8 +153,6 @@ void add_cholesky_ops(OpSet& ops) {
   cholesky.infer = infer_cholesky;
   cholesky.kernel = cholesky_kernel;
   cholesky.cost = cholesky_cost;
-  cholesky.samples = cholesky_samples;
-  cholesky.error_samples = cholesky_errors;
   ops.add(std::move(cholesky));
 
   OpRecord pivots;
@@ -167,9 +166,12 @@ void add_cholesky_ops(OpSet& ops) {
   pivots.infer = infer_pivots;
   pivots.kernel = pivots_kernel;
   pivots.cost = movement_cost;
-  pivots.samples = pivots_samples;
-  pivots.error_samples = pivots_errors;
   ops.add(std::move(pivots));
+}
+
+void add_cholesky_samples(OpSamples& all) {
+  all.add("cholesky", cholesky_samples, cholesky_errors);
+  all.add("require_pivots", pivots_samples, pivots_errors);
 }
 
 }  // namespace weft

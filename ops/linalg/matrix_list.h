@@ -9,7 +9,7 @@
 
 #include "weft/ops/op.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The axes in front of the last two.
 Shape list_shape(const Shape& shape);

@@ -8,6 +8,7 @@
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -101,9 +102,9 @@ void add_qr_ops(OpSet& ops) {
   r.infer = infer_qr;
   r.kernel = qr_kernel;
   r.cost = qr_cost;
-  r.samples = qr_samples;
-  r.error_samples = qr_errors;
   ops.add(std::move(r));
 }
+
+void add_qr_samples(OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
 
 }  // namespace weft

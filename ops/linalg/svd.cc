@@ -7,6 +7,7 @@
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -141,9 +142,9 @@ void add_svd_ops(OpSet& ops) {
   r.infer = infer_svd;
   r.kernel = svd_kernel;
   r.cost = svd_cost;
-  r.samples = svd_samples;
-  r.error_samples = svd_errors;
   ops.add(std::move(r));
 }
+
+void add_svd_samples(OpSamples& all) { all.add("svd", svd_samples, svd_errors); }
 
 }  // namespace weft

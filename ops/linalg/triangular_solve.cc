@@ -7,6 +7,7 @@
 #include "weft/ops/kernels/linalg/vectors.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -169,9 +170,11 @@ void add_triangular_solve_ops(OpSet& ops) {
   r.infer = infer_solve;
   r.kernel = solve_kernel;
   r.cost = solve_cost;
-  r.samples = solve_samples;
-  r.error_samples = solve_errors;
   ops.add(std::move(r));
+}
+
+void add_triangular_solve_samples(OpSamples& all) {
+  all.add("triangular_solve", solve_samples, solve_errors);
 }
 
 }  // namespace weft

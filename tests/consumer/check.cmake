@@ -3,16 +3,8 @@
 set(work ${BUILD}/consumer)
 set(prefix ${work}/prefix)
 include(${SOURCE}/tests/consumer/check_headers.cmake)
+include(${SOURCE}/tests/consumer/check_prefix.cmake)
 file(REMOVE_RECURSE ${work})
-
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "failed (${result}): ${command}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
@@ -29,11 +21,11 @@ endif()
 
 check_headers(${prefix} ${SOURCE} lone_headers)
 list(JOIN lone_headers "," lone_headers)
-run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
-    -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
-    -DHEADERS=${lone_headers})
-run(${CMAKE_COMMAND} --build ${work}/build -j 2)
-run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure)
+check_prefix(${prefix} ${work} ${CXX} "${lone_headers}")
+
+# As sources in another project: no tests, no programs. (./run check package also builds it.)
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subproject -B ${work}/subproject -G Ninja
+    -DCMAKE_CXX_COMPILER=${CXX} -DFETCHCONTENT_SOURCE_DIR_WEFT=${SOURCE})
 
 # The message that README.md shows is the one that users get.
 run(${work}/build/wrong)

@@ -1,6 +1,7 @@
-# Every header that is installed can be included on its own: what it includes is installed, of Weft, of the standard library
-# or of a package that weftConfig.cmake finds, and it compiles alone. Most are the first include of their own .cc file, which
-# shows that; the others are left in `lone_headers` for the project in this folder to compile.
+# Every header that is installed shows its names to users of shared libraries and can be included on its own: what it includes
+# is installed, of Weft, of the standard library or of a package that weftConfig.cmake finds, and it compiles alone. Most are
+# the first include of their own .cc file, which shows that; the others are left in `lone_headers` for the project in this
+# folder to compile.
 function(check_headers prefix source lone_headers)
   file(GLOB_RECURSE headers RELATIVE ${prefix}/include/weft ${prefix}/include/weft/*.h)
   list(LENGTH headers count)
@@ -21,6 +22,10 @@ function(check_headers prefix source lone_headers)
         string(APPEND wrong "\n  ${header}: ${include} (of a package that users need not have)")
       endif()
     endforeach()
+    file(STRINGS ${prefix}/include/weft/${header} hidden REGEX "^namespace weft( [{]|::)")
+    if(hidden)
+      string(APPEND wrong "\n  ${header}: '${hidden}' (core/export.h: 'namespace WEFT_API weft {', and namespaces within)")
+    endif()
     string(REGEX REPLACE "[.]h$" ".cc" unit ${source}/${header})
     string(REPLACE "${source}/testing/" "${source}/tests/testing/" unit ${unit})
     set(first "")
@@ -32,7 +37,7 @@ function(check_headers prefix source lone_headers)
     endif()
   endforeach()
   if(wrong)
-    message(FATAL_ERROR "installed headers that cannot be included (cmake/weft_install.cmake says which are):${wrong}")
+    message(FATAL_ERROR "installed headers that cannot be used (cmake/weft_install.cmake says which are):${wrong}")
   endif()
   set(${lone_headers} "${lone}" PARENT_SCOPE)
 endfunction()

@@ -4,7 +4,8 @@
 #include "weft/core/tensor.h"
 #include "weft/testing/outcome.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 /// An element is close where |actual - expected| <= absolute + relative |expected|, or where at
 /// most `ulps` floating-point numbers of the expected dtype lie between the two. Infinities are
@@ -30,4 +31,5 @@ Outcome expect_close(const Tensor& actual, const Tensor& expected);
 /// too.
 Outcome expect_same_bits(const Tensor& actual, const Tensor& expected);
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

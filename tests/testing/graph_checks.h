@@ -10,7 +10,8 @@
 #include "weft/graph/plan/plan.h"
 #include "weft/testing/outcome.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 /// The program reads as `text`, the form of to_text(): spaces, comments and the numbers of values
 /// do not matter, since the text is read and printed again. The message is a diff of both by lines.
@@ -40,4 +41,5 @@ Outcome expect_arena_within(const Plan& plan, std::size_t bytes);
 /// The plan's floating-point operations, by the ops' cost models, are not more.
 Outcome expect_flops_within(const Plan& plan, double flops);
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

@@ -6,7 +6,8 @@
 
 #include "weft/testing/run_checks.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 /// One run of a training program changes every trainable parameter and every buffer of the graph: a
 /// parameter that the loss does not see, or an update (of running statistics, say) that was
@@ -33,4 +34,5 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
 /// message names the node that first made a NaN or an infinity, and its line.
 Outcome expect_finite(Graph& graph, const Program& program, const RunSetup& setup);
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
-namespace weft::testing {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace testing {
 
 /// True where all is well; else it says what is not. For any framework:
 ///   BOOST_TEST(expect_close(y, expected));        // prints the message
@@ -32,4 +35,5 @@ class [[nodiscard]] Outcome {
   std::string message_;
 };
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

@@ -7,7 +7,7 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/ir/value.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 namespace testing {
 /// "f32[2, 3] {1, 2, 3, 4, 5, 6}"; of more than `elements` the first ones, and "..." behind them.

@@ -3,10 +3,12 @@
 
 #include "weft/core/random_tensors.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 using weft::integer_tensor;
 using weft::normal_tensor;
 using weft::uniform_tensor;
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

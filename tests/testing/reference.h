@@ -5,7 +5,8 @@
 #include "weft/testing/outcome.h"
 #include "weft/testing/run_checks.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 /// Each node's kernel gives, for the operands that it meets in this program, what the definition of
 /// its op gives in long double, to the accuracy that the op promises. The message names the first
@@ -17,4 +18,5 @@ namespace weft::testing {
 Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& setup = {},
                          const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

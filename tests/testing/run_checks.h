@@ -7,7 +7,8 @@
 #include "weft/testing/close.h"
 #include "weft/testing/outcome.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 /// How a program is run for a check.
 struct RunSetup {
@@ -46,4 +47,5 @@ Outcome check_resume(Graph& graph, const Program& program, const RunSetup& setup
 Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setup = {},
                       int sessions = 4);
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-namespace weft::testing {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace testing {
 
 /// Names of the targets that the kernels are compiled for and this CPU supports ("AVX3", "AVX2",
 /// ...), best first.
@@ -15,4 +18,5 @@ std::vector<std::string> simd_targets();
 /// afterwards, also when `body` throws. Changes the whole process: run no kernels on other threads.
 void for_each_simd_target(const std::function<void(const char* target)>& body);
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

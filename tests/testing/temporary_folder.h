@@ -6,7 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace weft::testing {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace testing {
 
 /// An empty folder of its own below the system's folder for temporary files, which goes, with all
 /// that is in it, when the object does.
@@ -30,4 +33,5 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft

@@ -61,11 +61,11 @@ BOOST_AUTO_TEST_CASE(unigram_models_need_as_many_pieces_as_those_of_the_library)
 
 BOOST_AUTO_TEST_CASE(parts_that_occur_in_several_words_and_go_on_in_several_ways_are_found) {
   const std::u32string blank = U"\u2581", end(1, 0);
-  const WordCounts words = {{U"\u2581abc" + blank, 5},
-                            {U"\u2581abd" + blank, 1},
-                            {U"xbc" + blank, 1},
-                            {U"ef" + end, 2},
-                            {U"ef" + blank, 3}};
+  const CountedWords words = {{U"\u2581abc" + blank, 5},
+                              {U"\u2581abd" + blank, 1},
+                              {U"xbc" + blank, 1},
+                              {U"ef" + end, 2},
+                              {U"ef" + blank, 3}};
   // "bc" goes on in one way, whatever the words that it stands in.
   const auto found = frequent_parts(words, 10);
   BOOST_TEST_REQUIRE(found.size() == 3U);

@@ -6,10 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "weft/core/export.h"
 #include "weft/models/data/unpacker.h"
 #include "weft/serialization/read_file.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A file, plain or packed by gzip or zstd: its first bytes say which, not its name. It takes
 /// little memory, however much comes out. Throws IoError as InputFile; FormatError with the byte of

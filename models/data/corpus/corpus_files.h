@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/data/corpus/document_reader.h"
 #include "weft/models/fields/choice.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class CorpusFormat : std::uint8_t { text, jsonl };
 /// "text", "jsonl".

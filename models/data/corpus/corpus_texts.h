@@ -9,7 +9,7 @@
 #include "weft/models/data/corpus/corpus_files.h"
 #include "weft/models/tokenizers/train/text_source.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Documents one after the other, long ones in parts that end where words do (DocumentPiece).
 /// next() throws as open_corpus_file() and what it gives.

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "weft/core/export.h"
 #include "weft/models/fields/choice.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A document, or a piece of a long one.
 struct DocumentPiece {

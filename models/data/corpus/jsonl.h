@@ -7,7 +7,7 @@
 
 #include "weft/models/data/corpus/document_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct JsonlOptions {
   std::string field = "text";  // of every object: a string

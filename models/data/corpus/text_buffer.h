@@ -9,7 +9,7 @@
 
 #include "weft/models/data/corpus/byte_stream.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The part of a text file that is looked at, and where it stands. A byte-order mark in front is
 /// left out; UTF-16 and UTF-32 are refused.

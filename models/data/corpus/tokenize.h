@@ -9,7 +9,7 @@
 #include "weft/models/data/tokens/token_writer.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct TokenizeOptions {
   CorpusOptions corpus = {};

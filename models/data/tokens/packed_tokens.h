@@ -6,7 +6,7 @@
 
 #include "weft/models/data/tokens/token_set_parts.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Rows "[CLS] document [SEP] next document [SEP] ...", all as long as the model's context, so that
 /// nothing is padding, as PackedTexts makes them of texts; the ids behind documents are left out. A

@@ -6,7 +6,9 @@
 #include <iterator>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Turns a number in [0, 1) into the number of a source, as often as its weight says.
 class SourceShares {

@@ -29,7 +29,7 @@
 #include "weft/core/tensor.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// By which two tokenizers are the same: a hash of all that files keep of one.
 using TokenizerDigest = std::array<std::uint64_t, 2>;

@@ -7,7 +7,7 @@
 #include "weft/models/data/passage_source.h"
 #include "weft/models/data/tokens/token_set_parts.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Passages of one sentence each, as T5 was trained on (Raffel et al. 2020): documents one after
 /// the other, cut wherever a passage is full; the ids behind documents are left out.

@@ -11,7 +11,7 @@
 
 #include "weft/models/data/tokens/token_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Ids in memory, or in token files. For any number of threads.
 class TokenSequence {

@@ -11,7 +11,7 @@
 #include "weft/models/data/tokens/token_file.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The name of a file of the set `prefix`: "corpus-00012.tok".
 std::string token_file_name(const std::string& prefix, std::int64_t number);

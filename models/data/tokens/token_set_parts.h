@@ -7,7 +7,7 @@
 #include "weft/models/data/tokens/source_shares.h"
 #include "weft/models/data/tokens/token_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A part of a set, and how often it is drawn from, relative to others.
 struct TokenSetPart {

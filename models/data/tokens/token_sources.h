@@ -9,7 +9,7 @@
 #include "weft/models/data/tokens/token_sequence.h"
 #include "weft/models/data/tokens/token_set.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// "corpus", or "corpus=0.7": a path and a weight.
 struct SourceName {

@@ -10,7 +10,7 @@
 #include "weft/models/data/tokens/token_file.h"
 #include "weft/serialization/atomic_file.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One token file, written from its beginning to its end. It has its name when it is whole.
 class TokenFileWriter {

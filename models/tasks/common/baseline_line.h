@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// "baseline  FIGURES: WHAT": `figures` are those of the task's own line, `what` what reached them.
 inline std::string baseline_line(std::string_view figures, std::string_view what) {

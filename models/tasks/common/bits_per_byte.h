@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// The metric's name.
 inline constexpr const char* kBitsPerByte = "bits_per_byte";

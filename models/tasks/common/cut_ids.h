@@ -7,7 +7,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/tokenizers/truncation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// `kept` of the ids of a text: those at its end `cut` are left out, but special ids at both ends
 /// stay, where there is a tokenizer that knows them.

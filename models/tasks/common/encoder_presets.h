@@ -6,7 +6,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// 3 layers of width 128.
 EncoderConfig bert_mini();

@@ -17,7 +17,7 @@
 #include "weft/models/trained/image_normalisation.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A model as the library has it.
 struct FolderModel {

@@ -8,7 +8,7 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/tokenizers/folder.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The attachment that holds GenerationSettings.
 inline constexpr const char* kGenerationPart = "model.generation";

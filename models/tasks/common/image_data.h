@@ -7,7 +7,7 @@
 #include "weft/models/families/vit_config.h"
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Images with a part of the training ones put aside to validate on.
 struct ImageParts {

@@ -13,7 +13,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/models/fields/numbers.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// An option of a task.
 struct TaskOption {
@@ -40,8 +40,8 @@ struct TaskFields {
 
 /// The options of one task.
 struct TaskOptions {
-  std::vector<TaskOption> options;
-  std::vector<TaskFields> fields;
+  std::vector<TaskOption> options = {};
+  std::vector<TaskFields> fields = {};
 
   // Each adds one. Data options come first, and are marked so by data().
   TaskOptions& file(std::string name, std::string help);

@@ -36,7 +36,7 @@
 #include "weft/models/trained/pretrained.h"
 #include "weft/models/trained/weights.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 class TextGenerator;
 

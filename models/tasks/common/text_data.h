@@ -11,7 +11,7 @@
 #include "weft/models/tasks/common/tokenizer_choice.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What is said where there is nothing to learn from.
 inline constexpr const char* kDataRequired = "--data is required: files of labels and texts";

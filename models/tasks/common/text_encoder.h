@@ -21,7 +21,7 @@
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What stands for a text.
 enum class TextPooling : std::uint8_t {

@@ -19,7 +19,7 @@
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct WriteOptions {
   /// Changes what the model's own settings say of a prompt: lengths, beams, drawing.

@@ -8,7 +8,7 @@
 #include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What options that take them say of them.
 inline constexpr const char* kTokenFilesHelp =

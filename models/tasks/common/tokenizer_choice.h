@@ -10,7 +10,7 @@
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// "--tokenizer", "--vocab".
 inline constexpr const char *kTokenizerOption = "--tokenizer", *kVocabOption = "--vocab";

@@ -10,7 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What such a task says where it is asked to train or to measure.
 template <class Model>

@@ -13,7 +13,7 @@
 #include "weft/models/generate/options.h"
 #include "weft/models/trained/long_texts.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What models are used for, called as the program's commands are.
 enum class Use : std::uint8_t {

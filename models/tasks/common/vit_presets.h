@@ -5,12 +5,12 @@
 #include "weft/models/families/vit_config.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A model and what happens to its training images.
 struct VitRecipe {
-  VitConfig model;
-  ImageAugmentation augmentation;
+  VitConfig model = {};
+  ImageAugmentation augmentation = {};
 };
 
 /// digits, mnist, images: as classifiers learn them. The classes are set by the data.

@@ -21,7 +21,7 @@
 #include "weft/models/trained/image_info.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What an image-classifier file holds. Programs:
 ///   train     over "images" and "labels" (i32 [batch]): one whole training step

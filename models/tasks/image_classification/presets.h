@@ -3,7 +3,7 @@
 
 #include "weft/models/tasks/common/vit_presets.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How they learn; the model is that of the weights.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();

@@ -21,7 +21,7 @@
 #include "weft/models/trained/image_info.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a file of it holds. Programs:
 ///   train        one whole training step

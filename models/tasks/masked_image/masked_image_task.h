@@ -7,7 +7,7 @@
 #include "weft/models/tasks/masked_image/masked_image.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The masks of held-out images, i32 [places.size(), patches]: always the same for the image at a
 /// place of its set, and none that training draws.

@@ -4,7 +4,7 @@
 #include "weft/models/data/patch_mask.h"
 #include "weft/models/tasks/common/vit_presets.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A model, what happens to its training images, and what of them is hidden.
 struct VitPretrainingRecipe : VitRecipe {

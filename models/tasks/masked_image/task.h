@@ -3,7 +3,7 @@
 
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 const Task& masked_image_task();
 

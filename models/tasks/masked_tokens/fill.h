@@ -9,7 +9,7 @@
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// For every hidden place of every text the likeliest pieces, special ones left out, with their
 /// probabilities among all ids. A text says "[MASK]", or what the tokenizer calls it, where it

@@ -13,7 +13,7 @@
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Programs as build_pretraining makes them.
 struct PretrainingModel : ModelKind<PretrainingModel> {

@@ -7,7 +7,7 @@
 
 #include "weft/models/fields/field_list.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class PretrainingObjective : std::uint8_t {
   mlm,      // find hidden tokens (RoBERTa, Liu et al. 2019)

@@ -5,7 +5,7 @@
 #include "weft/models/tasks/masked_tokens/pretraining_objective.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Programs over inputs "tokens" i32 [batch, seq], "mask" i32 [batch, seq] (1 = token), "picks" i32
 /// [picks]: places in the flattened [batch * seq] tokens that are asked for, and "labels" i32

@@ -11,7 +11,7 @@
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What is hidden: a tenth of it stays and a tenth becomes another token, as in BERT; rtd's
 /// generator sees [MASK] only, as in ELECTRA.

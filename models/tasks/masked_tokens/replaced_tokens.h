@@ -4,7 +4,7 @@
 
 #include "weft/models/families/encoder_heads.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// An id for every row of logits [..., classes], drawn with probability softmax(logits): i64 [...].
 /// Drawn as argmax(logits + Gumbel noise) (Gumbel 1954); no gradient goes through it. `key` as in

@@ -4,7 +4,7 @@
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/masked_tokens/pretraining_objective.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 const Task& masked_tokens_task(PretrainingObjective objective);
 

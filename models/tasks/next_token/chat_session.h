@@ -19,7 +19,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/tasks/common/text_generator.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What happens where the conversation fills the model's context.
 enum class WhenFull : std::uint8_t {

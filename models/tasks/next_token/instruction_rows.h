@@ -14,7 +14,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Which ids count in a loss.
 enum class InstructionLoss : std::uint8_t {

@@ -10,7 +10,7 @@
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A language model of the task "instructions", not trainable yet, which keeps its chat format:
 /// what writes with it ends answers as the format does. "train" and "evaluate" have the inputs of

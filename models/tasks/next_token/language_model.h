@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The attachment that holds a model's ChatFormat.
 inline constexpr const char* kChatPart = "model.chat";

@@ -9,7 +9,7 @@
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/next_token/language_model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A language model over a session. One that Weft trained draws 500 tokens, its window sliding; one
 /// of a folder does what its settings say, up to 500 tokens within its context where these state no

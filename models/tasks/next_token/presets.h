@@ -4,7 +4,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// char-small, nanogpt-cpu, llama-cpu, nanogpt-baby, gpt2. The vocabulary is set by the text.
 const std::vector<Preset<GptConfig>>& gpt_presets();

@@ -11,7 +11,7 @@
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A text in the parts that a training sees: its last characters validate, whatever the tokenizer,
 /// so that figures of different tokenizers are of the same text.

@@ -11,7 +11,7 @@
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A new model as build_translator makes it, that learns as `options` say. Throws ArgumentError
 /// also where the tokenizer lacks what the objective needs, and for learned positions that are

@@ -6,7 +6,7 @@
 
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Fields of the config that a command line does not set: the tokenizer says what they are.
 inline const std::set<std::string> kOwnFields = {"vocab", "decoder_vocab", "start_id", "padding_id",

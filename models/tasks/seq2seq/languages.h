@@ -11,7 +11,7 @@
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tokenizers/tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The codes that a tokenizer has ids for, in order of these: "en_XX", "de_DE", ... or, without the
 /// signs around, "fra", "deu", ...; empty where it knows none.

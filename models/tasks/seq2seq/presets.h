@@ -8,7 +8,7 @@
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// eng-swe, eng-swe-short, eng-fra, reversal. The vocabulary is the most pieces that are learnt
 /// from the texts; reversal reads characters. TrainSettings::batch counts tokens on one side of a

@@ -21,7 +21,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What the file of an encoder-decoder holds, whether it learns from pairs or is pre-trained.
 /// Programs:

@@ -9,7 +9,7 @@
 #include "weft/models/tasks/seq2seq/languages.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// An encoder-decoder over a session, perhaps told the languages of texts. Where the target stands
 /// is seen from where a source does: behind texts (mBART), outputs begin with the target instead of

@@ -4,7 +4,7 @@
 #include "weft/models/data/denoiser.h"
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 const Task& translation_task();
 const Task& denoising_task(DenoisingObjective objective);

@@ -11,7 +11,7 @@
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Pairs as ids, each side cut to longest_text(): a source keeps the id that ends it, a target does
 /// not, as it would teach to end too early.

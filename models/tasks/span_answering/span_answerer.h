@@ -21,7 +21,7 @@
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How files say that texts are read, where AnswerOptions do not.
 struct SpanReading {

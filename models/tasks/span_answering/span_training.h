@@ -12,7 +12,7 @@
 #include "weft/models/train/trainer.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A window onto a context, and the tokens of it that answer.
 struct SpanRow {

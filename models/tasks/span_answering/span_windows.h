@@ -11,7 +11,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A window onto a question's context.
 struct SpanWindow {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 struct LbfgsOptions {
   std::int64_t iterations = 200;  // at most

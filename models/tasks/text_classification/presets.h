@@ -9,7 +9,7 @@
 #include "weft/models/tasks/text_classification/classifier_head.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct TextClassifierPreset : Preset<EncoderConfig> {
   ClassifierHead head = {};

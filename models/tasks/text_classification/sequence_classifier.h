@@ -17,7 +17,7 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/trained/model.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The library's ...ForSequenceClassification over a decoder (GPT-2's, LLaMA's: scores of the last
 /// token) or an encoder-decoder (BART's: of the last end). One program:

@@ -10,7 +10,7 @@
 #include "weft/models/data/tfidf.h"
 #include "weft/models/metrics/classification_metrics.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Multinomial logistic regression: mean cross-entropy + l2 / 2 * (sum of squared weights; biases
 /// are free). Loss and gradient are a graph in double; L-BFGS finds the minimum.

@@ -20,7 +20,7 @@
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// An encoder for sequence classification: what stands for the text (BERT: a pooler over the first
 /// token), dropout, linear layer. Parameters are named as in encoder.h; the new ones are "pooler"

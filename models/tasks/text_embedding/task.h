@@ -3,7 +3,7 @@
 
 #include "weft/models/tasks/common/task.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Of folders it takes every class of an encoder, and so stands behind the tasks that know heads.
 const Task& text_embedding_task();

@@ -7,7 +7,7 @@
 #include "weft/models/tasks/text_similarity/similarity_head.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct SimilarityPreset : Preset<EncoderConfig> {
   SimilarityHead head = {};

@@ -8,7 +8,7 @@
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What of the encoder's output the score is computed from.
 enum class Pooling : std::uint8_t {

@@ -17,7 +17,7 @@
 #include "weft/models/trained/text_reader.h"
 #include "weft/models/trained/trainable.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Joint: one encoder over "[CLS] first [SEP] second [SEP]" (BERT, Devlin et al. 2019, section
 /// 4.1), so that every token of one text sees those of the other; pooling, dropout, a linear layer

@@ -9,7 +9,7 @@
 #include "weft/models/tasks/text_similarity/similarity_model.h"
 #include "weft/models/train/trainer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What the model says of every line, in the data's scale; the lines' own scores are not read.
 /// `session` runs the model's graph over its store. Throws as similarity_inputs().

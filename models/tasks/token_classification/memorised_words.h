@@ -12,7 +12,7 @@
 #include "weft/models/data/tagged_text.h"
 #include "weft/models/metrics/span_f1.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Gives every word the tag that it has most often in the sentences that were learned, whatever
 /// stands beside it (of equally frequent tags the first in order of letters), "O" to words that

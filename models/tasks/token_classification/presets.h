@@ -4,7 +4,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/train/preset.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The first is for a tagger that learns from its own sentences alone; the configs of the others
 /// count where no trained weights do.

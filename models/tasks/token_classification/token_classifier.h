@@ -20,7 +20,7 @@
 #include "weft/models/trained/model.h"
 #include "weft/models/trained/text_reader.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// BERT for token classification: dropout and a linear layer over every token. Parameters are named
 /// as in encoder.h; the new ones are "classifier". Programs over inputs "tokens" i32 [batch, seq]

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// One step from pieces to text. Immutable. A kind is a class with a name and a description of its
 /// fields (formats/components.cc lists them).

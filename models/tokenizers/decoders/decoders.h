@@ -10,7 +10,8 @@
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/tokenizers/pre_tokenizers/metaspace.h"
 
-namespace weft::decoders {
+namespace WEFT_API weft {
+namespace decoders {
 
 using Pieces = std::vector<std::string>;
 
@@ -145,4 +146,5 @@ class Sequence : public Decoder {
   std::vector<DecoderPtr> steps_;
 };
 
-}  // namespace weft::decoders
+}  // namespace decoders
+}  // namespace weft

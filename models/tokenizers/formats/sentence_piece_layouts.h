@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/formats/sentence_piece_model.h"
 #include "weft/models/tokenizers/subwords/vocabulary.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The model's own ids.
 SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);

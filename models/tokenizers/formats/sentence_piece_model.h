@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/normalizers/text_preparation.h"
 #include "weft/models/tokenizers/special_ids.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What a model file of SentencePiece says, as far as it matters to who encodes and decodes.
 struct SentencePieceModel {

@@ -9,7 +9,7 @@
 
 #include "weft/models/tokenizers/subword_pipeline.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The merges of a merges.txt, in their order. Throws FormatError.
 std::vector<std::pair<std::string, std::string>> read_merges(std::string_view text);

@@ -6,7 +6,7 @@
 
 #include "weft/models/tokenizers/subword_pipeline.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// `what` names the text in messages. Throws FormatError for what is malformed, and for parts that
 /// are not known, by their names and places.

@@ -3,9 +3,11 @@
 
 #include <optional>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 class Bert : public Normalizer {
  public:
@@ -33,4 +35,5 @@ class Bert : public Normalizer {
   Settings settings_;
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// "These characters become those."
 using CharacterRules = std::map<std::u32string, std::u32string>;

@@ -3,9 +3,11 @@
 
 #include <optional>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 /// Lower case, character by character: a final sigma is one like any other.
 class Lowercase : public Normalizer {
@@ -52,4 +54,5 @@ class Nmt : public Normalizer {
   void normalise(PartedText& parts) const override;
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

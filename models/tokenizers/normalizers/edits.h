@@ -4,10 +4,12 @@
 #include <optional>
 #include <string_view>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/parted_text.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 /// Where the first character stands in `text` that `changes` says true for; its size for none.
 template <class ChangesCharacter>
@@ -51,4 +53,5 @@ void map_characters(PartedText& parts, const Map& map) {
 /// Writes every part in lower case.
 void lower(PartedText& parts);
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

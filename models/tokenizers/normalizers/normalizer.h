@@ -4,9 +4,10 @@
 #include <memory>
 #include <string_view>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/parted_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One kind of change. Immutable. A kind is a class with a name and a description of its fields
 /// (formats/components.cc lists them).

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A map as SentencePiece compiles it: a double array (of its darts library) of what is replaced,
 /// and the replacements. Immutable.

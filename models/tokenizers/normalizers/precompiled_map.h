@@ -7,7 +7,8 @@
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 #include "weft/models/tokenizers/normalizers/precompiled.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 /// Bytes that files spell in base 64.
 struct Base64 {
@@ -33,4 +34,5 @@ class Precompiled : public Normalizer {
   std::vector<bool> stays_;
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

@@ -6,7 +6,8 @@
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 #include "weft/models/tokenizers/pattern.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 /// What takes the place of a match comes from where the match's last character came from.
 class Replace : public Normalizer, public Replacement {
@@ -37,4 +38,5 @@ class ByteLevel : public Normalizer {
   void normalise(PartedText& parts) const override;
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

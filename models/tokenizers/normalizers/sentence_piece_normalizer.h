@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/special_ids.h"
 #include "weft/models/tokenizers/subwords/piece_trie.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Changes a text as SentencePiece's library does. Any bytes may come: each one that is part of no
 /// character becomes U+FFFD. Immutable.

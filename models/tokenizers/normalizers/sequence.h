@@ -5,7 +5,8 @@
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 class Sequence : public Normalizer {
  public:
@@ -22,4 +23,5 @@ class Sequence : public Normalizer {
   std::vector<NormalizerPtr> steps_;
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

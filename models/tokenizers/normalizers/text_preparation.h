@@ -1,9 +1,10 @@
 // What published classes of tokenizers change in a text themselves, before SentencePiece sees it.
 #pragma once
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/parted_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// ALBERT's changes, and DeBERTa's. None of them is usual.
 struct TextPreparation {

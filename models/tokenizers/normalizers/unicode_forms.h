@@ -4,7 +4,8 @@
 #include "weft/models/tokenizers/normalizers/normalizer.h"
 #include "weft/models/tokenizers/unicode/forms.h"
 
-namespace weft::normalizers {
+namespace WEFT_API weft {
+namespace normalizers {
 
 template <UnicodeForm kForm>
 class InForm : public Normalizer {
@@ -30,4 +31,5 @@ struct Nfkd : InForm<UnicodeForm::nfkd> {
   static constexpr const char* kName = "NFKD";
 };
 
-}  // namespace weft::normalizers
+}  // namespace normalizers
+}  // namespace weft

@@ -9,7 +9,8 @@
 #include "weft/models/tokenizers/post_processors/post_processor.h"
 #include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
 
-namespace weft::post_processors {
+namespace WEFT_API weft {
+namespace post_processors {
 
 /// A piece and its id, as files name both.
 using NamedId = std::pair<std::string, std::int32_t>;
@@ -87,4 +88,5 @@ class Sequence : public PostProcessor {
   std::vector<PostProcessorPtr> steps_;
 };
 
-}  // namespace weft::post_processors
+}  // namespace post_processors
+}  // namespace weft

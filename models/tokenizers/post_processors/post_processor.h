@@ -9,7 +9,7 @@
 #include "weft/core/parallel.h"
 #include "weft/models/tokenizers/encoding.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// How files spell an id.
 using PieceOf = FunctionRef<std::string_view(std::int32_t)>;

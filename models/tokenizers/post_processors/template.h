@@ -9,7 +9,8 @@
 
 #include "weft/models/tokenizers/post_processors/post_processor.h"
 
-namespace weft::post_processors {
+namespace WEFT_API weft {
+namespace post_processors {
 
 /// {"Sequence": {"id": "A", "type_id": 0}} or {"SpecialToken": {"id": "[SEP]", "type_id": 0}}.
 struct TemplatePiece {
@@ -59,4 +60,5 @@ class Template : public PostProcessor {
   Tokens tokens_;
 };
 
-}  // namespace weft::post_processors
+}  // namespace post_processors
+}  // namespace weft

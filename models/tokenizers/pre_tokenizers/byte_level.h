@@ -8,7 +8,7 @@
 
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// GPT-2's alphabet: a printable character for each byte.
 const std::array<char32_t, 256>& byte_characters();

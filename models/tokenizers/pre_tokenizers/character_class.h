@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/unicode/characters.h"
 
-namespace weft::pre_tokenizers {
+namespace WEFT_API weft {
+namespace pre_tokenizers {
 
 enum class CharacterClass : std::uint8_t { other, letter, number, blank };
 
@@ -43,4 +45,5 @@ inline std::size_t end_of_run(std::string_view text, std::size_t at, CharacterCl
   return at;
 }
 
-}  // namespace weft::pre_tokenizers
+}  // namespace pre_tokenizers
+}  // namespace weft

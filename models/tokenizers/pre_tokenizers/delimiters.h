@@ -10,7 +10,8 @@
 #include "weft/models/tokenizers/unicode/characters.h"
 #include "weft/models/tokenizers/unicode/regex.h"
 
-namespace weft::pre_tokenizers {
+namespace WEFT_API weft {
+namespace pre_tokenizers {
 
 /// What becomes of a delimiter.
 enum class Delimiter : std::uint8_t {
@@ -100,4 +101,5 @@ void cut_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& 
   parts.finish();
 }
 
-}  // namespace weft::pre_tokenizers
+}  // namespace pre_tokenizers
+}  // namespace weft

@@ -141,7 +141,7 @@ void cut_as_qwen(std::string_view text, EmitPart emit) { cut_gpt4(text, 1, emit)
 const KnownPattern* begin_known_patterns() { return std::begin(kPatterns); }
 const KnownPattern* end_known_patterns() { return std::end(kPatterns); }
 
-CutText find_known_pattern(std::string_view pattern) {
+CutByPattern find_known_pattern(std::string_view pattern) {
   const auto* found =
       std::find_if(begin_known_patterns(), end_known_patterns(),
                    [&](const KnownPattern& known) { return known.pattern == pattern; });

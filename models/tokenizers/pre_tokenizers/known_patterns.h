@@ -6,12 +6,12 @@
 
 #include "weft/core/parallel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Bytes [begin, end) of a text.
 using EmitPart = FunctionRef<void(std::size_t begin, std::size_t end)>;
 /// Cuts valid UTF-8 into parts that are, together, all of it.
-using CutText = void (*)(std::string_view text, EmitPart emit);
+using CutByPattern = void (*)(std::string_view text, EmitPart emit);
 
 /// GPT-2's pattern: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+.
 void cut_as_gpt2(std::string_view text, EmitPart emit);
@@ -24,10 +24,10 @@ void cut_as_qwen(std::string_view text, EmitPart emit);
 /// A pattern and the function that cuts at it.
 struct KnownPattern {
   std::string_view pattern;
-  CutText cut;
+  CutByPattern cut;
 };
 /// The function for exactly this pattern; null where it is not known.
-CutText find_known_pattern(std::string_view pattern);
+CutByPattern find_known_pattern(std::string_view pattern);
 /// All of them, for tests.
 const KnownPattern* begin_known_patterns();
 const KnownPattern* end_known_patterns();

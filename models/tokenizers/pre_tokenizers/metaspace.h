@@ -10,7 +10,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Which parts of a text get a blank in front that they do not have.
 enum class PrependScheme : std::uint8_t { first, never, always };

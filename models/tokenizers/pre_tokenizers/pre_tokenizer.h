@@ -5,7 +5,7 @@
 
 #include "weft/models/tokenizers/parted_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One way to cut. Immutable. A kind is a class with a name and a description of its fields
 /// (formats/components.cc lists them).

@@ -5,7 +5,8 @@
 
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
-namespace weft::pre_tokenizers {
+namespace WEFT_API weft {
+namespace pre_tokenizers {
 
 class Sequence : public PreTokenizer {
  public:
@@ -28,4 +29,5 @@ class Sequence : public PreTokenizer {
   std::vector<PreTokenizerPtr> steps_;
 };
 
-}  // namespace weft::pre_tokenizers
+}  // namespace pre_tokenizers
+}  // namespace weft

@@ -9,7 +9,8 @@
 #include "weft/models/tokenizers/pre_tokenizers/known_patterns.h"
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
-namespace weft::pre_tokenizers {
+namespace WEFT_API weft {
+namespace pre_tokenizers {
 
 class Split : public PreTokenizer {
  public:
@@ -28,7 +29,8 @@ class Split : public PreTokenizer {
   Delimiter behaviour_ = Delimiter::removed;
   bool invert_ = false;
   std::shared_ptr<const Regex> regex_;
-  CutText known_ = nullptr;  // does what the pattern would
+  CutByPattern known_ = nullptr;  // does what the pattern would
 };
 
-}  // namespace weft::pre_tokenizers
+}  // namespace pre_tokenizers
+}  // namespace weft

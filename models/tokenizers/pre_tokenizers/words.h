@@ -6,7 +6,8 @@
 #include "weft/models/tokenizers/pre_tokenizers/delimiters.h"
 #include "weft/models/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
-namespace weft::pre_tokenizers {
+namespace WEFT_API weft {
+namespace pre_tokenizers {
 
 /// Words and runs of signs: \w+|[^\w\s]+.
 class Whitespace : public PreTokenizer {
@@ -101,4 +102,5 @@ class FixedLength : public PreTokenizer {
   std::uint64_t length_ = 5;
 };
 
-}  // namespace weft::pre_tokenizers
+}  // namespace pre_tokenizers
+}  // namespace weft

@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/subwords/vocabulary.h"
 #include "weft/models/tokenizers/subwords/word_pieces.h"
 
-namespace weft::subwords {
+namespace WEFT_API weft {
+namespace subwords {
 
 class Bpe : public VocabularyModel {
  public:
@@ -87,4 +89,5 @@ class Bpe : public VocabularyModel {
   std::vector<Merge> found_;
 };
 
-}  // namespace weft::subwords
+}  // namespace subwords
+}  // namespace weft

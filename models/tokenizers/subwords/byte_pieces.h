@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 inline std::string byte_piece(unsigned char byte) { return fmt::format("<0x{:02X}>", byte); }
 

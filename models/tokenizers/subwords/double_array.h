@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A place of the array. The child of a node for byte b is the place (base ^ b), whose label is b.
 /// No two nodes have the same base, so that the label alone says whose child it is.

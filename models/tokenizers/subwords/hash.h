@@ -5,7 +5,9 @@
 #include <cstring>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Mixes two words to one: the halves of their product.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {

@@ -10,7 +10,7 @@
 #include "weft/models/tokenizers/subwords/scored_bpe.h"
 #include "weft/models/tokenizers/subwords/unigram.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Cuts normalised texts, word by word where no piece reaches from one into the next. Immutable.
 class PieceCutter {

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A set of strings with an id each. Immutable. A walk begins at kRoot and takes one byte at a
 /// time.

@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/subwords/scored_piece.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A byte-pair model whose pieces have scores. Immutable.
 class ScoredBpe {

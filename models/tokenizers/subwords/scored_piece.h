@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// What a text may do with a piece.
 enum class PieceUse : std::uint8_t {

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// One way to cut a word into pieces. Immutable; one for several threads. A kind is a class with a
 /// name and a description of its fields (formats/components.cc lists them).

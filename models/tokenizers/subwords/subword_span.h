@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// An id for a part of a text.
 struct SubwordSpan {

@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/subwords/scored_piece.h"
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A unigram model. Immutable; one for several threads. Texts are taken as they are (normalisers
 /// come before): any bytes, but what is no UTF-8 is unknown.

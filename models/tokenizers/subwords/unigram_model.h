@@ -11,7 +11,8 @@
 #include "weft/models/tokenizers/subwords/unigram.h"
 #include "weft/models/tokenizers/subwords/word_pieces.h"
 
-namespace weft::subwords {
+namespace WEFT_API weft {
+namespace subwords {
 
 class UnigramModel : public VocabularyModel {
  public:
@@ -43,4 +44,5 @@ class UnigramModel : public VocabularyModel {
   std::optional<Unigram> model_;
 };
 
-}  // namespace weft::subwords
+}  // namespace subwords
+}  // namespace weft

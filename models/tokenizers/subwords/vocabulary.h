@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Strings with an id each. Ids need not follow each other: some may have no piece. Immutable.
 class Vocabulary {

@@ -9,7 +9,7 @@
 
 #include "weft/models/tokenizers/subwords/subword_span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// What words become, for one thread. Long words are not kept; when it is full, it begins anew.
 class WordCache {

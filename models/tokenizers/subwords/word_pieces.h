@@ -9,7 +9,8 @@
 #include "weft/models/tokenizers/subwords/subword_model.h"
 #include "weft/models/tokenizers/subwords/vocabulary.h"
 
-namespace weft::subwords {
+namespace WEFT_API weft {
+namespace subwords {
 
 /// What models with a vocabulary have in common.
 class VocabularyModel : public SubwordModel {
@@ -74,4 +75,5 @@ class WordPiece : public VocabularyModel {
   std::int32_t unknown_ = -1;
 };
 
-}  // namespace weft::subwords
+}  // namespace subwords
+}  // namespace weft

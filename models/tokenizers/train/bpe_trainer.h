@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/train/word_table.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct BpeTrainerOptions {
   /// Pieces at most, special tokens and characters among them; these are all taken, also where

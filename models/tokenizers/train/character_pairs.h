@@ -10,7 +10,7 @@
 #include "weft/models/tokenizers/train/sentence_words.h"
 #include "weft/models/tokenizers/train/word_table.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct CharacterPairRules {
   /// Rarer pairs do not become a piece.

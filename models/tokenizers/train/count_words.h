@@ -9,7 +9,7 @@
 #include "weft/models/tokenizers/train/text_source.h"
 #include "weft/models/tokenizers/train/word_table.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Counts what `count` adds for every part of `texts`, on all threads: count(part, words, slot),
 /// the slot as Workers say. Words and counts, but not their order, are the same for any number of

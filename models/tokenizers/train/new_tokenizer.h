@@ -13,7 +13,7 @@
 #include "weft/models/tokenizers/subword_tokenizer.h"
 #include "weft/models/tokenizers/train/text_source.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// byte_bpe: pairs of bytes, as GPT-2's. character_bpe: pairs of characters, learned as
 /// SentencePiece does it; with byte_fallback as LLaMA's. wordpiece: as BERT's. unigram: as T5's,

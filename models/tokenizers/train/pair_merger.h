@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Words as symbols, the number of every pair in them, and where it stands. A merge touches the
 /// words that have the pair, nothing else.

@@ -12,7 +12,7 @@
 #include "weft/models/tokenizers/subwords/piece_trie.h"
 #include "weft/models/tokenizers/train/sentence_words.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct SentencePieceTraining {
   /// Ids, "<unk>", "<s>" and "</s>" among them: at most so many, fewer where the text does not give

@@ -14,7 +14,7 @@
 #include "weft/models/tokenizers/train/word_table.h"
 #include "weft/models/tokenizers/utf8.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// give(word, next): every word of a normalised text, and the character behind it: 0 where none is.
 /// A word ends in front of `c` where ends(word so far, c) says so, and at one of `symbols`, which

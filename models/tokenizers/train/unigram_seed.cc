@@ -33,7 +33,7 @@ bool is_possible_piece(std::u32string_view text) {
   return true;
 }
 
-std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const WordCounts& words,
+std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const CountedWords& words,
                                                                     std::size_t most) {
   std::u32string all;
   std::vector<std::uint32_t> ends;  // behind the word that each character is in

@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Words as normalised texts have them, with the blank in front, and the character that follows:
 /// the blank of the next word, or zero. What follows says which parts of words go on in several
 /// ways.
-using WordCounts = std::map<std::u32string, std::int64_t>;
+using CountedWords = std::map<std::u32string, std::int64_t>;
 
 /// True for what may be a piece: no blank but in front, one script (Han, Hiragana and Katakana are
 /// one), 1 to 16 characters, none of them zero.
@@ -23,7 +25,7 @@ bool is_possible_piece(std::u32string_view text);
 /// The parts of words, of two characters or more, that occur at least twice in different words and
 /// go on in more than one way, with their occurrences times their lengths: the `most` best, the
 /// best first.
-std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const WordCounts& words,
+std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const CountedWords& words,
                                                                     std::size_t most);
 
 }  // namespace weft

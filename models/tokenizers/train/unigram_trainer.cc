@@ -40,8 +40,8 @@ double digamma(double x) {
 /// A word without what follows it.
 std::u32string_view within(std::u32string_view word) { return word.substr(0, word.size() - 1); }
 
-WordCounts characters_of(const WordTable& words) {
-  WordCounts result;
+CountedWords characters_of(const WordTable& words) {
+  CountedWords result;
   for (std::size_t i = 0; i < words.size(); ++i)
     result.emplace(utf32(words.word(i)), words.count(i));
   return result;
@@ -51,9 +51,9 @@ WordCounts characters_of(const WordTable& words) {
 class Trainer {
  public:
   /// Words are parted at characters that are not in `required`.
-  Trainer(const WordCounts& words, const CountedCharacters& required, std::size_t seed_pieces) {
+  Trainer(const CountedWords& words, const CountedCharacters& required, std::size_t seed_pieces) {
     std::map<char32_t, std::int64_t> known(required.begin(), required.end());
-    WordCounts parts;
+    CountedWords parts;
     std::map<std::string, std::int64_t> counts;
     for (const auto& [word, count] : words) {
       std::u32string part;
@@ -203,7 +203,7 @@ SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTrain
                                      Workers& workers) {
   SentencePieceModel model = begin_model(options);
   model.algorithm = SentencePieceModel::Algorithm::unigram;
-  const WordCounts words = characters_of(count_sentence_words(
+  const CountedWords words = characters_of(count_sentence_words(
       texts, training_normalizer(model), symbol_trie(options.symbols), true, workers));
   CharacterCounts counts;
   for (const auto& [word, count] : words) counts.add(within(word), count);

@@ -9,7 +9,7 @@
 #include "weft/models/tokenizers/train/sentence_piece_training.h"
 #include "weft/models/tokenizers/train/text_source.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Learns pieces from the lines of `texts`: a function of texts and options, whatever the number of
 /// threads. Memory grows with the words that differ, not with the texts. No piece has a blank

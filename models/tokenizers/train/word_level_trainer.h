@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/train/word_table.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct WordLevelTrainerOptions {
   /// Ids at most, special tokens among them.

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A hash table of words. Its memory grows with the words that differ, whatever their number.
 class WordTable {

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/unicode/span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Valid UTF-8 and its alignment with an input. As long as each byte stands where it stood in the
 /// input, the alignment takes no room.

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/utf8.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Bytes of `c` as UTF-8.
 constexpr std::size_t encoded_size(char32_t c) {

@@ -6,7 +6,7 @@
 
 #include "weft/models/tokenizers/unicode/aligned_text.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 enum class UnicodeForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 

@@ -6,7 +6,7 @@
 
 #include "weft/core/parallel.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Extended grapheme clusters (UAX 29) of texts.
 class Graphemes {

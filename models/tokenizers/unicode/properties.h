@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// White_Space: blanks, tabs, line ends of all kinds.
 bool is_white_space(char32_t c);

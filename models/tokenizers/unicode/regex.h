@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A compiled pattern. Immutable; one for several threads. Patterns are those of tokenizer.json
 /// (Oniguruma's syntax, as far as both agree): \s is White_Space, \w a letter, mark, digit or

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/models/tokenizers/unicode/span.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Where the first part of `text` begins that is no UTF-8; its size where all of it is.
 std::size_t first_broken(std::string_view text);

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 
-namespace weft::kernels {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace kernels {
 
 /// So many floats fill whole vectors on every target.
 inline constexpr std::int64_t kRowMultiple = 16;
@@ -33,4 +36,5 @@ void logistic_steps(float* x, std::int64_t rows, std::int64_t columns, std::int6
 /// += g[i]^2.
 void adagrad_row(float* x, float* squares, const float* g, std::int64_t n, float rate);
 
-}  // namespace weft::kernels
+}  // namespace kernels
+}  // namespace weft

@@ -1,0 +1,37 @@
+# The program weft, and the programs of the zoo.
+if(NOT WEFT_PROGRAMS AND NOT WEFT_TESTS)
+  return()
+endif()
+
+find_package(CLI11 REQUIRED)
+file(GLOB WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc models/program/bench/*.cc)
+# A library too, for the tests of its commands.
+list(REMOVE_ITEM WEFT_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/models/program/main.cc)
+add_library(weft_program STATIC ${WEFT_PROGRAM_SOURCES})
+target_link_libraries(weft_program PUBLIC weft_models fmt::fmt CLI11::CLI11)
+add_executable(weft models/program/main.cc)
+target_link_libraries(weft PRIVATE weft_program)
+foreach(target weft_program weft)
+  weft_compile_options(${target})
+  weft_relative_file_names(${target})
+  weft_unity_build(${target})
+endforeach()
+if(BUILD_SHARED_LIBS AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set_target_properties(weft PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# One small program per family: zoo_<name>. What their tests use as well is a library: data that they make themselves,
+# comparisons, experiments.
+file(GLOB zoo_data_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/zoo/*/*.cc)
+add_library(weft_zoo_data STATIC ${zoo_data_sources})
+target_link_libraries(weft_zoo_data PUBLIC weft_models PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+weft_compile_options(weft_zoo_data)
+weft_relative_file_names(weft_zoo_data)
+file(GLOB zoo_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/zoo/*.cc)
+foreach(source ${zoo_sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(zoo_${name} ${source})
+  target_link_libraries(zoo_${name} PRIVATE weft_zoo_data fmt::fmt)
+  weft_compile_options(zoo_${name})
+  weft_relative_file_names(zoo_${name})
+endforeach()

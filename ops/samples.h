@@ -1,0 +1,70 @@
+// Samples and error samples of the built-in ops: data for tests. They stand beside their ops, so
+// that who changes an op sees them, but no record refers to them: a program has them only where it
+// defines add_builtin_samples, as those of Weft's tests do (tests/builtin_samples.cc). In all
+// others the linker drops half a megabyte.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/export.h"
+#include "weft/ops/op.h"
+
+namespace weft {
+
+/// Samples by op, for the newest version.
+class OpSamples {
+ public:
+  using Samples = std::vector<OpSample> (*)();
+  using Errors = std::vector<OpErrorSample> (*)();
+  /// An op cannot be added twice (ArgumentError).
+  void add(std::string_view op, Samples samples, Errors errors = nullptr);
+  /// The records of `ops` with their samples. Throws ArgumentError for samples of an op that is not
+  /// there.
+  OpSet in(const OpSet& ops) const;
+
+ private:
+  struct Entry {
+    Samples samples;
+    Errors errors;
+  };
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Calls all functions below. Where a program defines it, builtin_ops() calls it.
+WEFT_API [[gnu::weak]] void add_builtin_samples(OpSamples& all);
+
+void add_arg_reduce_samples(OpSamples& all);
+void add_attention_samples(OpSamples& all);
+void add_binary_samples(OpSamples& all);
+void add_cast_samples(OpSamples& all);
+void add_cholesky_samples(OpSamples& all);
+void add_conv_samples(OpSamples& all);
+void add_cross_entropy_samples(OpSamples& all);
+void add_dynamic_slice_samples(OpSamples& all);
+void add_fused_samples(OpSamples& all);
+void add_index_samples(OpSamples& all);
+void add_leaf_samples(OpSamples& all);
+void add_linear_cross_entropy_samples(OpSamples& all);
+void add_matmul_samples(OpSamples& all);
+void add_matmul_fused_samples(OpSamples& all);
+void add_norm_samples(OpSamples& all);
+void add_pool_samples(OpSamples& all);
+void add_qr_samples(OpSamples& all);
+void add_quantized_samples(OpSamples& all);
+void add_quantized_matmul_samples(OpSamples& all);
+void add_random_samples(OpSamples& all);
+void add_recurrence_samples(OpSamples& all);
+void add_reduce_samples(OpSamples& all);
+void add_rope_samples(OpSamples& all);
+void add_shape_samples(OpSamples& all);
+void add_slice_samples(OpSamples& all);
+void add_softmax_samples(OpSamples& all);
+void add_sort_samples(OpSamples& all);
+void add_svd_samples(OpSamples& all);
+void add_triangular_solve_samples(OpSamples& all);
+void add_unary_samples(OpSamples& all);
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// What must hold across the boundary of a shared library: errors are caught by their type, and
+// headers and library are of one version.
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "weft/core/version.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+
+using namespace weft;
+
+int main() {
+  if (version_number() != WEFT_VERSION || version().empty()) {
+    std::printf("headers of %d, library of %d\n", WEFT_VERSION, version_number());
+    return 1;
+  }
+  Graph g;
+  const Value a = g.input("a", DType::f32, {2, 3}), b = g.input("b", DType::f32, {4, 5});
+  try {
+    matmul(a, b);
+    std::puts("the product of [2, 3] and [4, 5] is no error");
+    return 1;
+  } catch (const ShapeError& error) {
+    std::printf("%s\n", error.what());
+  }
+  try {
+    g.ops().at("no such op");
+    return 1;
+  } catch (const std::exception& error) {  // caught as what it is derived from
+    if (dynamic_cast<const ArgumentError*>(&error) == nullptr) return 1;
+  }
+  return 0;
+}

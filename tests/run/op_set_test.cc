@@ -1,0 +1,62 @@
+// Graphs over some families of ops.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/ops/builtin.h"
+#include "weft/ops/samples.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::check_error;
+
+std::vector<OpSample> no_samples() { return {}; }
+
+BOOST_AUTO_TEST_SUITE(op_sets)
+
+BOOST_AUTO_TEST_CASE(a_graph_runs_on_the_families_that_it_needs) {
+  const auto ops =
+      op_set({add_leaf_ops, add_matmul_ops, add_binary_ops, add_unary_ops, add_shape_ops});
+  BOOST_TEST(ops->find("matmul") != nullptr);
+  BOOST_TEST(ops->find("constant") != nullptr);
+  BOOST_TEST(ops->find("softmax") == nullptr);
+  BOOST_TEST((builtin_ops_if_linked() == builtin_ops()));
+
+  Graph g(ops);
+  const Value x = g.input("x", DType::f32, {"m", "k"}), w = g.input("w", DType::f32, {"k", "n"});
+  Program p("p");
+  p.output("y", exp(matmul(x, w) * 0.5 + 1.0));
+  Graph all;
+  const Value xa = all.input("x", DType::f32, {"m", "k"}),
+              wa = all.input("w", DType::f32, {"k", "n"});
+  Program pa("p");
+  pa.output("y", exp(matmul(xa, wa) * 0.5 + 1.0));
+  const Tensor a = Tensor::of<float>({2, 3}, {1, -2, 3, 4, 5, -6});
+  const Tensor b = Tensor::of<float>({3, 1}, {0.5f, 0.25f, -0.125f});
+  Session session(g), session_all(all);
+  const Tensor y = session.run(p, {{"x", a}, {"w", b}})["y"];
+  const Tensor ya = session_all.run(pa, {{"x", a}, {"w", b}})["y"];
+  for (int i = 0; i < 2; ++i) BOOST_TEST(y.data<float>()[i] == ya.data<float>()[i]);
+}
+
+BOOST_AUTO_TEST_CASE(an_op_of_another_family_is_an_error_that_names_it) {
+  Graph g(op_set({add_matmul_ops}));
+  const Value x = g.input("x", DType::f32, {"m", "k"});
+  check_error<ArgumentError>([&] { softmax(x, -1); }, {"softmax"});
+}
+
+BOOST_AUTO_TEST_CASE(samples_are_of_ops_that_are_there_and_given_once) {
+  OpSamples samples;
+  samples.add("matmul", no_samples);
+  check_error<ArgumentError>([&] { samples.add("matmul", no_samples); },
+                             {"op 'matmul' has samples already"});
+  samples.add("matmull", no_samples);
+  check_error<ArgumentError>([&] { samples.in(*builtin_ops()); }, {"matmull"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,16 @@
+// What most programs need, in one include: graphs and what is written in them, sessions, gradients
+// and optimizers, files. Models have a header per use under weft/models/.
+#pragma once
+
+#include "weft/autodiff/derivatives.h"
+#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/version.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/control/cond.h"
+#include "weft/graph/control/scan.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/serialization/checkpoint.h"
