@@ -39,6 +39,15 @@ class Bindings {
 
 struct DimEquation;
 
+class Dim;
+// Declared here, too: g++ hides what is declared as a friend alone.
+Dim operator+(const Dim& a, const Dim& b);
+Dim operator-(const Dim& a, const Dim& b);
+Dim operator*(const Dim& a, const Dim& b);
+Dim operator-(const Dim& a);
+DimEquation operator==(const Dim& a, const Dim& b);
+bool operator!=(const Dim& a, const Dim& b);
+
 /// An integer polynomial over symbols and atoms (floor_div, min, max of other Dims), in canonical
 /// form: two Dims that are equal as polynomials compare equal. Arithmetic throws ShapeError when a
 /// coefficient overflows 64 bits. Cheap to copy; a constant Dim does not allocate.

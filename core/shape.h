@@ -20,6 +20,10 @@ Sizes row_major_strides(const Sizes& sizes);
 /// "[2, 3]".
 std::string to_string(const Sizes& sizes);
 
+class Shape;
+// Declared here, too: g++ hides what is declared as a friend alone.
+bool operator==(const Shape& a, const Shape& b);
+
 /// Symbolic sizes, outermost axis first.
 class Shape {
  public:

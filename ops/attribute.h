@@ -27,6 +27,10 @@ bool identical(const Attribute& a, const Attribute& b);
 /// A hash that fits identical().
 std::size_t hash_value(const Attribute& value);
 
+class Attributes;
+// Declared here, too: g++ hides what is declared as a friend alone.
+bool operator==(const Attributes& a, const Attributes& b);
+
 /// Named attributes, ordered by name.
 class Attributes {
  public:
