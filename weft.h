@@ -5,6 +5,7 @@
 #include "weft/autodiff/derivatives.h"
 #include "weft/autodiff/gradients.h"
 #include "weft/autodiff/optimizer.h"
+#include "weft/core/random_tensors.h"
 #include "weft/core/version.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/control/cond.h"
@@ -14,3 +15,4 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/load_parameters.h"

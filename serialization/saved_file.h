@@ -8,7 +8,7 @@
 #include "weft/ops/op.h"
 #include "weft/serialization/checkpoint.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// A program as a file declares it. Values read as in SavedFile::nodes.
 struct SavedProgram {

@@ -8,7 +8,8 @@
 #include "weft/ops/op.h"
 #include "weft/testing/outcome.h"
 
-namespace weft::testing {
+namespace WEFT_API weft {
+namespace testing {
 
 struct RecordCheckOptions {
   /// Besides the record's samples, so many variations of them: other sizes (0, 1, primes, large),
@@ -32,4 +33,5 @@ struct RecordCheckOptions {
 Outcome check_record(const std::shared_ptr<const OpSet>& ops, std::string_view name,
                      const RecordCheckOptions& options = {});
 
-}  // namespace weft::testing
+}  // namespace testing
+}  // namespace weft
