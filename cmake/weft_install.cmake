@@ -12,7 +12,7 @@ set(weft_internal_headers
   "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
   "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
   "graph/run/(executor|finite_check|frame|output_pool|plan_cache|write_guard)[.]h"
-  "serialization/(graph_proto|strict_json)[.]h"
+  "serialization/(graph_proto|strict_json|weft)[.]h"
   models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
   "models/hf/(config_reader|config_writer|encoder_keys|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")
@@ -40,7 +40,7 @@ foreach(layer ${WEFT_LAYERS})
   weft_install_library(weft_${layer})
 endforeach()
 weft_install_library(weft_weft)
-install(FILES weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
+install(FILES serialization/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 install(DIRECTORY tests/testing/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/testing FILES_MATCHING PATTERN "*.h")
 weft_install_library(weft_testing)
 if(TARGET weft)
