@@ -10,6 +10,10 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/tests/run/engine_graphs.h"
 
