@@ -1,4 +1,6 @@
 // What all commands `weft train <family>` share: the best model, patience, starting from a file.
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
