@@ -3,10 +3,14 @@
 
 #include <cstdint>
 
-namespace weft::kernels {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+namespace kernels {
 
 /// Bit mask (HWY_AVX2 | ...) of the targets that the kernel files generate code for. Only files
 /// compiled with the kernels' flags know it.
 std::int64_t compiled_simd_targets();
 
-}  // namespace weft::kernels
+}  // namespace kernels
+}  // namespace weft

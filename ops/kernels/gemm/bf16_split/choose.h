@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "weft/core/export.h"
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
 #include "weft/ops/kernels/gemm/engine.h"
 
@@ -34,7 +35,7 @@ const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::i
 /// highest, high and medium) where it has so many, else on fused multiply-adds; without a unit,
 /// everything runs on fused multiply-adds. Kernels keep the engine they were made with. Not to be
 /// nested, nor used while other threads make kernels.
-class ForcedBf16Unit {
+class WEFT_API ForcedBf16Unit {
  public:
   explicit ForcedBf16Unit(std::optional<Bf16Unit> unit);
   ~ForcedBf16Unit();
