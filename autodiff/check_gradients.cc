@@ -163,8 +163,7 @@ class Checker {
         numeric.of_step > 0.1 * numeric.error) {
       return fmt::format(
           "{:.9g}, and differences do not converge there ({:.9g} +- {:.2g}): is there a kink, a "
-          "jump "
-          "or noise at this point?",
+          "jump or noise at this point?",
           analytic, numeric.value, numeric.error);
     }
     return {};

@@ -206,8 +206,6 @@ void add_leaf_ops(OpSet& ops) {
   update.inputs = {{"x"}, {"variable"}, {"value"}};
   update.traits = Trait::alias;
   update.infer = infer_with_update;
-  update.samples = with_update_samples;
-  update.error_samples = with_update_errors;
   ops.add(std::move(update));
 }
 
@@ -216,6 +214,7 @@ void add_leaf_samples(OpSamples& all) {
   all.add("dim_value", dim_value_samples, dim_value_errors);
   all.add("stop_gradient", identity_samples);
   all.add("optimization_barrier", identity_samples);
+  all.add("with_update", with_update_samples, with_update_errors);
 }
 
 }  // namespace weft

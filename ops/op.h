@@ -87,9 +87,8 @@ class InferContext {
   std::vector<ValueType> body_outputs(std::string_view body,
                                       const std::vector<const ValueType*>& operands) const;
 
-  // Checks that most rules share; `what` names the operand in the message ("weight").
-  /// Each throws ShapeError or DTypeError where operand `i` (`a` and `b`) is not so; `what` names
-  /// it in the message.
+  /// Checks that most rules share: ShapeError or DTypeError where operand `i` (`a` and `b`) is not
+  /// so; `what` names it in the message ("weight").
   void require_rank(int i, int rank, std::string_view what) const;
   void require_min_rank(int i, int rank, std::string_view what) const;
   void require_dtype(int i, DType dtype, std::string_view what) const;

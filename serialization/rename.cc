@@ -65,8 +65,7 @@ void check_stars(const std::pair<std::string, std::string>& rule) {
   if (stars(rule.second) > stars(rule.first)) {
     throw ArgumentError(
         fmt::format("rename {{\"{}\", \"{}\"}}: the new name has {} stars, the old one {}: each "
-                    "stands for what "
-                    "one of the old name's does",
+                    "stands for what one of the old name's does",
                     rule.first, rule.second, stars(rule.second), stars(rule.first)));
   }
 }

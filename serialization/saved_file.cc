@@ -174,6 +174,7 @@ SavedFile read_saved_file(const std::string& path, const std::shared_ptr<const O
   SavedFile result;
   result.variables = saved_variables(path);  // checks the header
   const Container file(path);
+  file.check_data();
   result.producer = parse_record<v1::Header>(file, file.records().at(0)).producer();
   Lister(file, *ops, result).list();
   return result;

@@ -30,7 +30,8 @@ struct SavedFile {
   std::vector<std::string> unknown_ops = {};
 };
 
-/// Throws FormatError for what is damaged, and IoError, as load_checkpoint.
+/// Throws FormatError for what is damaged, values of variables too, and IoError, as load_checkpoint
+/// with LoadOptions::verify.
 SavedFile read_saved_file(const std::string& path,
                           const std::shared_ptr<const OpSet>& ops = builtin_ops());
 

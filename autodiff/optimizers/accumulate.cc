@@ -19,11 +19,9 @@ Accumulation accumulate_gradients(Value loss, const std::vector<Variable>& param
   for (const Variable& p : parameters) values.push_back(p.value());
   const std::vector<Value> grads =
       gradients_for({.function = "accumulate_gradients",
-                     .no_rule = "cut the path with stop_gradient, or "
-                                "give a rule of your own "
+                     .no_rule = "cut the path with stop_gradient, or give a rule of your own "
                                 "(AccumulateOptions::gradients.rules)",
-                     .unreachable = "leave it out of the parameters, or ask for "
-                                    "zeros "
+                     .unreachable = "leave it out of the parameters, or ask for zeros "
                                     "(AccumulateOptions::gradients.unreachable)"},
                     loss, values, options.gradients, loc);
   Graph& graph = loss.graph();

@@ -18,16 +18,6 @@ RunOutcome alone(const OpRecord& op, const OpSample& sample) {
   return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
 }
 
-// All operands the same, or each its own: constants alone are folded.
-std::vector<Role> draw_roles(const OpSample& sample, Draw& draw) {
-  constexpr std::array kRoles = {Role::fed, Role::fed, Role::parameter, Role::parameter,
-                                 Role::constant};
-  std::vector<Role> roles(sample.inputs.size(), draw.pick(kRoles));
-  if (draw.one_in(3)) return roles;
-  for (Role& role : roles) role = draw.pick(kRoles);
-  return roles;
-}
-
 // Builds and runs; an error of building counts as one of running.
 RunOutcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
                       const SessionOptions& options, Guard guard) {

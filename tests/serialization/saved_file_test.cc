@@ -10,12 +10,15 @@
 #include "weft/ops/custom_op.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/serialization/file_bytes.h"
 
 namespace weft {
 namespace {
 
+using testing::read_file;
 using testing::says;
 using testing::TemporaryFolder;
+using testing::write_file;
 
 std::shared_ptr<const OpSet> own_ops() {
   return with_ops({elementwise_op("bump", {{"height", 1.0}}, [](const Attributes& a) {
@@ -84,6 +87,20 @@ BOOST_AUTO_TEST_CASE(nothing_is_unknown_with_the_ops) {
   const Checkpoint loaded = load_checkpoint(path, {.ops = own_ops()});
   BOOST_TEST(read_saved_file(path).nodes.size() + 1 + loaded.graph().variables().size() ==
              loaded.graph().node_count());
+}
+
+// Values too: a tool that asks no op is still told that the file is damaged.
+BOOST_AUTO_TEST_CASE(every_flipped_bit_is_found) {
+  const TemporaryFolder folder;
+  const std::string path = saved(folder);
+  std::string bytes = read_file(path);
+  for (std::size_t at = 0; at < bytes.size(); at += 1 + at % 7) {
+    const char old = bytes[at];
+    bytes[at] = static_cast<char>(old ^ (1 << (at % 8)));
+    write_file(path, bytes);
+    BOOST_CHECK_EXCEPTION(read_saved_file(path), FormatError, says("at byte "));
+    bytes[at] = old;
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -90,16 +90,6 @@ std::string check_file(const std::shared_ptr<const OpSet>& ops, const SessionCas
   return wrong.empty() ? "" : "from a file: " + wrong;
 }
 
-// All operands the same, or each its own: constants alone are folded.
-std::vector<Role> draw_roles(const OpSample& sample, Draw& draw) {
-  constexpr std::array kRoles = {Role::fed, Role::fed, Role::parameter, Role::parameter,
-                                 Role::constant};
-  std::vector<Role> roles(sample.inputs.size(), draw.pick(kRoles));
-  if (draw.one_in(3)) return roles;
-  for (Role& role : roles) role = draw.pick(kRoles);
-  return roles;
-}
-
 // Symbols for sizes give the gradients that numbers give.
 std::string compare_with_numbers(const OpRecord& op, const OpSample& sample,
                                  const SessionCase& symbolic, Surroundings surroundings) {

@@ -92,6 +92,15 @@ Tensor small_numbers(DType dtype, const Sizes& sizes, Draw& draw) {
 
 }  // namespace
 
+std::vector<Role> draw_roles(const OpSample& sample, Draw& draw) {
+  constexpr std::array kRoles = {Role::fed, Role::fed, Role::parameter, Role::parameter,
+                                 Role::constant};
+  std::vector<Role> roles(sample.inputs.size(), draw.pick(kRoles));
+  if (draw.one_in(3)) return roles;
+  for (Role& role : roles) role = draw.pick(kRoles);
+  return roles;
+}
+
 SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
                          const Surroundings& surroundings)
     : graph_(surroundings.ops), symbolic_(surroundings.symbolic) {

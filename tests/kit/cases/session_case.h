@@ -17,6 +17,9 @@ namespace weft::testing {
 /// How an operand comes into the graph.
 enum class Role { fed, constant, parameter };
 
+/// A role for each operand: all the same, or each its own. Constants alone are folded.
+std::vector<Role> draw_roles(const OpSample& sample, Draw& draw);
+
 /// What a case becomes in a graph.
 struct Surroundings {
   /// By input; all are fed if empty. With symbolic sizes all must be.
