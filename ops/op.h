@@ -27,7 +27,7 @@ class Value;  // graph/ir/value.h
 /// Element type and symbolic shape of a value.
 struct ValueType {
   DType dtype = DType::f32;
-  Shape shape;
+  Shape shape = {};  // a scalar
   /// "f32[batch, 64]".
   std::string str() const;
   friend bool operator==(const ValueType&, const ValueType&) = default;
@@ -167,27 +167,27 @@ struct Cost {
 
 /// A legal use of an op, for the tests that every op must pass.
 struct OpSample {
-  std::vector<Tensor> inputs;  // an undefined Tensor is an absent optional input
-  Attributes attributes;
+  std::vector<Tensor> inputs = {};  // an undefined Tensor is an absent optional input
+  Attributes attributes = {};
   /// Inputs to leave out of gradient checks (for example at a kink).
   std::vector<int> skip_gradient = {};
 };
 
 /// An illegal use and a part of the message it must give.
 struct OpErrorSample {
-  std::vector<ValueType> inputs;
-  Attributes attributes;
-  std::string message;
+  std::vector<ValueType> inputs = {};
+  Attributes attributes = {};
+  std::string message = {};
 };
 
 /// All that Weft knows of an op: one version of it. Functions of a record may have captures; they
 /// are called from several threads at once.
 struct OpRecord {
-  std::string name;
+  std::string name = {};
   int version = 1;
-  std::string doc;  // semantics in one or two lines, with the formula or the source
-  std::vector<InputSpec> inputs;
-  std::vector<AttributeSpec> attributes;
+  std::string doc = {};  // semantics in one or two lines, with the formula or the source
+  std::vector<InputSpec> inputs = {};
+  std::vector<AttributeSpec> attributes = {};
   std::vector<std::string> outputs = {"out"};
   Trait traits = Trait::none;
   /// The attributes that name functions of the graph (calls, loops, branches). Such an op has no

@@ -20,7 +20,7 @@ struct ScanElements {
 };
 /// What it gives.
 struct ScanStep {
-  std::vector<Value> carries;       // the new ones, of the old ones' types
+  std::vector<Value> carries = {};  // the new ones, of the old ones' types
   std::vector<Value> outputs = {};  // to be stacked
 };
 using ScanBody = std::function<ScanStep(Graph& body, const ScanElements& in)>;
