@@ -72,6 +72,12 @@ class IoError : public ErrorOf<IoError> {
  public:
   using ErrorOf::ErrorOf;
 };
+/// A rank of a world that works together is lost or has failed: every rank that is left throws
+/// this, with the line that names the rank, its host, what it did and when.
+class WorldError : public ErrorOf<WorldError> {
+ public:
+  using ErrorOf::ErrorOf;
+};
 /// The run was cancelled by its callback before anything was written.
 class CancelledError : public ErrorOf<CancelledError> {
  public:

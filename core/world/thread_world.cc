@@ -1,0 +1,284 @@
+#include "weft/core/world/thread_world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct ThreadTransfer : Transfer::State {
+  bool done = false;
+  Clock::time_point due = Clock::time_point::min();
+  int waits_for = 0;  // the other rank
+};
+
+struct Sent {
+  std::span<const std::byte> bytes;
+  std::vector<std::byte> own;  // of a send that has ended: `bytes` are these
+  std::shared_ptr<ThreadTransfer> transfer;
+  Clock::time_point due;
+};
+struct Wanted {
+  std::span<std::byte> bytes;
+  std::shared_ptr<ThreadTransfer> transfer;
+};
+// Messages of one rank to another on one channel.
+struct Line {
+  std::deque<Sent> sent;
+  std::deque<Wanted> wanted;
+  Clock::time_point due = Clock::time_point::min();  // of the last message
+};
+
+enum class Presence { absent, here, stopped, left };
+
+struct RankState {
+  Presence presence = Presence::absent;
+  Clock::time_point since;  // it was stopped
+  std::string phase = "the start";
+  Clock::time_point phase_since = Clock::now();
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+struct ThreadWorld::Exchange {
+  Exchange(int size, const Options& given)
+      : options(given), ranks(static_cast<std::size_t>(size)), random(given.seed) {}
+
+  const Options options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<RankState> ranks;
+  std::map<std::tuple<int, int, int>, Line> lines;  // by from, to, channel
+  std::mt19937_64 random;
+  std::string poison;
+
+  RankState& at(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
+
+  // All below: under the mutex.
+  void end(const std::string& why) {
+    if (poison.empty()) poison = why;
+    changed.notify_all();
+  }
+  std::string lost(int rank, std::string_view how) {
+    const RankState& state = at(rank);
+    return fmt::format("rank {} (host thread-{}) {} in {}, which began {:.1f} s ago", rank, rank,
+                       how, state.phase, seconds_since(state.phase_since));
+  }
+  void check() const {
+    if (!poison.empty()) throw WorldError(poison);
+  }
+  bool chance() { return options.seed != 0 && random() % 2 == 0; }
+  Clock::time_point arrival(Line& line) {
+    if (options.seed == 0) return Clock::time_point::min();
+    const auto most = static_cast<std::uint64_t>(options.most_delay.count()) + 1;
+    const std::chrono::microseconds delay(static_cast<std::int64_t>(random() % most));
+    line.due = std::max(line.due, Clock::now() + delay);
+    return line.due;
+  }
+  void match(int from, int to, int channel) {
+    Line& line = lines[{from, to, channel}];
+    while (!line.sent.empty() && !line.wanted.empty()) {
+      const Sent& sent = line.sent.front();
+      const Wanted& wanted = line.wanted.front();
+      if (sent.bytes.size() != wanted.bytes.size()) {
+        return end(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", from,
+                               sent.bytes.size(), channel, to, wanted.bytes.size()));
+      }
+      if (!sent.bytes.empty())
+        std::memcpy(wanted.bytes.data(), sent.bytes.data(), sent.bytes.size());
+      for (ThreadTransfer* transfer : {sent.transfer.get(), wanted.transfer.get()}) {
+        transfer->done = true;
+        transfer->due = sent.due;
+      }
+      line.sent.pop_front();
+      line.wanted.pop_front();
+    }
+    changed.notify_all();
+  }
+};
+
+class ThreadWorld::End final : public Transport {
+ public:
+  End(std::shared_ptr<Exchange> exchange, int rank) : x_(std::move(exchange)), rank_(rank) {}
+  ~End() override {
+    const std::lock_guard lock(x_->mutex);
+    if (x_->at(rank_).presence == Presence::here) x_->at(rank_).presence = Presence::left;
+    x_->changed.notify_all();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(x_->ranks.size()); }
+  std::string host(int rank) const override { return fmt::format("thread-{}", rank); }
+
+  Transfer send(int to, int channel, std::span<const std::byte> bytes) override {
+    const std::lock_guard lock(x_->mutex);
+    auto transfer = begin(to, channel);
+    Line& line = x_->lines[{rank_, to, channel}];
+    Sent sent{bytes, {}, transfer, x_->arrival(line)};
+    if (x_->chance()) {  // as a transport that copies small messages
+      sent.own.assign(bytes.begin(), bytes.end());
+      sent.transfer = std::make_shared<ThreadTransfer>();
+      transfer->done = true;
+    }
+    line.sent.push_back(std::move(sent));
+    if (transfer->done) line.sent.back().bytes = line.sent.back().own;
+    x_->match(rank_, to, channel);
+    return Transfer(std::move(transfer));
+  }
+
+  Transfer receive(int from, int channel, std::span<std::byte> bytes) override {
+    const std::lock_guard lock(x_->mutex);
+    auto transfer = begin(from, channel);
+    x_->lines[{from, rank_, channel}].wanted.push_back({bytes, transfer});
+    x_->match(from, rank_, channel);
+    return Transfer(std::move(transfer));
+  }
+
+  bool done(const Transfer& transfer) override {
+    const std::lock_guard lock(x_->mutex);
+    x_->check();
+    const auto* state = static_cast<ThreadTransfer*>(transfer.state());
+    return state == nullptr || (state->done && Clock::now() >= state->due);
+  }
+
+  void wait(const Transfer& transfer) override {
+    std::unique_lock lock(x_->mutex);
+    const auto* state = static_cast<ThreadTransfer*>(transfer.state());
+    while (true) {
+      const Clock::time_point now = Clock::now();
+      Clock::time_point next = now + std::chrono::seconds(1);
+      for (int r = 0; r < size(); ++r) {
+        if (x_->at(r).presence != Presence::stopped) continue;
+        const Clock::time_point late = x_->at(r).since + x_->options.silence;
+        if (now >= late) x_->end(x_->lost(r, "is silent; it was"));
+        next = std::min(next, late);
+      }
+      x_->check();
+      if (state == nullptr || (state->done && now >= state->due)) return;
+      if (state->done) {
+        next = std::min(next, state->due);
+      } else if (x_->at(state->waits_for).presence == Presence::left) {
+        x_->end(x_->lost(state->waits_for, "has left, and others wait for it; it was last"));
+        continue;
+      }
+      x_->changed.wait_until(lock, next);
+    }
+  }
+
+  void poison(std::string_view why) override {
+    const std::lock_guard lock(x_->mutex);
+    x_->end(std::string(why));
+  }
+  std::string poisoned() const override {
+    const std::lock_guard lock(x_->mutex);
+    return x_->poison;
+  }
+  void set_phase(std::string_view phase) override {
+    const std::lock_guard lock(x_->mutex);
+    x_->at(rank_).phase = phase;
+    x_->at(rank_).phase_since = Clock::now();
+  }
+
+ private:
+  std::shared_ptr<ThreadTransfer> begin(int other, int channel) {
+    if (other < 0 || other >= size() || other == rank_) {
+      throw ArgumentError(
+          fmt::format("rank {} of {} has no messages with rank {}", rank_, size(), other));
+    }
+    if (channel < 0 || channel >= kChannels)
+      throw ArgumentError(fmt::format("channel {} is not in [0, {})", channel, kChannels));
+    x_->check();
+    auto transfer = std::make_shared<ThreadTransfer>();
+    transfer->waits_for = other;
+    return transfer;
+  }
+
+  const std::shared_ptr<Exchange> x_;
+  const int rank_;
+};
+
+ThreadWorld::ThreadWorld(int size) : ThreadWorld(size, Options()) {}
+
+ThreadWorld::ThreadWorld(int size, const Options& options) {
+  if (size < 1) throw ArgumentError(fmt::format("a world has 1 rank or more, not {}", size));
+  exchange_ = std::make_shared<Exchange>(size, options);
+}
+
+int ThreadWorld::size() const { return static_cast<int>(exchange_->ranks.size()); }
+
+std::shared_ptr<Transport> ThreadWorld::connect(int rank) {
+  const std::lock_guard lock(exchange_->mutex);
+  if (rank < 0 || rank >= size())
+    throw ArgumentError(fmt::format("rank {} is not in [0, {})", rank, size()));
+  if (exchange_->at(rank).presence != Presence::absent)
+    throw StateError(fmt::format("rank {} is connected already", rank));
+  exchange_->at(rank).presence = Presence::here;
+  return std::make_shared<End>(exchange_, rank);
+}
+
+void ThreadWorld::kill(int rank) {
+  const std::lock_guard lock(exchange_->mutex);
+  exchange_->at(rank).presence = Presence::left;
+  exchange_->end(exchange_->lost(rank, "is lost; it was"));
+}
+
+void ThreadWorld::stop(int rank) {
+  const std::lock_guard lock(exchange_->mutex);
+  exchange_->at(rank).presence = Presence::stopped;
+  exchange_->at(rank).since = Clock::now();
+  exchange_->changed.notify_all();
+}
+
+void ThreadWorld::run(FunctionRef<void(const std::shared_ptr<Transport>&)> body) {
+  const auto count = static_cast<std::size_t>(size());
+  std::vector<std::exception_ptr> errors(count), lost(count);
+  std::vector<std::shared_ptr<Transport>> ends;
+  for (int r = 0; r < size(); ++r) ends.push_back(connect(r));
+  std::vector<std::thread> threads;
+  for (std::size_t r = 0; r < count; ++r) {
+    threads.emplace_back([&, r] {
+      const std::shared_ptr<Transport> end = std::exchange(ends[r], nullptr);
+      try {
+        body(end);
+      } catch (const WorldError&) {
+        lost[r] = std::current_exception();
+      } catch (const std::exception& e) {
+        errors[r] = std::current_exception();
+        end->poison(fmt::format("{}: {}", describe_rank(*end, end->rank()), e.what()));
+      } catch (...) {
+        errors[r] = std::current_exception();
+        end->poison(describe_rank(*end, end->rank()) + ": an exception");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto* list : {&errors, &lost}) {
+    for (const std::exception_ptr& error : *list) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// The ranks that work on one program together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/world/transport.h"
+
+namespace weft {
+
+/// The ranks that work on one program together, seen from one of them: each is a process (or, in
+/// tests, a thread) with memory and workers of its own. Copies share the transport. The functions
+/// are collective: all ranks call the same ones in the same order. They are for what is small and
+/// rare; where the world is poisoned, they throw WorldError.
+class World {
+ public:
+  /// One rank, alone.
+  World() = default;
+  explicit World(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
+
+  int rank() const { return transport_ ? transport_->rank() : 0; }
+  int size() const { return transport_ ? transport_->size() : 1; }
+  /// Whether this is rank 0, which speaks for all.
+  bool first() const { return rank() == 0; }
+  /// Null where there is one rank.
+  Transport* transport() const { return transport_.get(); }
+
+  /// What this rank does from now on, for the line about a rank that is lost.
+  void set_phase(std::string_view phase) const;
+  /// Ends every rank: what waits throws WorldError with `why`, preceded by this rank's name.
+  void poison(std::string_view why) const;
+
+  /// Returns when every rank has called it.
+  void barrier() const;
+  /// The texts of all ranks, by rank, on every rank. log2(size) messages behind one another.
+  std::vector<std::string> gather(std::string_view own) const;
+  /// The text of rank 0, on every rank.
+  std::string broadcast(std::string_view of_first) const;
+  /// Throws ArgumentError, on every rank, unless all ranks give the same text: "ranks differ in the
+  /// seed: rank 0 (host a) has 1, rank 2 (host b) has 2".
+  void check_same(std::string_view what, std::string_view own) const;
+
+ private:
+  std::shared_ptr<Transport> transport_;
+};
+
+}  // namespace weft

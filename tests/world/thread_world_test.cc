@@ -1,0 +1,176 @@
+// Messages between ranks that are threads.
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::says;
+
+using End = const std::shared_ptr<Transport>&;
+
+std::span<const std::byte> bytes_of(const std::vector<int>& v) {
+  return std::as_bytes(std::span(v));
+}
+std::span<std::byte> bytes_of(std::vector<int>& v) {
+  return std::as_writable_bytes(std::span<int>(v));
+}
+
+BOOST_AUTO_TEST_SUITE(thread_world_test)
+
+// Every rank sends every other one messages of many sizes on two channels, and receives those of
+// the second channel first.
+BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    ThreadWorld world(4, {.seed = seed});
+    world.run([](End end) {
+      const int me = end->rank();
+      std::vector<std::vector<int>> sent, received;
+      std::vector<Transfer> transfers;
+      sent.reserve(80), received.reserve(80);
+      const auto message = [](int from, int channel, int i) {
+        std::vector<int> m(static_cast<std::size_t>(i * i % 7));
+        std::iota(m.begin(), m.end(), 100 * from + 10 * channel + i);
+        return m;
+      };
+      for (int other = 0; other < end->size(); ++other) {
+        if (other == me) continue;
+        for (const int channel : {0, 1}) {
+          for (int i = 0; i < 10; ++i) {
+            sent.push_back(message(me, channel, i));
+            transfers.push_back(end->send(other, channel, bytes_of(std::as_const(sent.back()))));
+          }
+        }
+        for (const int channel : {1, 0}) {
+          for (int i = 0; i < 10; ++i) {
+            received.emplace_back(message(other, channel, i).size());
+            transfers.push_back(end->receive(other, channel, bytes_of(received.back())));
+          }
+        }
+      }
+      for (const Transfer& t : transfers) end->wait(t);
+      std::size_t at = 0;
+      for (int other = 0; other < end->size(); ++other) {
+        if (other == me) continue;
+        for (const int channel : {1, 0}) {
+          for (int i = 0; i < 10; ++i) {
+            if (received[at++] != message(other, channel, i))
+              throw DataError("a message was mixed up");
+          }
+        }
+      }
+    });
+  }
+}
+
+std::string said(ThreadWorld& world, FunctionRef<void(End)> body) {
+  try {
+    world.run(body);
+  } catch (const WorldError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+void wait_for_rank_1(End end) {
+  std::vector<int> one(1);
+  end->wait(end->receive(1, 3, bytes_of(one)));
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_is_killed_ends_all) {
+  ThreadWorld world(3);
+  const std::string line = said(world, [&](End end) {
+    if (end->rank() != 1) return wait_for_rank_1(end);
+    end->set_phase("step 7: gradients");
+    world.kill(1);
+  });
+  BOOST_TEST(line.starts_with("rank 1 (host thread-1) is lost; it was in step 7: gradients, which "
+                              "began 0."),
+             line);
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_is_silent_ends_all) {
+  ThreadWorld world(3, {.silence = std::chrono::milliseconds(50)});
+  const std::string line = said(world, [&](End end) {
+    if (end->rank() != 1) return wait_for_rank_1(end);
+    end->set_phase("a save");
+    world.stop(1);
+  });
+  BOOST_TEST(line.starts_with("rank 1 (host thread-1) is silent; it was in a save, which began 0."),
+             line);
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_those_who_wait) {
+  ThreadWorld world(2);
+  const std::string line = said(world, [&](End end) {
+    if (end->rank() == 0) wait_for_rank_1(end);
+  });
+  BOOST_TEST(line.starts_with("rank 1 (host thread-1) has left, and others wait for it; it was "
+                              "last in the start"),
+             line);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all) {
+  ThreadWorld world(3);
+  std::array<std::string, 3> lines;
+  BOOST_CHECK_EXCEPTION(world.run([&](End end) {
+    if (end->rank() == 1) throw IoError("net.weft: No space left on device");
+    try {
+      wait_for_rank_1(end);
+    } catch (const WorldError& e) {
+      lines[static_cast<std::size_t>(end->rank())] = e.what();
+      throw;
+    }
+  }),
+                        IoError, says("net.weft: No space left on device"));
+  BOOST_TEST(lines[0] == "rank 1 (host thread-1): net.weft: No space left on device");
+  BOOST_TEST(lines[2] == lines[0]);
+}
+
+BOOST_AUTO_TEST_CASE(sizes_must_agree) {
+  ThreadWorld world(2, {.seed = 5});
+  const std::string line = said(world, [&](End end) {
+    std::vector<int> two(2), three(3);
+    if (end->rank() == 0) {
+      end->wait(end->send(1, 9, bytes_of(std::as_const(three))));
+      end->wait(end->receive(1, 9, bytes_of(two)));
+    } else {
+      end->wait(end->receive(0, 9, bytes_of(two)));
+    }
+  });
+  BOOST_TEST(line == "rank 0 sent 12 bytes on channel 9, rank 1 expected 8");
+}
+
+BOOST_AUTO_TEST_CASE(misuse_is_refused) {
+  BOOST_CHECK_EXCEPTION(ThreadWorld(0), ArgumentError, says("a world has 1 rank or more, not 0"));
+  ThreadWorld world(2);
+  const auto end = world.connect(0);
+  BOOST_CHECK_EXCEPTION(world.connect(0), StateError, says("rank 0 is connected already"));
+  BOOST_CHECK_EXCEPTION(world.connect(2), ArgumentError, says("rank 2 is not in [0, 2)"));
+  BOOST_CHECK_EXCEPTION(end->send(0, 1, {}), ArgumentError,
+                        says("rank 0 of 2 has no messages with rank 0"));
+  BOOST_CHECK_EXCEPTION(end->send(1, 1 << 15, {}), ArgumentError,
+                        says("channel 32768 is not in [0, 32768)"));
+  end->wait(Transfer());
+  BOOST_TEST(end->done(Transfer()));
+  BOOST_TEST(end->poisoned() == "");
+  end->poison("enough");
+  end->poison("more");
+  BOOST_TEST(end->poisoned() == "enough");
+  BOOST_CHECK_EXCEPTION(end->send(1, 1, {}), WorldError, says("enough"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,77 @@
+// What all ranks of a world tell one another.
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/core/world/world.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft {
+namespace {
+
+using testing::says;
+
+BOOST_AUTO_TEST_SUITE(world_test)
+
+BOOST_AUTO_TEST_CASE(one_rank_is_a_world) {
+  const World world;
+  BOOST_TEST(world.size() == 1);
+  BOOST_TEST(world.first());
+  BOOST_TEST(world.gather("a") == std::vector<std::string>{"a"}, boost::test_tools::per_element());
+  BOOST_TEST(world.broadcast("b") == "b");
+  world.check_same("the seed", "1");
+  world.barrier();
+  world.set_phase("nothing");
+  world.poison("nobody hears it");
+}
+
+BOOST_AUTO_TEST_CASE(texts_reach_every_rank) {
+  for (int size = 2; size <= 9; ++size) {
+    ThreadWorld threads(size, {.seed = 7});
+    threads.run([size](const std::shared_ptr<Transport>& end) {
+      const World world(end);
+      std::vector<std::string> expected;
+      for (int r = 0; r < size; ++r) expected.emplace_back(static_cast<std::size_t>(r * r), 'a');
+      for (int again = 0; again < 3; ++again) {
+        if (world.gather(expected[static_cast<std::size_t>(world.rank())]) != expected)
+          throw DataError("gather");
+        if (world.broadcast(world.first() ? "all" : "mine") != "all") throw DataError("broadcast");
+        world.barrier();
+      }
+      world.check_same("the seed", "1");
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
+  ThreadWorld threads(4, {.seed = 3});
+  threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    try {
+      world.check_same("the seed", world.rank() >= 2 ? "5" : "1");
+    } catch (const ArgumentError& e) {
+      if (std::string(e.what()) ==
+          "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 2 (host thread-2) has 5")
+        return;
+    }
+    throw DataError("the difference was not said");
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
+  ThreadWorld threads(3);
+  BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    if (world.rank() == 2) return world.poison("the disk is full");
+    world.barrier();
+  }),
+                        WorldError, says("rank 2 (host thread-2): the disk is full"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft
