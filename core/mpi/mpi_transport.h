@@ -1,0 +1,28 @@
+// The transport between processes that an MPI launcher started. A library of its own
+// (weft::mpi, CMake option WEFT_MPI): nothing else of Weft needs MPI.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "weft/core/world/transport.h"
+
+namespace weft {
+
+struct MpiOptions {
+  /// How long a rank may be silent before the world is poisoned. Ranks say that they are there from
+  /// a thread that does nothing else, however long a step takes.
+  std::chrono::milliseconds silence{30'000};
+};
+
+/// Whether an MPI launcher (Open MPI's, MPICH's) started this process.
+bool started_by_mpi();
+
+/// Connects this process with those that were started with it (as one rank, if it was started
+/// alone); once in a process. MPI is initialised, used and finalised on one thread, which the
+/// transport owns; it moves bytes only, and its sums are never used. The end of the transport waits
+/// for that of all others, unless the world is poisoned. Throws StateError the second time, and
+/// WorldError where MPI does not start.
+std::shared_ptr<Transport> connect_mpi(const MpiOptions& options = {});
+
+}  // namespace weft
