@@ -1,0 +1,60 @@
+#include "weft/core/world/shard_tree.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+constexpr int kMostShards = 1 << 20;
+
+// Of which one more level of the tree is the sum.
+bool siblings(const Subtree& left, const Subtree& right) {
+  return left.count == right.count && left.end() == right.first &&
+         left.first % (2 * left.count) == 0;
+}
+
+}  // namespace
+
+void check_shards(int shards, int ranks) {
+  if (shards < 1 || shards > kMostShards || (shards & (shards - 1)) != 0) {
+    throw ArgumentError(
+        fmt::format("shards must be a power of two in [1, {}], not {}", kMostShards, shards));
+  }
+  if (ranks > shards) {
+    throw ArgumentError(fmt::format(
+        "{} ranks have nothing to do for {} shards: start as many ranks as shards at most", ranks,
+        shards));
+  }
+}
+
+ShardRun run_of_rank(int rank, int ranks, int shards) {
+  const auto begin = [&](int r) { return static_cast<int>(std::int64_t{shards} * r / ranks); };
+  return {begin(rank), begin(rank + 1)};
+}
+
+int TreeFold::push(Subtree next) {
+  if (!stack_.empty() && stack_.back().end() != next.first) {
+    throw ArgumentError(fmt::format("shard {} cannot follow shard {} in a sum", next.first,
+                                    stack_.back().end() - 1));
+  }
+  int merged = 0;
+  while (!stack_.empty() && siblings(stack_.back(), next)) {
+    next = {stack_.back().first, 2 * next.count};
+    stack_.pop_back();
+    ++merged;
+  }
+  stack_.push_back(next);
+  return merged;
+}
+
+std::vector<Subtree> subtrees_of(const ShardRun& run) {
+  TreeFold fold;
+  for (int s = run.begin; s < run.end; ++s) fold.push({s, 1});
+  return fold.stack();
+}
+
+}  // namespace weft
