@@ -9,6 +9,7 @@
 #include "weft/autodiff/control_gradient.h"
 #include "weft/autodiff/narrow.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/distribute/per_shard.h"
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
@@ -256,6 +257,71 @@ class Sweep {
   const GradientAdvice& advice_;
 };
 
+// A sweep that goes on before sums over shards. What stands behind them is there once, what stands
+// before them once per shard: so is the derivative of the one and of the other. Where a value that
+// is there once (a variable, or a sum that shards read) is reached from shards, its gradient is the
+// sum of theirs.
+class SweepOfShards {
+ public:
+  SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes)
+      : graph_(graph), sweep_(sweep), parts_(nodes) {
+    for (Node* sum : parts_.sums()) sums_.push_back(sum->output(0));
+  }
+
+  std::vector<Value> run(const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
+                         const std::vector<Value>& wrt, bool in_shard) {
+    std::vector<Value> targets = wrt;
+    targets.insert(targets.end(), sums_.begin(), sums_.end());
+    std::vector<Value> found = sweep_.run(outputs, cotangents, targets, nullptr);
+    if (in_shard) {
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (found[i].defined() && !parts_.varies(targets[i])) found[i] = of_all_shards(found[i]);
+      }
+    }
+    std::vector<Value> from, with;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      if (!found[wrt.size() + i].defined()) continue;
+      from.push_back(sums_[i].node().input(0));
+      with.push_back(found[wrt.size() + i]);
+    }
+    found.resize(wrt.size());
+    if (from.empty()) return found;
+    const std::vector<Value> before = run(from, with, wrt, true);
+    for (std::size_t i = 0; i < wrt.size(); ++i) {
+      if (!found[i].defined()) {
+        found[i] = before[i];
+      } else if (before[i].defined()) {
+        found[i] = add_into(found[i], before[i]);
+      }
+    }
+    return found;
+  }
+
+ private:
+  Value of_all_shards(Value v) const {
+    const Value wide = is_narrow(v) ? cast(v, DType::f32) : v;
+    const Value total = graph_.apply("shard_sum", {wide}, {}, {}).output(0);
+    return total.dtype() == v.dtype() ? total : cast(total, v.dtype());
+  }
+
+  Graph& graph_;
+  Sweep& sweep_;
+  const PerShard parts_;
+  std::vector<Value> sums_;
+};
+
+// One sweep, or, where there are sums over shards, several.
+std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, Value output, Value cotangent,
+                             const std::vector<Value>& wrt) {
+  std::vector<Value> roots = wrt;
+  roots.push_back(output);
+  const std::vector<Node*> nodes = reachable_nodes(roots);
+  const bool shards =
+      std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_shard_sum(*n); });
+  if (!shards) return sweep.run({output}, {cotangent}, wrt, nullptr);
+  return SweepOfShards(graph, sweep, nodes).run({output}, {cotangent}, wrt, false);
+}
+
 std::string describe(const Value& v) {
   if (v.node().op().name == "variable" || v.node().op().name == "input") {
     return fmt::format("{} '{}' ({})", v.node().op().name, v.node().attributes().text("name"),
@@ -305,8 +371,8 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
   const RuleSet& rules = options.rules != nullptr ? *options.rules : builtin_rules();
   const DecompositionSet& decompositions =
       options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
-  auto result =
-      Sweep(graph, rules, decompositions, advice).run({output}, {cotangent}, wrt, nullptr);
+  Sweep sweep(graph, rules, decompositions, advice);
+  auto result = sweep_all(graph, sweep, output, cotangent, wrt);
   std::string missing;
   for (std::size_t i = 0; i < wrt.size(); ++i) {
     if (result[i].defined()) continue;

@@ -18,4 +18,5 @@
 #include "weft/graph/functions/recurrence.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/shards.h"
 #include "weft/graph/functions/state.h"

@@ -112,6 +112,20 @@ std::vector<OpSample> identity_samples() {
           {{Tensor::zeros(DType::f32, {0, 3})}, {}}};
 }
 
+std::vector<ValueType> infer_shard_sum(const InferContext& c) {
+  const DType dtype = c.input(0).dtype;
+  if (!is_integer(dtype) && dtype != DType::f32 && dtype != DType::f64) {
+    throw DTypeError(fmt::format("shards cannot be added in {}; use f32, f64, i64 or i32",
+                                 dtype_name(dtype)));
+  }
+  return {c.input(0)};
+}
+
+std::vector<OpErrorSample> shard_sum_errors() {
+  return {{{{DType::bf16, {4}}}, {}, "shards cannot be added in bf16"},
+          {{{DType::boolean, {4}}}, {}, "shards cannot be added in bool"}};
+}
+
 std::vector<ValueType> infer_with_update(const InferContext& c) {
   c.require_same_dtype(1, 2);
   c.require_shape(2, c.shape(1), "the new value of the variable");
@@ -198,6 +212,18 @@ void add_leaf_ops(OpSet& ops) {
   barrier.infer = infer_same;
   ops.add(std::move(barrier));
 
+  OpRecord shards;
+  shards.name = "shard_sum";
+  shards.doc =
+      "The sum of x over the shards of the program's batch, along the complete binary tree over "
+      "their numbers: (x0 + x1) + (x2 + x3). Alone, and in programs without shards, x.";
+  shards.inputs = {{"x"}};
+  shards.traits = Trait::alias;
+  shards.infer = infer_shard_sum;
+  shards.gradient = Gradient::none;
+  shards.no_gradient_reason = "gradients() adds over the shards what goes through it";
+  ops.add(std::move(shards));
+
   OpRecord update;
   update.name = "with_update";
   update.doc =
@@ -214,6 +240,7 @@ void add_leaf_samples(OpSamples& all) {
   all.add("dim_value", dim_value_samples, dim_value_errors);
   all.add("stop_gradient", identity_samples);
   all.add("optimization_barrier", identity_samples);
+  all.add("shard_sum", identity_samples, shard_sum_errors);
   all.add("with_update", with_update_samples, with_update_errors);
 }
 

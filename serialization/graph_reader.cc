@@ -260,6 +260,10 @@ std::vector<Program> GraphReader::programs() {
         if (p.precision() != 0) {
           program.precision(read_enum<Precision>(p.precision(), 3, "precision"));
         }
+        if (p.shards() != 0) {
+          constexpr std::uint32_t kMost = 1 << 30;  // what is too large is said there
+          program.shards({static_cast<int>(std::min(p.shards(), kMost)), p.shard_axis()});
+        }
         for (const v1::Output& o : p.outputs())
           program.output(o.name(), value(main_, o.value()), {});
         for (const v1::Update& u : p.updates()) {

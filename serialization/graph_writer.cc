@@ -206,6 +206,10 @@ v1::Program GraphWriter::program(const Program& p) const {
   v1::Program out;
   out.set_name(p.name());
   if (p.precision()) out.set_precision(static_cast<std::uint32_t>(*p.precision()));
+  if (p.shards().count > 1) {
+    out.set_shards(static_cast<std::uint32_t>(p.shards().count));
+    out.set_shard_axis(p.shards().axis);
+  }
   for (const auto& [name, value] : p.outputs()) {
     v1::Output& o = *out.add_outputs();
     o.set_name(name);

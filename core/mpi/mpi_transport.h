@@ -5,9 +5,10 @@
 #include <chrono>
 #include <memory>
 
+#include "weft/core/export.h"
 #include "weft/core/world/transport.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct MpiOptions {
   /// How long a rank may be silent before the world is poisoned. Ranks say that they are there from

@@ -3,7 +3,9 @@
 
 #include <vector>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A complete subtree of the binary tree over shards: those from `first` on, `count` many. `count`
 /// is a power of two, `first` a multiple of it.

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "weft/core/export.h"
 #include "weft/core/parallel.h"
 #include "weft/core/world/transport.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// Ranks that are threads of one process: for tests, and to try out a program for many machines on
 /// one. With a seed messages take random times, some sends end early and others only when they are

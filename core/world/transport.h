@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// A send or a receive on its way; empty ones are done.
 class Transfer {

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/core/export.h"
 #include "weft/core/world/transport.h"
 
-namespace weft {
+namespace WEFT_API weft {
 
 /// The ranks that work on one program together, seen from one of them: each is a process (or, in
 /// tests, a thread) with memory and workers of its own. Copies share the transport. The functions

@@ -160,7 +160,7 @@ Module clone_program(const Program& program, const CloneOptions& options) {
   Module module{std::make_unique<Graph>(program.graph() != nullptr ? program.graph()->shared_ops()
                                                                    : std::make_shared<OpSet>()),
                 Program(program.name())};
-  module.program.precision(program.precision());
+  module.program.precision(program.precision()).shards(program.shards());
   if (program.graph() == nullptr) return module;
   const Graph& source = *program.graph();
   Graph& target = *module.graph;

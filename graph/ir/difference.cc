@@ -23,6 +23,7 @@ class Comparison {
   std::string programs(const Program& a, const Program& b) {
     if (a.name() != b.name()) return fmt::format("names {} and {}", a.name(), b.name());
     if (a.precision() != b.precision()) return "other precisions";
+    if (a.shards() != b.shards()) return "other shards";
     const Updates left = a.updates(), right = b.updates();
     if (a.outputs().size() != b.outputs().size() || left.size() != right.size())
       return "other numbers of outputs or updates";

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 
+#include "weft/core/world/shard_tree.h"
 #include "weft/graph/ir/draws.h"
 
 namespace weft {
@@ -65,6 +66,12 @@ Program& Program::update(const Updates& updates, SourceLocation loc) {
 
 Program& Program::precision(std::optional<Precision> precision) {
   precision_ = precision;
+  return *this;
+}
+
+Program& Program::shards(Shards shards) {
+  check_shards(shards.count, 1);
+  shards_ = std::move(shards);
   return *this;
 }
 

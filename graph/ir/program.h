@@ -31,6 +31,15 @@ class Updates {
   std::vector<Entry> entries_;
 };
 
+/// How the batch of a program is cut (functions/shards.h says what the parts are for).
+struct Shards {
+  int count = 1;
+  /// What inputs are cut along, if they are fed whole: the symbol that is their first size. Those
+  /// that do not begin with it are fed to every shard as they are.
+  std::string axis = "batch";
+  friend bool operator==(const Shards&, const Shards&) = default;
+};
+
 /// Named outputs and updates over one graph. A value type: copies are independent.
 class Program {
  public:
@@ -47,7 +56,14 @@ class Program {
   /// default counts (SessionOptions::precision).
   Program& precision(std::optional<Precision> precision);
 
+  /// What stands before a shard_sum() is computed for each of `shards.count` parts of the batch,
+  /// what stands behind it once. Bits depend on the count, and neither on threads nor on who
+  /// computes which shard. Throws ArgumentError unless the count is a power of two, from 1 (the
+  /// default: nothing is cut) to 2^20.
+  Program& shards(Shards shards);
+
   const std::string& name() const { return name_; }
+  const Shards& shards() const { return shards_; }
   std::optional<Precision> precision() const { return precision_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
   /// All updates: those given, then those that come with values that the program computes
@@ -75,6 +91,7 @@ class Program {
 
   std::string name_;
   std::optional<Precision> precision_;
+  Shards shards_;
   Graph* graph_ = nullptr;
   std::vector<std::pair<std::string, Value>> outputs_;
   Updates updates_;

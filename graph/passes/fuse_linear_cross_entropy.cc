@@ -204,7 +204,7 @@ Module copy_with(const Program& program, const std::vector<std::pair<Value, Valu
   const Graph& source = *program.graph();
   Module copy{std::make_unique<Graph>(source.shared_ops()), Program(program.name())};
   Graph& target = *copy.graph;
-  copy.program.precision(program.precision());
+  copy.program.precision(program.precision()).shards(program.shards());
   target.share_symbols(source);
   for (const DimEquation& e : source.requirements()) target.require(e, {});
   Cloner cloner(target);

@@ -57,13 +57,24 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(const Program& progra
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;
-  programs_.push_front({std::move(key), made});
+  programs_.push_front({std::move(key), program.graph(), made});
   if (programs_.size() > kMaxPrograms) {
     const auto gone = programs_.back().program;
     plans_.remove_if([&](const PlanEntry& e) { return e.plan->program == gone; });
     programs_.pop_back();
   }
   return made;
+}
+
+void PlanCache::forget(const Graph& graph) {
+  for (auto it = programs_.begin(); it != programs_.end();) {
+    if (it->graph != &graph) {
+      ++it;
+      continue;
+    }
+    plans_.remove_if([&](const PlanEntry& e) { return e.plan->program == it->program; });
+    it = programs_.erase(it);
+  }
 }
 
 std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const CompiledProgram>& program,

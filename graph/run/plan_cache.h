@@ -31,6 +31,8 @@ class PlanCache {
                                                   const std::vector<std::string>& fetch);
   std::shared_ptr<const Plan> plan(const std::shared_ptr<const CompiledProgram>& program,
                                    const Bindings& bindings);
+  /// Drops what it has of programs over `graph`, which is about to go.
+  void forget(const Graph& graph);
   std::int64_t compile_count() const { return compile_count_; }
   std::int64_t specialise_count() const { return specialise_count_; }
 
@@ -43,6 +45,7 @@ class PlanCache {
   };
   struct CompiledEntry {
     ProgramKey key;
+    const Graph* graph;
     std::shared_ptr<const CompiledProgram> program;
   };
   struct PlanEntry {

@@ -12,6 +12,8 @@
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
 #include "weft/graph/run/plan_cache.h"
+#include "weft/graph/run/shard_runner.h"
+#include "weft/graph/run/split_cache.h"
 
 namespace weft {
 namespace {
@@ -84,6 +86,7 @@ struct Session::Impl {
   std::shared_ptr<VariableStore> store;
   VariableStore own;  // caches, and keys with own_keys
   PlanCache cache;
+  SplitCache split;
   Executor executor;
   OutputPool pool;
   Profile profile;
@@ -131,13 +134,19 @@ struct Session::Impl {
     start_variables(variables);
   }
 
-  std::shared_ptr<const CompiledProgram> compiled(const Program& program,
-                                                  const std::vector<std::string>& fetch) {
+  void check_graph(const Program& program) const {
     if (program.graph() != nullptr && program.graph() != &graph) {
       throw GraphError(
           fmt::format("program '{}' is over another graph than this Session's", program.name()));
     }
-    return cache.compiled(program, fetch);
+  }
+
+  // What Session::plan() is for.
+  const Program& planned(const Program& program) {
+    check_graph(program);
+    if (program.shards().count == 1 || program.graph() == nullptr) return program;
+    const ShardedProgram& parts = split.parts(program, cache);
+    return parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   }
 
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
@@ -174,6 +183,8 @@ struct Session::Impl {
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
+  Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,
+                      const RunOptions& o);
   void execute(const std::shared_ptr<const Plan>& plan, const NamedTensors& feeds, Outputs& outputs,
                const RunOptions& o);
 };
@@ -234,7 +245,7 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
 }
 
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
-  const auto c = compiled(program, o.fetch);
+  const auto c = cache.compiled(program, o.fetch);
   std::vector<FeedType> types;
   for (const auto& [name, tensor] : feeds) {
     if (!tensor.defined()) {
@@ -255,6 +266,28 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     throw;
   }
   return Results(std::move(outputs.tensors));
+}
+
+Results Session::Impl::run_sharded(const Program& program,
+                                   FunctionRef<NamedTensors(int shard)> feeds,
+                                   const RunOptions& o) {
+  if (!o.fetch.empty()) {
+    throw ArgumentError(fmt::format(
+        "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a "
+        "sum or mean over the shards",
+        program.name(), program.shards().count));
+  }
+  const auto run_part = [&](const Program& part, const NamedTensors& fed,
+                            const RunOptions& options_of_part) {
+    return run(part, fed, options_of_part);
+  };
+  const auto value = [&](const std::string& name) {
+    const VariableInfo& info = graph.find_variable(name).info();
+    start_variables({info});
+    return home(info).tensor(info.name);
+  };
+  return weft::run_shards(program, split.parts(program, cache), feeds, o,
+                          {.run = run_part, .value = value, .workers = executor.workers()});
 }
 
 std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(
@@ -362,13 +395,25 @@ Session::~Session() { StoreAccess(*impl_->store).release_writer(impl_.get()); }
 
 Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
   const Busy busy(impl_->busy);
-  return impl_->run(program, feeds, options);
+  impl_->check_graph(program);
+  if (program.shards().count == 1) return impl_->run(program, feeds, options);
+  const auto of_shard = [&](int shard) { return cut_feeds(program, feeds, shard); };
+  return impl_->run_sharded(program, of_shard, options);
+}
+
+Results Session::run_shards(const Program& program,
+                            const std::function<NamedTensors(int shard)>& feeds,
+                            const RunOptions& options) {
+  const Busy busy(impl_->busy);
+  impl_->check_graph(program);
+  if (program.shards().count == 1) return impl_->run(program, feeds(0), options);
+  return impl_->run_sharded(program, feeds, options);
 }
 
 std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSizes& feeds,
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
-  const auto c = impl_->compiled(program, options.fetch);
+  const auto c = impl_->cache.compiled(impl_->planned(program), options.fetch);
   std::vector<FeedType> types;
   for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
   return impl_->cache.plan(c, impl_->bind(*c, types, options.dims));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -95,10 +96,17 @@ class Session {
   /// - CancelledError if `cancel` said so,
   /// - StateError for a second thread, a second writer or a torn store.
   /// All but the last leave every variable as it was.
+  /// A program with shards (Program::shards) is fed the whole batch, which is cut along their axis;
+  /// an error in a shard is preceded by its number. It has no values to fetch.
   Results run(const Program& program, const NamedTensors& feeds = {},
               const RunOptions& options = {});
+  /// The same for batches that nobody has as a whole: `feeds` gives the inputs of one shard, as if
+  /// it were a batch of its own. It is called for each shard once, in order.
+  Results run_shards(const Program& program, const std::function<NamedTensors(int shard)>& feeds,
+                     const RunOptions& options = {});
 
-  /// The plan for these sizes, without running anything.
+  /// The plan for these sizes, without running anything. Of a program with shards: what is run for
+  /// a shard with feeds of these sizes (of several stages the last one).
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
                                    const RunOptions& options = {});
 

@@ -502,6 +502,11 @@ class Parser {
         const std::size_t word_at = scan_.position();
         const std::string_view word = scan_.word("a precision");
         module.program.precision(guard(word_at, [&] { return parse_precision(word); }));
+      } else if (scan_.take_word("shards")) {
+        Shards shards{.count = static_cast<int>(whole(1, std::numeric_limits<int>::max()))};
+        if (!scan_.take_word("along")) scan_.expected("\"along\" and the symbol of an axis");
+        shards.axis = scan_.name("the symbol of an axis");
+        guard(at, [&] { module.program.shards(shards); });
       } else if (scan_.take_word("output")) {
         const std::string name = scan_.name("the name of an output");
         scan_.expect("=");
@@ -517,7 +522,7 @@ class Parser {
         break;
       }
     }
-    if (!scan_.take("}")) scan_.expected("precision, output, update or \"}\"");
+    if (!scan_.take("}")) scan_.expected("precision, shards, output, update or \"}\"");
   }
 
   Value value(const Names& names) {

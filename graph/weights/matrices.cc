@@ -112,7 +112,7 @@ std::shared_ptr<Graph> graph_like(const Graph& source) {
 
 Program copy_program(const Program& program, Cloner& cloner) {
   Program result(program.name());
-  result.precision(program.precision());
+  result.precision(program.precision()).shards(program.shards());
   for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
   for (const auto& [variable, value] : program.given_updates()) {
     cloner.copy(variable.value());  // declares it

@@ -2,6 +2,7 @@
 # projects are built against each with g++ and clang++, every installed header is compiled alone, and a project takes Weft in
 # as sources.
 #   cmake -DSOURCE=... -DWORK=... [-DBUILD=...] [-DLAUNCHER=...] [-DJOBS=...] -P check_package.cmake
+cmake_minimum_required(VERSION 3.25)
 set(TYPE Release)
 include(${SOURCE}/tests/consumer/check_headers.cmake)
 include(${SOURCE}/tests/consumer/check_prefix.cmake)

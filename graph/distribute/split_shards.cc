@@ -1,0 +1,269 @@
+#include "weft/graph/distribute/split_shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "weft/core/error.h"
+#include "weft/graph/distribute/per_shard.h"
+#include "weft/graph/functions/random.h"
+#include "weft/graph/ir/draws.h"
+
+namespace weft {
+
+namespace shard_names {
+std::string key(const std::string& name) { return "shards.key." + name; }
+std::string state(const std::string& name) { return "shards.state." + name; }
+std::string sum(std::size_t i) { return fmt::format("shards.sum.{}", i); }
+std::string statistic(std::size_t i) { return fmt::format("shards.statistic.{}", i); }
+}  // namespace shard_names
+
+namespace {
+
+// An update that happens once per shard.
+struct CarriedUpdate {
+  Variable variable;
+  Value value;
+};
+
+class Splitter {
+ public:
+  explicit Splitter(const Program& program)
+      : program_(program), nodes_(program.nodes()), parts_(nodes_) {}
+
+  ShardedProgram split() {
+    check_nodes();
+    sort_updates();
+    find_statistics();
+    ShardedProgram result{.carry = carry(), .step = step()};
+    for (const CarriedUpdate& u : carried_) result.states.push_back(u.variable.name());
+    for (int level = 0; level < levels(); ++level) result.stages.push_back(stage(level));
+    result.keys = keys_;
+    return result;
+  }
+
+ private:
+  const Graph& source() const { return *program_.graph(); }
+
+  [[noreturn]] void fail(const std::string& what, const Node& node) const {
+    throw GraphError(fmt::format("program '{}' has {} shards: {}\n  {}", program_.name(),
+                                 program_.shards().count, what, source().where(node)));
+  }
+
+  void check_nodes() const {
+    for (const Node* sum : parts_.sums()) {
+      const ValueType& type = sum->type(0);
+      if (type.shape.is_constant()) continue;
+      fail(fmt::format("shard_sum of {}, whose sizes may differ by shard: sum over the batch "
+                       "first",
+                       type.str()),
+           *sum);
+    }
+    for (const Node* node : nodes_) {
+      if (node->op().name == "variable" &&
+          source().variable_info(*node).kind == VariableKind::cache) {
+        fail("a cache is there once, not per shard", *node);
+      }
+      for (const std::string& body : node->op().bodies) check_body(*node, body);
+    }
+    for (const auto& [name, value] : program_.outputs()) {
+      if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
+    }
+  }
+
+  void check_body(const Node& node, const std::string& body) const {
+    const Function& function = source().function(node.attributes().text(body));
+    for (const Node* inside : reachable_nodes(function.outputs)) {
+      if (!is_shard_sum(*inside)) continue;
+      fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
+                       "loops",
+                       function.name),
+           node);
+    }
+  }
+
+  [[noreturn]] void refuse_varying(const std::string& what, Value value) const {
+    fail(fmt::format("{} differs by shard; make one value of all shards' with shard_mean(sum, "
+                     "count), or with shard_mean(x) where all shards weigh the same, or with "
+                     "shard_sum(x)",
+                     what),
+         value.node());
+  }
+
+  // Updates of the step, and those that happen per shard.
+  void sort_updates() {
+    const std::size_t given = program_.given_updates().size();
+    std::size_t i = 0;
+    for (const auto& [variable, value] : program_.updates()) {
+      const bool attached = i++ >= given;
+      if (!parts_.varies(value)) {
+        updates_.add(variable, value);
+      } else if (attached) {
+        carried_.push_back({variable, value});
+      } else {
+        refuse_varying(fmt::format("the new value of '{}'", variable.name()), value);
+      }
+    }
+  }
+
+  // What updates of states read of every shard: the last values that do not depend on the state.
+  void find_statistics() {
+    std::unordered_set<const Node*> states;
+    for (const CarriedUpdate& update : carried_) states.insert(&update.variable.value().node());
+    for (const CarriedUpdate& update : carried_) {
+      std::unordered_set<const Node*> depends = states;
+      const std::vector<Node*> nodes = reachable_nodes({update.value});
+      for (const Node* n : nodes) {
+        const auto& in = n->inputs();
+        if (std::any_of(in.begin(), in.end(), [&](const Value& v) {
+              return v.defined() && depends.contains(v.node_pointer());
+            })) {
+          depends.insert(n);
+          if (is_shard_sum(*n) || draws(*n)) {
+            fail(fmt::format("the new value of '{}' comes from its old one through a {}, so that "
+                             "it cannot be updated shard by shard",
+                             update.variable.name(), n->op().name),
+                 *n);
+          }
+        }
+      }
+      const auto note = [&](const Value& v) {
+        if (v.defined() && !depends.contains(v.node_pointer()) && parts_.varies(v)) add(v);
+      };
+      note(update.value);
+      for (const Node* n : nodes) {
+        if (!depends.contains(n)) continue;
+        for (const Value& v : n->inputs()) note(v);
+      }
+    }
+  }
+
+  void add(Value statistic) {
+    if (std::find(statistics_.begin(), statistics_.end(), statistic) != statistics_.end()) return;
+    if (!statistic.shape().is_constant()) {
+      fail(fmt::format("the update of a state reads {}, whose sizes may differ by shard",
+                       statistic.type().str()),
+           statistic.node());
+    }
+    statistics_.push_back(statistic);
+  }
+
+  int levels() const {
+    int last = -1;
+    for (const Node* sum : parts_.sums()) last = std::max(last, parts_.level(sum->inputs()[0]));
+    for (const Value& v : statistics_) last = std::max(last, parts_.level(v));
+    return last + 1;
+  }
+
+  Module empty_module() const {
+    Module module{std::make_unique<Graph>(source().shared_ops()), Program(program_.name())};
+    module.program.precision(program_.precision());
+    module.graph->share_symbols(source());
+    for (const DimEquation& e : source().requirements()) module.graph->require(e, {});
+    return module;
+  }
+
+  // Sums come in from outside in every part, and updates stay behind.
+  std::vector<Value> common(const Node& node, const std::vector<Value>& inputs,
+                            Graph& target) const {
+    if (node.op().name == "with_update") return {inputs[0]};
+    if (!is_shard_sum(node)) return {};
+    const auto& sums = parts_.sums();
+    const auto i =
+        static_cast<std::size_t>(std::find(sums.begin(), sums.end(), &node) - sums.begin());
+    return {target.input(shard_names::sum(i), node.type(0), {})};
+  }
+
+  ShardedProgram::Stage stage(int level) {
+    ShardedProgram::Stage result{.module = empty_module()};
+    Cloner cloner(*result.module.graph,
+                  {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
+                                  Graph& graph) { return common(node, inputs, graph); }});
+    fold_keys(cloner);
+    const auto give = [&](std::string name, Value value) {
+      result.module.program.output(name, cloner.copy(value), {});
+    };
+    for (std::size_t i = 0; i < parts_.sums().size(); ++i) {
+      const Value operand = parts_.sums()[i]->inputs()[0];
+      if (parts_.level(operand) != level) continue;
+      result.sums.push_back(i);
+      give(shard_names::sum(i), operand);
+    }
+    for (std::size_t i = 0; i < statistics_.size(); ++i) {
+      if (parts_.level(statistics_[i]) != level) continue;
+      result.statistics.push_back(i);
+      give(shard_names::statistic(i), statistics_[i]);
+    }
+    return result;
+  }
+
+  // Every shard draws from keys of its own.
+  void fold_keys(Cloner& cloner) {
+    Graph& target = cloner.target();
+    keys_.clear();
+    for (Node* node : nodes_) {
+      if (node->op().name != "variable") continue;
+      const VariableInfo& info = source().variable_info(*node);
+      if (info.kind != VariableKind::key) continue;
+      keys_.push_back(info.name);
+      Value index = target.find_input(shard_names::kIndex);
+      if (!index.defined()) index = target.input(shard_names::kIndex, ValueType{DType::i64}, {});
+      const Value key = target.input(shard_names::key(info.name), info.type, {});
+      cloner.set(node->output(0), fold_key(key, index));
+    }
+  }
+
+  Module carry() const {
+    Module result = empty_module();
+    Graph& target = *result.graph;
+    Cloner cloner(target, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
+                                          Graph& graph) { return common(node, inputs, graph); }});
+    for (std::size_t i = 0; i < statistics_.size(); ++i) {
+      cloner.set(statistics_[i],
+                 target.input(shard_names::statistic(i), statistics_[i].type(), {}));
+    }
+    for (const CarriedUpdate& u : carried_) {
+      const std::string name = shard_names::state(u.variable.name());
+      cloner.set(u.variable.value(), target.input(name, u.variable.value().type(), {}));
+    }
+    for (const CarriedUpdate& u : carried_) {
+      result.program.output(shard_names::state(u.variable.name()), cloner.copy(u.value), {});
+    }
+    return result;
+  }
+
+  Module step() const {
+    Module result = empty_module();
+    Graph& target = *result.graph;
+    Cloner cloner(target, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
+                                          Graph& graph) { return common(node, inputs, graph); }});
+    for (const auto& [name, value] : program_.outputs()) {
+      result.program.output(name, cloner.copy(value), {});
+    }
+    for (const auto& [variable, value] : updates_) {
+      const Variable copied(cloner.copy(variable.value()));
+      result.program.update(copied, cloner.copy(value), {});
+    }
+    for (const CarriedUpdate& u : carried_) {
+      const Variable copied(cloner.copy(u.variable.value()));
+      const std::string name = shard_names::state(u.variable.name());
+      result.program.update(copied, target.input(name, copied.value().type(), {}), {});
+    }
+    return result;
+  }
+
+  const Program& program_;
+  const std::vector<Node*> nodes_;
+  const PerShard parts_;
+  Updates updates_;
+  std::vector<CarriedUpdate> carried_;
+  std::vector<Value> statistics_;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace
+
+ShardedProgram split_shards(const Program& program) { return Splitter(program).split(); }
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+// A program with shards, taken apart into programs that are run once per shard and one that is run
+// once per step.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "weft/graph/ir/clone.h"
+
+namespace WEFT_API weft {
+
+/// Inputs and outputs that the parts of a program have besides its own. `i` counts sums and
+/// statistics, `name` is a variable's.
+namespace shard_names {
+inline const std::string kIndex = "shards.index";  // i64 scalar: the number of the shard
+std::string key(const std::string& name);          // what the random key is in this step
+std::string state(const std::string& name);        // a variable that shards update in their order
+std::string sum(std::size_t i);                    // of one shard, or of all that are added
+std::string statistic(std::size_t i);              // of one shard, for the update of states
+}  // namespace shard_names
+
+/// The parts. A step runs every stage for every shard, one stage after the other, adds up what it
+/// gives and feeds the sums to the stages behind it; then `carry` for the statistics of every
+/// shard, in order of the shards, and `step`. Each part has a graph of its own, over the variables
+/// of the whole program, by name; `step` alone updates any.
+struct ShardedProgram {
+  struct Stage {
+    Module module;
+    std::vector<std::size_t> sums = {};        // outputs sum(i), to be added over the shards
+    std::vector<std::size_t> statistics = {};  // outputs statistic(i), to be kept of each shard
+  };
+  std::vector<Stage> stages = {};
+  /// Takes state(name) before and the statistics of one shard, gives state(name) behind it. Without
+  /// outputs where no shard updates anything.
+  Module carry;
+  /// Takes the sums and state(name), has the program's outputs and updates.
+  Module step;
+  std::vector<std::string> states = {};  // names of the variables that `carry` updates
+  std::vector<std::string> keys = {};    // names of the keys that stages draw from
+};
+
+/// Takes a program with shards apart. In a stage, random keys are folded with the number of the
+/// shard, so that every shard draws numbers of its own. Updates that come with a value that differs
+/// by shard (with_update(): running statistics of a batch norm) happen once per shard, in their
+/// order. Throws GraphError, with the line, for an output or any other update that differs by
+/// shard, a sum whose sizes do, a sum inside of a function or a loop, and a cache.
+ShardedProgram split_shards(const Program& program);
+
+}  // namespace weft

@@ -1,0 +1,353 @@
+// Programs whose batch is cut into shards: they compute what the whole batch gives, with bits that
+// depend on the number of shards alone.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/graph/control/call.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
+#include "weft/models/layers/channel_norm.h"
+#include "weft/models/layers/linear.h"
+#include "weft/serialization/checkpoint.h"
+#include "weft/testing/close.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/testing/temporary_folder.h"
+#include "weft/tests/kit/messages.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr std::int64_t kRows = 16, kWidth = 5, kClasses = 3;
+
+// A classifier in f64 whose rows may be left out of the loss (label -100).
+struct Classifier {
+  Graph g;
+  Value x = g.input("x", DType::f64, {"batch", kWidth});
+  Value labels = g.input("labels", DType::i32, {"batch"});
+  Value hidden = tanh(linear(Scope(g, "hidden"), x, 7));
+  Value logits = linear(Scope(g, "out"), hidden, kClasses);
+  Value loss = cross_entropy(logits, labels);
+  Value total = cross_entropy(logits, labels, {.reduction = Reduction::sum});
+  Value counted = sum(cast(not_equal(labels, -100), DType::i64));
+
+  NamedTensors feeds() const {
+    const Tensor all = integer_tensor({kRows}, 3, 0, kClasses, DType::i32);
+    std::vector<std::int32_t> given = all.to_vector<std::int32_t>();
+    for (const std::size_t left_out : {1u, 2u, 9u, 10u, 11u}) given[left_out] = -100;
+    return {{"x", normal_tensor({kRows, kWidth}, 1, DType::f64)},
+            {"labels", Tensor::of<std::int32_t>({kRows}, given)}};
+  }
+  Program train(Value of, int shards = 1) {
+    return Program("train")
+        .output("loss", of)
+        .shards({.count = shards})
+        .update(adamw(of, g.parameters(), {.lr = 0.1, .step = {.clip_norm = 0.1}}));
+  }
+};
+
+// The loss of every step and all variables behind them.
+NamedTensors after_steps(Graph& g, const Program& program, const NamedTensors& feeds,
+                         SessionOptions options = {}, int steps = 3) {
+  options.seed = 7;
+  Session session(g, options);
+  NamedTensors result;
+  for (int i = 0; i < steps; ++i) {
+    result.emplace_back("loss", session.run(program, feeds)["loss"].clone());
+  }
+  for (const Variable& v : program.variables()) {
+    if (v.info().kind != VariableKind::key) {
+      result.emplace_back(v.name(), session.value(v.name()));
+    }
+  }
+  return result;
+}
+
+void check_close(const NamedTensors& found, const NamedTensors& expected, double tolerance) {
+  BOOST_REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    BOOST_TEST_CONTEXT(found[i].first) {
+      BOOST_TEST(expect_close(found[i].second, expected[i].second,
+                              {.absolute = tolerance, .relative = tolerance}));
+    }
+  }
+}
+
+void check_same(const NamedTensors& found, const NamedTensors& expected) {
+  BOOST_REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    BOOST_TEST_CONTEXT(found[i].first) {
+      BOOST_TEST(expect_same_bits(found[i].second, expected[i].second));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(shards)
+
+BOOST_AUTO_TEST_CASE(a_step_is_that_of_the_whole_batch) {
+  Classifier whole;
+  const NamedTensors expected = after_steps(whole.g, whole.train(whole.loss), whole.feeds());
+  for (const int count : {1, 2, 4, 8, 16}) {
+    BOOST_TEST_CONTEXT(count << " shards") {
+      Classifier cut;
+      const Value loss = shard_mean(cut.total, cut.counted);
+      check_close(after_steps(cut.g, cut.train(loss, count), cut.feeds()), expected, 1e-11);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bits_depend_on_the_number_of_shards_alone) {
+  Classifier one;
+  const Program program = one.train(shard_mean(one.total, one.counted), 8);
+  const NamedTensors expected = after_steps(one.g, program, one.feeds(), {.threads = 1});
+  check_same(after_steps(one.g, program, one.feeds(), {.threads = 3, .shuffle_seed = 5}), expected);
+  check_same(after_steps(one.g, program, one.feeds(), {.threads = 2, .poison = true}), expected);
+  // Every shard on its own, as a loader gives them.
+  Session session(one.g, {.seed = 7, .threads = 2});
+  const auto feeds = [&](int shard) {
+    NamedTensors result;
+    for (const auto& [name, tensor] : one.feeds()) {
+      Sizes sizes = tensor.sizes();
+      sizes[0] = kRows / 8;
+      const std::size_t bytes = tensor.bytes() / 8;
+      result.emplace_back(
+          name, Tensor::view(tensor.dtype(), sizes, tensor.buffer(),
+                             tensor.byte_offset() + bytes * static_cast<std::size_t>(shard)));
+    }
+    return result;
+  };
+  for (int i = 0; i < 3; ++i) {
+    const Results results = session.run_shards(program, feeds);
+    BOOST_TEST(expect_same_bits(results["loss"], expected[static_cast<std::size_t>(i)].second));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch"});
+  const Program program = Program("p").output("sum", shard_sum(sum(x))).shards({.count = 4});
+  Session session(g);
+  // Only (a + b) + (c + d) gives 1: from left to right, 2^24 + 1 would lose the ones.
+  const float big = 16777216.0f;
+  const Tensor values = Tensor::of<float>({4}, {big, 1, -big, 2});
+  const float expected = (big + 1.0f) + (-big + 2.0f);
+  BOOST_TEST(session.run(program, {{"x", values}})["sum"].item<float>() == expected);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_there_once_may_be_read_by_shards_again) {
+  // The mean over the batch is subtracted inside of the loss: two stages.
+  const auto build = [](Graph& g, bool cut) {
+    const Value x = g.input("x", DType::f64, {"batch", 3});
+    const Variable w = g.variable("w", DType::f64, {3});
+    const Value y = tanh(x * w);
+    const Value center = cut ? shard_mean(mean(y, {0})) : mean(y, {0});
+    const Value part = mean(square(square(y - center)));
+    const Value loss = (cut ? shard_mean(part) : part) + sum(square(w)) * 0.01;
+    Program program("train");
+    program.output("loss", loss).update(sgd(loss, {w}, {.lr = 0.5}));
+    if (cut) program.shards({.count = 4});
+    return program;
+  };
+  const NamedTensors feeds = {{"x", normal_tensor({8, 3}, 4, DType::f64)}};
+  Graph whole, cut;
+  const NamedTensors expected = after_steps(whole, build(whole, false), feeds);
+  check_close(after_steps(cut, build(cut, true), feeds), expected, 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 64});
+  const Value dropped = dropout(x, 0.5, g.key("drop"));
+  const Value of_shard = sum(dropped, {0});  // [64]
+  const Program program = Program("p")
+                              .output("sum", shard_sum(of_shard))
+                              .output("squares", shard_sum(square(of_shard)))
+                              .shards({.count = 2});
+  const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {2, 64}, 1)}};
+  Session session(g, {.seed = 3}), other(g, {.seed = 3, .threads = 1});
+  const Tensor first = session.run(program, feeds)["sum"].clone();
+  // An element that one shard drops and the other keeps: 2. Were the draws the same: 0 or 4.
+  std::int64_t ones = 0;
+  for (std::int64_t i = 0; i < 64; ++i) ones += first.at(i) == 2 ? 1 : 0;
+  BOOST_TEST(ones > 16);
+  BOOST_TEST(ones < 48);
+  BOOST_TEST(expect_same_bits(other.run(program, feeds)["sum"], first));
+  // The key moves on once per step.
+  BOOST_TEST(!expect_same_bits(session.run(program, feeds)["sum"], first));
+  BOOST_TEST(session.value("drop").at(1) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(running_statistics_move_once_per_shard_in_their_order) {
+  Graph g;
+  const Scope net(g, "net");
+  const Value x = g.input("x", DType::f32, {"batch", 3});
+  const Value y = batch_norm(net.training() / "norm", x, {.momentum = 0.25});
+  const Value loss = shard_mean(mean(square(tanh(y))));
+  const Program cut = Program("cut")
+                          .output("loss", loss)
+                          .shards({.count = 4})
+                          .update(sgd(loss, g.parameters(), {.lr = 0.1}));
+  const Program each = Program("each").output("y", sum(y));
+  const Tensor batch = normal_tensor({16, 3}, 9);
+  Session together(g, {.seed = 1}), apart(g, {.seed = 1});
+  together.run(cut, {{"x", batch}});
+  for (std::size_t shard = 0; shard < 4; ++shard) {
+    const Tensor rows = Tensor::view(DType::f32, {4, 3}, batch.buffer(), shard * 48);
+    apart.run(each, {{"x", rows}});
+  }
+  for (const char* name : {"net.norm.running_mean", "net.norm.running_var"}) {
+    BOOST_TEST(expect_same_bits(together.value(name), apart.value(name)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_by_what_shards_have_are_their_own) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"batch", 2});
+  const Variable w = g.variable("w", DType::f64, {2});
+  const Value loss = shard_mean(mean(square(x * w)));
+  const std::vector<Value> found = gradients(loss, {x, w.value()});
+  // By x: 2 x w^2 / (rows of a shard * 2) / shards; by w: the sum over all rows.
+  const Program program = Program("p")
+                              .output("squares", shard_sum(sum(square(found[0]))))
+                              .output("dw", found[1])
+                              .shards({.count = 4});
+  const Tensor batch = normal_tensor({8, 2}, 2, DType::f64);
+  Session session(g, {.seed = 5});
+  const Results results = session.run(program, {{"x", batch}});
+  const Tensor at = session.value("w");
+  double squares = 0, by_first = 0;
+  for (std::int64_t i = 0; i < 16; ++i) {
+    const double slope = 2 * batch.at(i) * at.at(i % 2) * at.at(i % 2) / 16;
+    squares += slope * slope;
+    if (i % 2 == 0) by_first += 2 * batch.at(i) * batch.at(i) * at.at(0) / 16;
+  }
+  BOOST_TEST(results["squares"].item<double>() == squares, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(results["dw"].at(0) == by_first, boost::test_tools::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(without_shards_sums_are_their_operands) {
+  Classifier plain, declared;
+  const NamedTensors expected = after_steps(plain.g, plain.train(plain.loss), plain.feeds());
+  const Program program = declared.train(shard_mean(declared.loss));
+  check_close(after_steps(declared.g, program, declared.feeds()), expected, 1e-13);
+  Session session(declared.g);
+  const auto feeds = [&](int shard) {
+    BOOST_TEST(shard == 0);
+    return declared.feeds();
+  };
+  session.run_shards(program, feeds);
+}
+
+BOOST_AUTO_TEST_CASE(texts_and_files_say_the_shards) {
+  Classifier c;
+  const Program program = c.train(shard_mean(c.total, c.counted), 4);
+  const std::string text = to_text(program);
+  BOOST_TEST(text.find("\n  shards 4 along batch\n") != std::string::npos, text);
+  const Module parsed = parse_text(text);
+  BOOST_TEST(parsed.program.shards().count == 4);
+  BOOST_TEST(to_text(parsed.program) == text);
+
+  const TemporaryFolder folder;
+  Session session(c.g, {.seed = 7});
+  session.run(program, c.feeds());
+  save_checkpoint(folder / "c.weft", session, {program});
+  const Checkpoint loaded = load_checkpoint(folder / "c.weft");
+  BOOST_TEST(loaded.program("train").shards().axis == "batch");
+  Session resumed(loaded.graph(), loaded.store());
+  for (int i = 0; i < 2; ++i) {
+    const Tensor expected = session.run(program, c.feeds())["loss"].clone();
+    BOOST_TEST(expect_same_bits(resumed.run(loaded.program("train"), c.feeds())["loss"], expected));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(wrong_shards)
+
+BOOST_AUTO_TEST_CASE(what_differs_by_shard_is_named) {
+  Classifier c;
+  Session session(c.g);
+  const auto run = [&](const Program& program) { session.run(program, c.feeds()); };
+  check_error<GraphError>(
+      [&] { run(Program("p").output("loss", c.loss).shards({.count = 4})); },
+      {"program 'p' has 4 shards: output 'loss' differs by shard; make one value of all shards' "
+       "with shard_mean(sum, count), or with shard_mean(x) where all shards weigh the same",
+       "shards_test.cc"});
+  const Value declared = shard_mean(c.loss);
+  check_error<GraphError>(
+      [&] {
+        run(Program("p")
+                .output("loss", declared)
+                .update(adamw(c.loss, c.g.parameters()))
+                .shards({.count = 4}));
+      },
+      {"the new value of 'optimizer.hidden.weight.m' differs by shard"});
+  check_error<GraphError>(
+      [&] { run(Program("p").output("y", shard_sum(c.logits)).shards({.count = 4})); },
+      {"shard_sum of f64[batch, 3], whose sizes may differ by shard: sum over the batch first",
+       "shards_test.cc"});
+  check_error<ArgumentError>(
+      [&] { session.run(c.train(declared, 4), c.feeds(), {.fetch = {"loss"}}); },
+      {"program 'train' has 4 shards, and so has a value that is fetched"});
+}
+
+BOOST_AUTO_TEST_CASE(sums_inside_of_functions_are_refused) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch"});
+  define_function(g, "inner", {{"a", DType::f32, {}}}, [](Graph&, const std::vector<Value>& in) {
+    return std::vector<Value>{shard_sum(in[0])};
+  });
+  const Program program =
+      Program("p").output("y", shard_sum(call(g, "inner", {sum(x)})[0])).shards({.count = 2});
+  Session session(g);
+  check_error<GraphError>(
+      [&] {
+        session.run(program, {{"x", Tensor::zeros(DType::f32, {2})}});
+      },
+      {"a shard_sum stands in function 'inner'; it belongs outside of functions and loops",
+       "shards_test.cc"});
+}
+
+BOOST_AUTO_TEST_CASE(counts_and_rows_that_do_not_fit_are_named) {
+  check_error<ArgumentError>([] { Program("p").shards({.count = 3}); },
+                             {"shards must be a power of two in [1, 1048576], not 3"});
+  Classifier c;
+  const Program program = c.train(shard_mean(c.loss), 4);
+  Session session(c.g);
+  check_error<ShapeError>(
+      [&] {
+        session.run(program, {{"x", Tensor::zeros(DType::f64, {6, kWidth})},
+                              {"labels", Tensor::zeros(DType::i32, {6})}});
+      },
+      {"shard 0 of 4: 'x' has 6 rows along 'batch', which cannot be cut into 4 equal shards; feed "
+       "a multiple of 4 rows, or the inputs of every shard by themselves"});
+  check_error<ArgumentError>(
+      [&] {
+        session.run(program, {{"x", c.feeds()[0].second}});
+      },
+      {"shard 0 of 4: ", "labels"});
+  NamedTensors more = c.feeds();
+  more.emplace_back("z", Tensor::zeros(DType::f32, {4}));
+  check_error<ArgumentError>([&] { session.run(program, more); }, {"shard 0 of 4: ", "'z'"});
+}
+
+BOOST_AUTO_TEST_CASE(an_error_in_a_shard_leaves_all_as_it_was) {
+  Classifier c;
+  const Program program = c.train(shard_mean(c.loss), 4);
+  Session session(c.g, {.seed = 7});
+  session.initialise();
+  const Tensor before = session.value("out.weight");
+  NamedTensors feeds = c.feeds();
+  feeds[1].second = feeds[1].second.clone();
+  feeds[1].second.mutable_data<std::int32_t>()[9] = 77;
+  check_error<DataError>([&] { session.run(program, feeds); }, {"shard 2 of 4: ", "77"});
+  BOOST_TEST(expect_same_bits(session.value("out.weight"), before));
+  session.run(program, c.feeds());
+  BOOST_TEST(session.value("optimizer.step").at(0) == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing
