@@ -53,7 +53,7 @@ SparseGradient sparse_gradient(Value rows, Value values, SourceLocation loc) {
   }
   const Graph::Frame frame(graph, "sparse_gradient", loc);
   const Value numbers = flat_rows(rows), each = flat_values(values);
-  const Dim n = numbers.size(0);
+  const Dim& n = numbers.size(0);
   // Equal rows lie beside each other then, in the order in which they stood.
   const Sorted sorted = sort(numbers, 0);
   const Value before = concat({full(graph, DType::i64, {1}, -1), sorted.values});

@@ -165,7 +165,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
     reads[i] = look_ups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
     for (Node* node : reads[i]) values.push_back(node->output(0));
   }
-  const std::vector<Value> found =
+  std::vector<Value> found =
       gradients_for(advice(scope_.function), loss.value(), values, options, scope_.loc);
   if (!any) return found;
   std::vector<Value> result;

@@ -169,7 +169,7 @@ class Hoister {
       std::vector<Value> operands;
       for (const Value& input : n.inputs()) {
         if (!input.defined()) {
-          operands.push_back({});
+          operands.emplace_back();
         } else if (of(input) == Of::operands) {
           operands.push_back(outside(input));
         } else {

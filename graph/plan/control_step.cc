@@ -67,7 +67,7 @@ class ControlPlanner {
       const int skip = is_sequence(at, carries, sequences) ? 1 : 0;
       for (int axis = 0; axis < formal.rank(); ++axis) {
         if (const SymbolPtr s = formal[axis].as_symbol()) {
-          bindings.bind(s, operand(at)->sizes[static_cast<Index>(axis + skip)]);
+          bindings.bind(s, operand(at)->sizes[static_cast<Index>(axis) + static_cast<Index>(skip)]);
         }
       }
     }

@@ -23,7 +23,7 @@ Reading AveragingNetwork::read(Value tokens, const std::vector<Value>& state,
   Graph& graph = scope().graph();
   const Graph::Frame frame(graph, "averaging", loc, scope().path());
   const Value sums = cumsum(embedding_(tokens), 1) + unsqueeze(state[0], 1);
-  const Dim time = tokens.size(1);
+  const Dim& time = tokens.size(1);
   const Value counts = iota(graph, Shape{time, Dim(1)}, 0, DType::f32) + 1 + state[1];
   return {head_(sums / counts),
           {select(sums, 1, time - 1), state[1] + dim_value(graph, time, DType::f32)}};

@@ -9,7 +9,7 @@ namespace weft {
 CausalWindows causal_windows(Value x, Value past, std::int64_t kernel, std::int64_t dilation) {
   if (kernel == 1) return {x, past};
   const Value all = concat({past, x}, 1);
-  const Dim time = x.size(1), kept = past.size(1);
+  const Dim &time = x.size(1), &kept = past.size(1);
   std::vector<Value> pieces;
   for (std::int64_t i = 0; i < kernel; ++i) {
     const Dim begin(i * dilation);
