@@ -9,9 +9,9 @@ set(weft_internal_headers
   ops/kernels ops/gemm ops/fusion
   "ops/(attention_op|broadcast_plan|samples|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
-  "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
+  core/mpi graph/distribute "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
   "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
-  "graph/run/(executor|finite_check|frame|output_pool|plan_cache|write_guard)[.]h"
+  "graph/run/(agree|executor|finite_check|frame|output_pool|plan_cache|shard_runner|split_cache|sum_layout|write_guard)[.]h"
   "serialization/(graph_proto|strict_json|weft)[.]h"
   models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
@@ -40,6 +40,10 @@ foreach(layer ${WEFT_LAYERS})
   weft_install_library(weft_${layer})
 endforeach()
 weft_install_library(weft_weft)
+if(WEFT_MPI)
+  install(DIRECTORY core/mpi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/core/mpi FILES_MATCHING PATTERN "*.h")
+  weft_install_library(weft_mpi)
+endif()
 install(FILES serialization/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 install(DIRECTORY tests/testing/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/testing FILES_MATCHING PATTERN "*.h")
 weft_install_library(weft_testing)

@@ -30,7 +30,8 @@ class RecordFunction<Result(Arguments...)> {
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, RecordFunction> &&
            !std::same_as<std::remove_cvref_t<F>, std::nullptr_t>)
-      RecordFunction(F&& function) {  // NOLINT(google-explicit-constructor,bugprone-forwarding*)
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      RecordFunction(F&& function) {
     if constexpr (std::is_convertible_v<F, Plain>) {
       plain_ = function;
     } else {

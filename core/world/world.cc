@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -73,6 +74,17 @@ void World::set_phase(std::string_view phase) const {
 void World::poison(std::string_view why) const {
   if (transport_)
     transport_->poison(fmt::format("{}: {}", describe_rank(*transport_, rank()), why));
+}
+
+void World::or_poison(FunctionRef<void()> body) const {
+  try {
+    body();
+  } catch (const WorldError&) {
+    throw;
+  } catch (const std::exception& e) {
+    poison(e.what());
+    throw;
+  }
 }
 
 void World::barrier() const { gather(""); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/core/export.h"
+#include "weft/core/parallel.h"
 #include "weft/core/world/transport.h"
 
 namespace WEFT_API weft {
@@ -32,6 +33,9 @@ class World {
   void set_phase(std::string_view phase) const;
   /// Ends every rank: what waits throws WorldError with `why`, preceded by this rank's name.
   void poison(std::string_view why) const;
+
+  /// Calls body(). What it throws ends all ranks, which would wait for this one, and goes on.
+  void or_poison(FunctionRef<void()> body) const;
 
   /// Returns when every rank has called it.
   void barrier() const;

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <optional>
 #include <set>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/floating_point.h"
+#include "weft/core/world/shard_tree.h"
+#include "weft/graph/run/agree.h"
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
 #include "weft/graph/run/plan_cache.h"
@@ -37,6 +41,18 @@ class Busy {
  private:
   std::atomic<bool>& flag_;
   DefaultFloatingPoint environment_;
+};
+
+// True while it lives.
+class SetForScope {
+ public:
+  explicit SetForScope(bool& flag) : flag_(flag) { flag_ = true; }
+  ~SetForScope() { flag_ = false; }
+  SetForScope(const SetForScope&) = delete;
+  SetForScope& operator=(const SetForScope&) = delete;
+
+ private:
+  bool& flag_;
 };
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -87,6 +103,8 @@ struct Session::Impl {
   VariableStore own;  // caches, and keys with own_keys
   PlanCache cache;
   SplitCache split;
+  OutputPool sums;  // memory for sums over shards
+  bool running_shards = false;
   Executor executor;
   OutputPool pool;
   Profile profile;
@@ -145,7 +163,7 @@ struct Session::Impl {
   const Program& planned(const Program& program) {
     check_graph(program);
     if (program.shards().count == 1 || program.graph() == nullptr) return program;
-    const ShardedProgram& parts = split.parts(program, cache);
+    const ShardedProgram& parts = split.find(program, cache).parts;
     return parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   }
 
@@ -286,8 +304,29 @@ Results Session::Impl::run_sharded(const Program& program,
     start_variables({info});
     return home(info).tensor(info.name);
   };
-  return weft::run_shards(program, split.parts(program, cache), feeds, o,
-                          {.run = run_part, .value = value, .workers = executor.workers()});
+  const auto memory = [&](std::size_t bytes) {
+    // A sum for every level of the tree, one that is added to them, and what rounding up costs.
+    sums.begin_run(bytes * static_cast<std::size_t>(
+                               std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
+    return sums.take(bytes);
+  };
+  check_shards(program.shards().count, options.world.size());
+  SplitCache::Entry* entry = nullptr;
+  options.world.or_poison([&] { entry = &split.find(program, cache); });
+  // Throws on all ranks alike.
+  if (!entry->agreed) agree_on_program(options.world, program, options);
+  entry->agreed = true;
+  const SetForScope running(running_shards);
+  std::optional<Results> results;
+  options.world.or_poison([&] {
+    results = weft::run_shards(program, entry->parts, feeds, o,
+                               {.run = run_part,
+                                .value = value,
+                                .memory = memory,
+                                .workers = executor.workers(),
+                                .world = options.world});
+  });
+  return std::move(*results);
 }
 
 std::vector<std::shared_ptr<const Buffer>> Session::Impl::pack_weights(
@@ -341,6 +380,13 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
   const bool writes_shared = written != nullptr;
+  if (writes_shared && written->kind != VariableKind::key && options.world.size() > 1 &&
+      !running_shards) {
+    throw ArgumentError(
+        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
+                    "Program::shards()",
+                    c.name, written->name, options.world.size()));
+  }
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while

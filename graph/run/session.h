@@ -9,6 +9,7 @@
 
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
+#include "weft/core/world/world.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/profile.h"
@@ -55,6 +56,15 @@ struct SessionOptions {
   bool check_finite = false;
   /// Records times of nodes from the start; see Session::profile().
   bool profile = false;
+  /// The ranks (processes, perhaps on many machines) that run programs with shards together, each
+  /// with a Session over a graph that is built alike; core/mpi/mpi_transport.h connects those of
+  /// MPI. By default there is one. All ranks run the same programs in the same order, and each is
+  /// left with the same variables; the bits are those of one rank alone. Before its first run a
+  /// program is compared: ArgumentError where ranks differ in it, in the seed, in Weft's version or
+  /// in what their CPUs compute with. A rank that fails ends the step on all of them (WorldError,
+  /// with what it failed for). Programs without shards run on every rank by itself; those of them
+  /// that update more than random keys are an ArgumentError.
+  World world = {};
   // Test modes.
   /// Verifies every plan before its first run.
 #ifdef NDEBUG
@@ -101,7 +111,8 @@ class Session {
   Results run(const Program& program, const NamedTensors& feeds = {},
               const RunOptions& options = {});
   /// The same for batches that nobody has as a whole: `feeds` gives the inputs of one shard, as if
-  /// it were a batch of its own. It is called for each shard once, in order.
+  /// it were a batch of its own. It is called once for each shard that this rank computes, in
+  /// order.
   Results run_shards(const Program& program, const std::function<NamedTensors(int shard)>& feeds,
                      const RunOptions& options = {});
 

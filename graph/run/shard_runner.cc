@@ -3,120 +3,138 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "weft/core/error.h"
-#include "weft/core/world/shard_tree.h"
-#include "weft/ops/kernel.h"
-#include "weft/ops/row_kernel.h"
+#include "weft/core/world/tree_sum.h"
+#include "weft/graph/run/sum_layout.h"
 
 namespace weft {
 namespace {
 
-constexpr std::int64_t kAddedAtOnce = std::int64_t{1} << 16;  // elements
+std::string name_of(const Value& input) { return input.node().attributes().text("name"); }
 
-// into += x.
-void add_to(Tensor& into, const Tensor& x, const OpSet& ops, Workers& workers) {
-  const OpRecord& op = ops.at("add");
-  const Attributes attributes = op.complete({});
-  const RowKernel add = op.row(
-      {.inputs = {into.dtype(), x.dtype()}, .output = into.dtype(), .attributes = attributes});
-  const std::int64_t chunks = chunk_count(into.numel(), kAddedAtOnce);
-  const std::size_t size = dtype_size(into.dtype());
-  std::byte* to = into.mutable_raw();
-  const std::byte* from = x.raw();
-  workers.for_chunks(
-      chunks,
-      [&](std::int64_t chunk, int) {
-        const auto [begin, end] = chunk_range(into.numel(), chunks, chunk);
-        const std::size_t at = static_cast<std::size_t>(begin) * size;
-        const void* const in[] = {to + at, from + at};
-        add(in, to + at, end - begin, begin);
-      },
-      static_cast<double>(into.bytes()) / 8);
+std::vector<std::string> input_names(const Program& part) {
+  std::vector<std::string> names;
+  for (const Value& v : part.inputs()) names.push_back(name_of(v));
+  return names;
 }
 
-// Adds the sums of shards along the tree.
-class Fold {
- public:
-  Fold(const OpSet& ops, Workers& workers) : ops_(ops), workers_(workers) {}
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
-  void push(int shard, std::vector<Tensor> sums) {
-    for (int more = tree_.push({.first = shard, .count = 1}); more > 0; --more) {
-      std::vector<Tensor>& lower = stack_.back();
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (lower[i].sizes() != sums[i].sizes()) {
-          throw ShapeError(fmt::format("the sizes to be added are {}, and {} in earlier shards",
-                                       to_string(sums[i].sizes()), to_string(lower[i].sizes())));
-        }
-        add_to(lower[i], sums[i], ops_, workers_);
-      }
-      sums = std::move(lower);
-      stack_.pop_back();
-    }
-    stack_.push_back(std::move(sums));
+// The sums of a stage over all shards: those of this rank are added as they come, then those of
+// all.
+class StageSums {
+ public:
+  StageSums(const Program& program, const ShardedProgram::Stage& stage, const PartRunner& runner)
+      : program_(program), runner_(runner), layout_(types_of(stage), program.graph()->ops()) {
+    for (const std::size_t i : stage.sums) names_.push_back(shard_names::sum(i));
   }
 
-  // After all shards.
-  std::vector<Tensor> total() { return std::move(stack_.at(0)); }
+  /// Tensors for the sums of the next shard.
+  NamedTensors next() {
+    next_ = runner_.memory(layout_.bytes());
+    return named(next_);
+  }
+  /// Adds them to those before.
+  void push(int shard) {
+    for (int more = tree_.push({.first = shard, .count = 1}); more > 0; --more) {
+      std::shared_ptr<Buffer>& lower = stack_.back();
+      layout_.add(0, bytes_of(*lower), bytes_of(*next_), runner_.workers);
+      next_ = std::move(lower);
+      stack_.pop_back();
+    }
+    stack_.push_back(std::move(next_));
+  }
+  /// After all shards of all ranks.
+  NamedTensors totals() {
+    std::vector<SubtreeSums> own;
+    for (std::size_t i = 0; i < stack_.size(); ++i) {
+      own.push_back({tree_.stack()[i], bytes_of(*stack_[i])});
+    }
+    const auto add = [&](std::size_t begin, std::span<std::byte> into,
+                         std::span<const std::byte> x) {
+      layout_.add(begin, into, x, runner_.workers);
+    };
+    sum_over_ranks(runner_.world, program_.shards().count, own, add);
+    return named(stack_.at(0));
+  }
 
  private:
-  const OpSet& ops_;
-  Workers& workers_;
+  static std::vector<ValueType> types_of(const ShardedProgram::Stage& stage) {
+    std::vector<ValueType> types;
+    for (std::size_t i = 0; i < stage.sums.size(); ++i) {
+      types.push_back(stage.module.program.outputs()[i].second.type());
+    }
+    return types;
+  }
+  static std::span<std::byte> bytes_of(Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
+  NamedTensors named(const std::shared_ptr<Buffer>& block) const {
+    const std::vector<Tensor> tensors = layout_.tensors(block);
+    NamedTensors result;
+    for (std::size_t i = 0; i < names_.size(); ++i) result.emplace_back(names_[i], tensors[i]);
+    return result;
+  }
+
+  const Program& program_;
+  const PartRunner& runner_;
+  const SumLayout layout_;
+  std::vector<std::string> names_;
   TreeFold tree_;
-  std::vector<std::vector<Tensor>> stack_;
+  std::vector<std::shared_ptr<Buffer>> stack_;
+  std::shared_ptr<Buffer> next_;
 };
 
 class StepRun {
  public:
   StepRun(const Program& program, const ShardedProgram& parts, const RunOptions& options,
           const PartRunner& runner)
-      : program_(program), parts_(parts), options_(options), runner_(runner) {
-    for (const Value& v : program.inputs()) own_.push_back(name_of(v));
+      : program_(program),
+        parts_(parts),
+        options_(options),
+        runner_(runner),
+        run_(run_of_rank(runner.world.rank(), runner.world.size(), program.shards().count)),
+        own_(input_names(program)),
+        fed_(static_cast<std::size_t>(run_.size())),
+        statistics_(static_cast<std::size_t>(run_.size())) {
     for (const std::string& name : parts.keys) {
       extra_[shard_names::key(name)] = runner.value(name);
     }
   }
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
-    const int count = program_.shards().count;
-    statistics_.resize(static_cast<std::size_t>(count));
-    // Fed again by the stages behind the first.
-    std::vector<NamedTensors> kept(static_cast<std::size_t>(count));
+    const World& world = runner_.world;
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
+      const bool last = s + 1 == parts_.stages.size();
+      StageSums sums(program_, stage, runner_);
       const std::vector<std::string> wanted = input_names(stage.module.program);
-      Fold fold(program_.graph()->ops(), runner_.workers);
-      for (int shard = 0; shard < count; ++shard) {
-        NamedTensors& fed = kept[static_cast<std::size_t>(shard)];
+      for (int shard = run_.begin; shard < run_.end; ++shard) {
+        world.set_phase(fmt::format("shard {} of {}", shard, program_.shards().count));
+        const auto i = static_cast<std::size_t>(shard - run_.begin);
         try {
-          if (s == 0) fed = feeds(shard);
-          std::vector<Tensor> sums = run_stage(stage, wanted, fed, shard);
-          fold.push(shard, std::move(sums));
+          if (s == 0) fed_[i] = feeds(shard);
+          run_stage(stage, wanted, shard, sums);
         } catch (const Error& e) {
-          e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
+          e.rethrow_as(fmt::format("shard {} of {}: {}", shard, program_.shards().count, e.what()));
         }
-        if (s + 1 == parts_.stages.size()) fed.clear();
+        if (last) fed_[i].clear();
       }
+      world.set_phase("the sums of all shards");
       if (stage.sums.empty()) continue;
-      std::vector<Tensor> totals = fold.total();
-      for (std::size_t i = 0; i < totals.size(); ++i) {
-        extra_[shard_names::sum(stage.sums[i])] = std::move(totals[i]);
-      }
+      for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
     }
     carry_states();
+    world.set_phase("the end of a step");
     return runner_.run(parts_.step.program, extra_of(parts_.step.program), options_);
   }
 
  private:
-  static std::string name_of(const Value& input) { return input.node().attributes().text("name"); }
-
-  static std::vector<std::string> input_names(const Program& part) {
-    std::vector<std::string> names;
-    for (const Value& v : part.inputs()) names.push_back(name_of(v));
-    return names;
-  }
-
   NamedTensors extra_of(const Program& part) const {
     NamedTensors feeds;
     for (const std::string& name : input_names(part)) {
@@ -132,26 +150,48 @@ class StepRun {
     return options;
   }
 
-  std::vector<Tensor> run_stage(const ShardedProgram::Stage& stage,
-                                const std::vector<std::string>& wanted, const NamedTensors& fed,
-                                int shard) {
+  void run_stage(const ShardedProgram::Stage& stage, const std::vector<std::string>& wanted,
+                 int shard, StageSums& sums) {
+    const auto i = static_cast<std::size_t>(shard - run_.begin);
     extra_[shard_names::kIndex] = Tensor::of<std::int64_t>({}, {shard});
     NamedTensors feeds = extra_of(stage.module.program);
-    for (const auto& entry : fed) {
-      const auto has = [&](const std::vector<std::string>& names) {
-        return std::find(names.begin(), names.end(), entry.first) != names.end();
-      };
+    for (const auto& entry : fed_[i]) {
       // What the program does not know is for the Session to refuse.
-      if (has(wanted) || !has(own_)) feeds.push_back(entry);
+      if (has(wanted, entry.first) || !has(own_, entry.first)) feeds.push_back(entry);
     }
-    Results results = runner_.run(stage.module.program, feeds, of_part());
-    std::vector<Tensor> sums;
-    for (const std::size_t i : stage.sums) sums.push_back(results[shard_names::sum(i)]);
-    for (const std::size_t i : stage.statistics) {
-      statistics_[static_cast<std::size_t>(shard)].emplace_back(shard_names::statistic(i),
-                                                                results[shard_names::statistic(i)]);
+    RunOptions options = of_part();
+    options.into = sums.next();
+    const Results results = runner_.run(stage.module.program, feeds, options);
+    for (const std::size_t k : stage.statistics) {
+      const std::string name = shard_names::statistic(k);
+      statistics_[i].emplace_back(name, results[name]);
     }
-    return sums;
+    sums.push(shard);
+  }
+
+  // The statistics of every shard of all ranks, in order of the shards.
+  std::vector<NamedTensors> all_statistics() const {
+    if (runner_.world.size() == 1) return statistics_;
+    std::string own;
+    for (const NamedTensors& of_shard : statistics_) {
+      for (const auto& [name, tensor] : of_shard) {
+        own.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+      }
+    }
+    std::string all;
+    for (const std::string& of_rank : runner_.world.gather(own)) all += of_rank;
+    std::vector<NamedTensors> result;
+    for (std::size_t at = 0; at < all.size();) {
+      NamedTensors of_shard;
+      for (const auto& [name, like] : statistics_[0]) {
+        Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
+        std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
+        at += tensor.bytes();
+        of_shard.emplace_back(name, std::move(tensor));
+      }
+      result.push_back(std::move(of_shard));
+    }
+    return result;
   }
 
   void carry_states() {
@@ -161,12 +201,10 @@ class StepRun {
     }
     const Program& carry = parts_.carry.program;
     const std::vector<std::string> wanted = input_names(carry);
-    for (const NamedTensors& statistics : statistics_) {
+    for (const NamedTensors& statistics : all_statistics()) {
       NamedTensors feeds = extra_of(carry);
       for (const auto& entry : statistics) {
-        if (std::find(wanted.begin(), wanted.end(), entry.first) != wanted.end()) {
-          feeds.push_back(entry);
-        }
+        if (has(wanted, entry.first)) feeds.push_back(entry);
       }
       for (const auto& [name, state] : runner_.run(carry, feeds, of_part())) extra_[name] = state;
     }
@@ -176,9 +214,11 @@ class StepRun {
   const ShardedProgram& parts_;
   const RunOptions& options_;
   const PartRunner& runner_;
-  std::vector<std::string> own_;          // names of the program's inputs
+  const ShardRun run_;                    // the shards of this rank
+  const std::vector<std::string> own_;    // names of the program's inputs
   std::map<std::string, Tensor> extra_;   // what parts are fed besides: by name
-  std::vector<NamedTensors> statistics_;  // by shard
+  std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
+  std::vector<NamedTensors> statistics_;  // by shard of this rank
 };
 
 }  // namespace

@@ -1,14 +1,12 @@
 // Runs the parts of a program with shards.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
+#include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "weft/core/parallel.h"
+#include "weft/core/world/world.h"
 #include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/run/results.h"
 
@@ -19,12 +17,14 @@ struct PartRunner {
   FunctionRef<Results(const Program& part, const NamedTensors& feeds, const RunOptions& options)>
       run;
   FunctionRef<Tensor(const std::string& name)> value;  // of a variable, now
+  FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)> memory;
   Workers& workers;
+  World world;
 };
 
-/// Runs a step: `feeds` gives the inputs of one shard, and is called once for each, in order.
-/// `options` are those of the whole. An error in a shard is preceded by its number; it leaves all
-/// variables as they were, as do those of the step.
+/// Runs a step: `feeds` gives the inputs of one shard, and is called once for each that this rank
+/// computes, in order. `options` are those of the whole. An error in a shard is preceded by its
+/// number; all variables are as they were. The other ranks wait for one that throws.
 Results run_shards(const Program& program, const ShardedProgram& parts,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner);

@@ -18,12 +18,12 @@ bool same(const Program& a, const Program& b) {
 
 }  // namespace
 
-const ShardedProgram& SplitCache::parts(const Program& program, PlanCache& plans) {
+SplitCache::Entry& SplitCache::find(const Program& program, PlanCache& plans) {
   const std::size_t requirements = program.graph()->requirements().size();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (it->requirements != requirements || !same(it->program, program)) continue;
     entries_.splice(entries_.begin(), entries_, it);
-    return it->parts;
+    return *it;
   }
   entries_.push_front({program, requirements, split_shards(program)});
   if (entries_.size() > kMostPrograms) {
@@ -33,7 +33,7 @@ const ShardedProgram& SplitCache::parts(const Program& program, PlanCache& plans
     plans.forget(*old.step.graph);
     entries_.pop_back();
   }
-  return entries_.front().parts;
+  return entries_.front();
 }
 
 }  // namespace weft

@@ -10,16 +10,17 @@ namespace WEFT_API weft {
 
 class SplitCache {
  public:
-  /// The parts of a program with shards, valid until the next call. Where old ones make room,
-  /// `plans` forgets them. Throws as split_shards().
-  const ShardedProgram& parts(const Program& program, PlanCache& plans);
-
- private:
   struct Entry {
     Program program;
     std::size_t requirements;  // of its graph: what is required later must be checked, too
     ShardedProgram parts;
+    bool agreed = false;  // all ranks of the world have this program
   };
+  /// The entry of a program with shards, valid until the next call. Where old ones make room,
+  /// `plans` forgets them. Throws as split_shards().
+  Entry& find(const Program& program, PlanCache& plans);
+
+ private:
   std::list<Entry> entries_;  // most recent first
 };
 

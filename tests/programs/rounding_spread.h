@@ -29,7 +29,7 @@ class RoundingSpread {
 
  private:
   struct Room {
-    std::vector<char> any;  // by element: it may be anything
+    std::vector<char> any;  // by element: it may be anything (close to a pole, too)
     double distance = 0;    // for the others
   };
   bool run_moved(const Program& program, const Case& c, const Trace& base, std::uint64_t seed,

@@ -15,6 +15,7 @@
 #include "weft/testing/random_tensors.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/same_bits.h"
 
 namespace weft::testing {
 namespace {
@@ -70,15 +71,6 @@ void check_close(const NamedTensors& found, const NamedTensors& expected, double
     BOOST_TEST_CONTEXT(found[i].first) {
       BOOST_TEST(expect_close(found[i].second, expected[i].second,
                               {.absolute = tolerance, .relative = tolerance}));
-    }
-  }
-}
-
-void check_same(const NamedTensors& found, const NamedTensors& expected) {
-  BOOST_REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    BOOST_TEST_CONTEXT(found[i].first) {
-      BOOST_TEST(expect_same_bits(found[i].second, expected[i].second));
     }
   }
 }

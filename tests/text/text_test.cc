@@ -383,7 +383,10 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("func @f(%b) { input %b: f32[2] }", "4:32: expected a statement or \"return\", found \"}\"");
   bad("program p { output y = %x output y = %x }", "4:27: program 'p' has an output 'y' already");
   bad("program p { precision low }", "4:23: unknown precision 'low'");
-  bad("program p { result y = %x }", "4:13: expected precision, output, update or \"}\"");
+  bad("program p { result y = %x }", "4:13: expected precision, shards, output, update or \"}\"");
+  bad("program p { shards 3 along n }", "4:13: shards must be a power of two in [1, 1048576]");
+  bad("program p { shards 4 n }", "4:22: expected \"along\" and the symbol of an axis");
+  bad("program p { shards 0 along n }", "4:20: expected a whole number, at least 1");
   bad("program p { output \"y = %x }", "4:20: the string does not end");
   bad("program p { } more", "4:15: expected the end of the text, found \"more\"");
 }

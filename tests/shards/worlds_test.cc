@@ -1,0 +1,185 @@
+// Shards computed by several ranks: the bits are those of one.
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <mutex>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/channel_norm.h"
+#include "weft/models/layers/dropout.h"
+#include "weft/models/layers/linear.h"
+#include "weft/testing/close.h"
+#include "weft/testing/random_tensors.h"
+#include "weft/tests/kit/messages.h"
+#include "weft/tests/shards/same_bits.h"
+
+namespace weft::testing {
+namespace {
+
+constexpr int kShards = 8;
+
+// A network with dropout and batch norm; rows may be left out of the loss.
+struct Network {
+  Graph g;
+  Value x = g.input("x", DType::f32, {"batch", 6});
+  Value labels = g.input("labels", DType::i32, {"batch"});
+
+  Program train(int shards = kShards) {
+    const Scope net = Scope(g, "net").training();
+    Value h = batch_norm(net / "norm", linear(net / "in", x, 33));
+    h = dropout(net, tanh(h), 0.2);
+    const Value logits = linear(net / "out", h, 4);
+    const Value total = cross_entropy(logits, labels, {.reduction = Reduction::sum});
+    const Value loss = shard_mean(total, sum(cast(not_equal(labels, -100), DType::i64)));
+    const TrainingStep step = adamw(loss, g.parameters(), {.lr = 0.05, .step = {.clip_norm = 0.5}});
+    return Program("train")
+        .output("loss", loss)
+        .output("norm", step.gradient_norm)
+        .update(step.updates)
+        .shards({.count = shards});
+  }
+  static NamedTensors batch(int step) {
+    const auto seed = static_cast<std::uint64_t>(step);
+    const Tensor labels = integer_tensor({32}, seed, -1, 4, DType::i32);
+    std::vector<std::int32_t> given = labels.to_vector<std::int32_t>();
+    for (std::int32_t& label : given) label = label < 0 ? -100 : label;
+    return {{"x", normal_tensor({32, 6}, seed + 100)},
+            {"labels", Tensor::of<std::int32_t>({32}, given)}};
+  }
+};
+
+// What a rank has after three steps.
+NamedTensors after_steps(const World& world, SessionOptions options) {
+  Network network;
+  const Program train = network.train();
+  options.seed = 11;
+  options.world = world;
+  Session session(network.g, options);
+  NamedTensors result;
+  for (int step = 0; step < 3; ++step) {
+    const Results results = session.run(train, Network::batch(step));
+    result.emplace_back("loss", results["loss"].clone());
+    result.emplace_back("norm", results["norm"].clone());
+  }
+  for (const Variable& v : train.variables()) {
+    result.emplace_back(v.name(), session.value(v.name()));
+  }
+  return result;
+}
+
+// The line that all ranks end with: the first error of the lowest rank that has one of its own.
+std::string line_of(ThreadWorld& world, const std::function<void(const World&)>& body) {
+  try {
+    world.run([&](const std::shared_ptr<Transport>& end) { body(World(end)); });
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+BOOST_AUTO_TEST_SUITE(worlds)
+
+BOOST_AUTO_TEST_CASE(every_number_of_ranks_gives_the_bits_of_one) {
+  const NamedTensors expected = after_steps({}, {.threads = 1});
+  for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
+    for (const int threads : {1, 2}) {
+      BOOST_TEST_CONTEXT(ranks << " ranks with " << threads << " threads") {
+        ThreadWorld world(ranks, {.seed = static_cast<std::uint64_t>(10 * ranks + threads),
+                                  .most_delay = std::chrono::microseconds(100)});
+        std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
+        world.run([&](const std::shared_ptr<Transport>& end) {
+          found[static_cast<std::size_t>(end->rank())] =
+              after_steps(World(end), {.threads = threads});
+        });
+        for (const NamedTensors& of_rank : found) check_same(of_rank, expected);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_is_every_ranks) {
+  ThreadWorld world(4);
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const std::string line = line_of(world, [&](const World& rank) {
+    Network network;
+    const Program train = network.train();
+    Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
+    NamedTensors batch = Network::batch(0);
+    batch[1].second.mutable_data<std::int32_t>()[21] = 9;  // shard 5: rank 2
+    try {
+      session.run(train, batch);
+    } catch (const WorldError& e) {
+      const std::lock_guard lock(mutex);
+      lines.emplace_back(e.what());
+      throw;
+    }
+  });
+  BOOST_TEST(line.starts_with("shard 5 of 8: "), line);
+  BOOST_TEST(lines.size() == 3u);
+  for (const std::string& other : lines) {
+    BOOST_TEST(other.starts_with("rank 2 (host thread-2): shard 5 of 8: "), other);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
+  const auto line = [](const std::function<void(const World&)>& body) {
+    ThreadWorld world(2);
+    return line_of(world, body);
+  };
+  const auto run = [](const World& rank, int shards, std::uint64_t seed, double more) {
+    Network network;
+    Program train = network.train(shards);
+    train.output("more", network.g.scalar(DType::f64, more));
+    Session session(network.g, {.seed = seed, .threads = 1, .world = rank});
+    session.run(train, Network::batch(0));
+  };
+  BOOST_TEST(line([&](const World& w) { run(w, 8, w.first() ? 1 : 2, 0); }) ==
+             "ranks differ in the seed: rank 0 (host thread-0) has 1, rank 1 (host thread-1) has "
+             "2");
+  BOOST_TEST(line([&](const World& w) { run(w, w.first() ? 8 : 4, 1, 0); }) ==
+             "ranks differ in the number of shards: rank 0 (host thread-0) has 8, rank 1 (host "
+             "thread-1) has 4");
+  BOOST_TEST(line([&](const World& w) { run(w, 8, 1, w.rank()); })
+                 .starts_with("ranks differ in the graph of program 'train' (a hash of its text): "
+                              "rank 0 (host thread-0) has "));
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
+  ThreadWorld few(2);
+  const std::string line = line_of(few, [](const World& rank) {
+    Network network;
+    Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
+    session.run(network.train(1), Network::batch(0));
+  });
+  BOOST_TEST(line.find("', but has no shards to share among 2 ranks") != std::string::npos, line);
+  BOOST_TEST(line.find("; see Program::shards()") != std::string::npos, line);
+  ThreadWorld many(3);
+  BOOST_TEST(
+      line_of(many, [](const World& rank) {
+        Network network;
+        Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
+        session.run(network.train(2), Network::batch(0));
+      }) == "3 ranks have nothing to do for 2 shards: start as many ranks as shards at most");
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_only_read_run_on_every_rank) {
+  ThreadWorld world(2);
+  world.run([](const std::shared_ptr<Transport>& end) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"n"});
+    const Variable w = g.variable("w", DType::f32, {});
+    Session session(g, {.seed = 1, .threads = 1, .world = World(end)});
+    const Program read = Program("read").output("y", sum(x * w));
+    if (end->rank() == 1) session.run(read, {{"x", Tensor::zeros(DType::f32, {3})}});
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace weft::testing
