@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,6 +12,7 @@
 #include "weft/graph/control/call.h"
 #include "weft/graph/distribute/per_shard.h"
 #include "weft/graph/functions/add_into.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/ir/clone.h"
@@ -263,9 +265,17 @@ class Sweep {
 // sum of theirs.
 class SweepOfShards {
  public:
-  SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes)
+  SweepOfShards(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,
+                const std::vector<Value>& wrt)
       : graph_(graph), sweep_(sweep), parts_(nodes) {
     for (Node* sum : parts_.sums()) sums_.push_back(sum->output(0));
+    for (const Value& v : wrt) wrt_.insert(v);
+    for (const Node* node : nodes) {
+      if (node->op().gradient == Gradient::none) continue;
+      const std::span<const Value> in = node->inputs();
+      if (std::any_of(in.begin(), in.end(), [&](const Value& v) { return depends(v); }))
+        dependent_.insert(node);
+    }
   }
 
   std::vector<Value> run(const std::vector<Value>& outputs, const std::vector<Value>& cotangents,
@@ -280,13 +290,20 @@ class SweepOfShards {
     }
     std::vector<Value> from, with;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      if (!found[wrt.size() + i].defined()) continue;
+      if (!found[wrt.size() + i].defined() || !depends(sums_[i].node().input(0))) continue;
       from.push_back(sums_[i].node().input(0));
       with.push_back(found[wrt.size() + i]);
     }
     found.resize(wrt.size());
     if (from.empty()) return found;
-    const std::vector<Value> before = run(from, with, wrt, true);
+    // What a mean divides by is known behind the shards alone. So the derivative of its one sum is
+    // taken by itself and scaled once, behind the shards, too: they would else run twice.
+    const Value scale = from.size() == 1 && from[0].rank() == 0 ? with[0] : Value();
+    if (scale.defined()) with[0] = graph_.scalar(scale.dtype(), 1, {});
+    std::vector<Value> before = run(from, with, wrt, true);
+    for (Value& v : before) {
+      if (scale.defined() && v.defined()) v = scaled(v, scale);
+    }
     for (std::size_t i = 0; i < wrt.size(); ++i) {
       if (!found[i].defined()) {
         found[i] = before[i];
@@ -304,10 +321,24 @@ class SweepOfShards {
     return total.dtype() == v.dtype() ? total : cast(total, v.dtype());
   }
 
+  static Value scaled(Value v, Value scale) {
+    const DType wide = is_narrow(v) ? DType::f32 : v.dtype();
+    const Value result = cast(v, wide) * cast(scale, wide);
+    return result.dtype() == v.dtype() ? result : cast(result, v.dtype());
+  }
+
+  // Whether the value may have a derivative by wrt.
+  bool depends(const Value& v) const {
+    return v.defined() && is_floating(v.dtype()) &&
+           (wrt_.contains(v) || dependent_.contains(v.node_pointer()));
+  }
+
   Graph& graph_;
   Sweep& sweep_;
   const PerShard parts_;
   std::vector<Value> sums_;
+  std::unordered_set<Value, ValueHash> wrt_;
+  std::unordered_set<const Node*> dependent_;
 };
 
 // One sweep, or, where there are sums over shards, several.
@@ -319,7 +350,7 @@ std::vector<Value> sweep_all(Graph& graph, Sweep& sweep, Value output, Value cot
   const bool shards =
       std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_shard_sum(*n); });
   if (!shards) return sweep.run({output}, {cotangent}, wrt, nullptr);
-  return SweepOfShards(graph, sweep, nodes).run({output}, {cotangent}, wrt, false);
+  return SweepOfShards(graph, sweep, nodes, wrt).run({output}, {cotangent}, wrt, false);
 }
 
 std::string describe(const Value& v) {

@@ -5,7 +5,6 @@
 // the graph as it was.
 #pragma once
 
-#include "weft/autodiff/optimizers/accumulate.h"
 #include "weft/autodiff/optimizers/adafactor.h"
 #include "weft/autodiff/optimizers/adagrad.h"
 #include "weft/autodiff/optimizers/adam.h"

@@ -115,8 +115,8 @@ std::vector<OpSample> identity_samples() {
 std::vector<ValueType> infer_shard_sum(const InferContext& c) {
   const DType dtype = c.input(0).dtype;
   if (!is_integer(dtype) && dtype != DType::f32 && dtype != DType::f64) {
-    throw DTypeError(fmt::format("shards cannot be added in {}; use f32, f64, i64 or i32",
-                                 dtype_name(dtype)));
+    throw DTypeError(
+        fmt::format("shards cannot be added in {}; use f32, f64, i64 or i32", dtype_name(dtype)));
   }
   return {c.input(0)};
 }

@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 std::string free_scope(const Graph& graph, const std::string& given, std::string_view base,
                        std::string_view mark);
 
-/// Where the variables of one optimizer (accumulation, average, ...) live: their names begin with
+/// Where the variables of one optimizer (or average, ...) live: their names begin with
 /// its scope.
 struct StateScope {
   std::string function;  // whose error it is where a name is taken: "adamw"

@@ -26,8 +26,8 @@ struct TrainingStep {
   operator const Updates&() const { return updates; }  // NOLINT(google-explicit-constructor)
 };
 
-/// What an optimizer steps on: a loss, which it differentiates, or gradients that are already there
-/// (of accumulate_gradients(), say), one per parameter in the order of the groups.
+/// What an optimizer steps on: a loss, which it differentiates, or gradients that are already
+/// there, one per parameter in the order of the groups.
 class Loss {
  public:
   Loss(Value loss) : of_(loss) {}  // NOLINT(google-explicit-constructor)

@@ -5,6 +5,7 @@
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/graph/functions/shards.h"
 
 namespace weft {
 namespace {
@@ -14,6 +15,8 @@ Value reduced(const Value& loss, Reduction reduction) {
     case Reduction::mean: return mean(loss);
     case Reduction::sum: return sum(loss);
     case Reduction::none: return loss;
+    case Reduction::shard_mean:
+      return shard_mean(sum(loss), dim_value(loss.graph(), loss.shape().numel(), DType::i64));
     case Reduction::batch_mean: break;
   }
   return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
@@ -33,6 +36,8 @@ Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options)
                                 logits.location())
                          .output(0);
   const Graph::Frame frame(graph, "cross_entropy", logits.location());
+  if (options.reduction == Reduction::shard_mean)
+    return shard_mean(sum(loss), sum(cast(not_equal(t, options.ignore_index), DType::i64)));
   if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
   return sum(loss) / sum(cast(not_equal(t, options.ignore_index), x.dtype()));
 }

@@ -11,6 +11,7 @@ enum class Reduction {
   sum,         // of all elements
   none,        // stay apart
   batch_mean,  // sum divided by the size of the first axis
+  shard_mean,  // over the elements that count in all shards of a batch (shards.h)
 };
 
 struct CrossEntropyOptions {

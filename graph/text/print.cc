@@ -85,8 +85,8 @@ class Printer {
     out_ += fmt::format("program {} {{\n", quote_if_needed(p.name()));
     if (p.precision()) out_ += fmt::format("  precision {}\n", precision_name(*p.precision()));
     if (p.shards().count > 1) {
-      out_ += fmt::format("  shards {} along {}\n", p.shards().count,
-                          quote_if_needed(p.shards().axis));
+      out_ +=
+          fmt::format("  shards {} along {}\n", p.shards().count, quote_if_needed(p.shards().axis));
     }
     for (const auto& [name, value] : p.outputs()) {
       out_ += fmt::format("  output {} = {}\n", quote_if_needed(name), names_.at(value));

@@ -16,8 +16,7 @@ struct RowRange {
 
 /// The batch of a step, or one of the shards that it is cut into: all rows of a batch are in one of
 /// its shards, in their order. What is drawn for a row depends on its place in the whole batch, so
-/// that it does not matter who makes which shard. Where gradients are accumulated every micro-batch
-/// counts as a step.
+/// that it does not matter who makes which shard.
 class BatchPart {
  public:
   /// The whole batch of a step, counted from 0.

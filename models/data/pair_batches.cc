@@ -11,9 +11,15 @@
 
 namespace weft {
 
-PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id)
+PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id,
+                         std::int64_t shards)
     : pairs_(std::move(pairs)), padding_id_(padding_id), sorted_(pairs_.size()) {
   if (pairs_.empty()) throw ArgumentError("there are no pairs to make batches of");
+  if (size() < shards) {
+    throw ArgumentError(
+        fmt::format("{} pairs are too few for batches in {} shards: there must be a pair for each",
+                    size(), shards));
+  }
   if (tokens < 1)
     throw ArgumentError(fmt::format("a batch needs at least 1 token, not {}", tokens));
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
@@ -25,10 +31,13 @@ PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::in
     return pairs_[a].longer() < pairs_[b].longer();
   });
   cuts_ = {0};
+  const auto least = static_cast<std::size_t>(shards);
   for (std::size_t i = 0; i < sorted_.size(); ++i) {
     const std::size_t rows = i - cuts_.back() + 1, length = pairs_[sorted_[i]].longer();
-    if (rows > 1 && rows * length > static_cast<std::size_t>(tokens)) cuts_.push_back(i);
+    if (rows > least && rows * length > static_cast<std::size_t>(tokens)) cuts_.push_back(i);
   }
+  // The last ones may be too few: they go to those before them.
+  if (cuts_.size() > 1 && sorted_.size() - cuts_.back() < least) cuts_.pop_back();
   cuts_.push_back(sorted_.size());
 }
 

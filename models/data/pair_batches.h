@@ -33,9 +33,11 @@ struct PairBatch {
 class PairBatches {
  public:
   /// `tokens`: most tokens of a batch on one side, padding counted; a pair that is longer is a
-  /// batch of its own. Throws ArgumentError where there are no pairs, a side is empty, or tokens <
-  /// 1.
-  PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id);
+  /// batch of its own. Batches that are cut into `shards` have a pair for each, however long: what
+  /// counts is then the tokens of a shard. Throws ArgumentError where there are fewer pairs than
+  /// that, a side is empty, or tokens < 1.
+  PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::int32_t padding_id,
+              std::int64_t shards = 1);
 
   /// The same in every epoch.
   std::int64_t per_epoch() const { return static_cast<std::int64_t>(cuts_.size()) - 1; }

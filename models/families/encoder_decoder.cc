@@ -268,9 +268,12 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
   return concat({first, slice(ids, {Slice{}, Slice{.end = labels.size(1) - 1}})}, 1);
 }
 
-Value EncoderDecoder::loss(Value logits, Value labels, bool training, SourceLocation loc) const {
+Value EncoderDecoder::loss(Value logits, Value labels, bool training, Reduction reduction,
+                           SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "loss", loc, scope_.path());
-  return cross_entropy(logits, labels, {.label_smoothing = training ? config_.label_smoothing : 0});
+  return cross_entropy(
+      logits, labels,
+      {.label_smoothing = training ? config_.label_smoothing : 0, .reduction = reduction});
 }
 
 EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,

@@ -27,6 +27,7 @@
 #include <optional>
 #include <vector>
 
+#include "weft/graph/functions/loss.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
@@ -91,6 +92,7 @@ class EncoderDecoder {
   /// Mean cross-entropy of logits [batch, target, vocab] over labels [batch, target], -100 not
   /// counted; with the config's label smoothing while `training`.
   Value loss(Value logits, Value labels, bool training = false,
+             Reduction reduction = Reduction::mean,
              SourceLocation loc = SourceLocation::current()) const;
 
   /// Declares caches below "<scope>.cache" and builds what decoding runs; once per model.

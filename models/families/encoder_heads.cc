@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "weft/graph/functions.h"
+#include "weft/models/layers/batch_sum.h"
 
 namespace weft {
 namespace {
@@ -80,30 +81,33 @@ SpanLogits split_span(Value logits) {
   return {select(logits, 2, Dim(0)), select(logits, 2, Dim(1))};
 }
 
-Value label_loss(Value logits, Value labels, SourceLocation loc) {
+Value label_loss(Value logits, Value labels, Reduction reduction, SourceLocation loc) {
   Graph::Frame frame(logits.graph(), "label_loss", loc);
-  return cross_entropy(logits, labels, {.class_axis = -1, .ignore_index = -100});
+  return cross_entropy(logits, labels,
+                       {.class_axis = -1, .ignore_index = -100, .reduction = reduction});
 }
 
-Value span_loss(const SpanLogits& logits, Value start, Value end, SourceLocation loc) {
+Value span_loss(const SpanLogits& logits, Value start, Value end, Reduction reduction,
+                SourceLocation loc) {
   Graph& graph = logits.start.graph();
   Graph::Frame frame(graph, "span_loss", loc);
   const Value length = dim_value(graph, logits.start.size(1), DType::i64);
   const auto one = [&](Value scores, Value position) {
     position = cast(position, DType::i64);
     const Value target = where(position >= length, -100, maximum(position, 0));
-    return cross_entropy(scores, target, {.class_axis = -1, .ignore_index = -100});
+    return label_loss(scores, target, reduction);
   };
   return (one(logits.start, start) + one(logits.end, end)) * 0.5;
 }
 
-Value replaced_token_loss(Value logits, Value labels, Value mask, SourceLocation loc) {
+Value replaced_token_loss(Value logits, Value labels, Value mask, Reduction reduction,
+                          SourceLocation loc) {
   Graph::Frame frame(logits.graph(), "replaced_token_loss", loc);
   const Value each = bce_with_logits(logits, cast(labels, logits.dtype()),
-                                     mask.defined() ? Reduction::none : Reduction::mean);
+                                     mask.defined() ? Reduction::none : reduction);
   if (!mask.defined()) return each;
   const Value counts = cast(mask, logits.dtype());
-  return sum(each * counts) / sum(counts);
+  return batch_sum(sum(each * counts), reduction) / batch_sum(sum(counts), reduction);
 }
 
 Value sequence_loss(Problem problem, Value logits, Value labels, SourceLocation loc) {

@@ -1,6 +1,7 @@
 // What stands on an encoder of the BERT family: heads for its tasks, and their losses.
 #pragma once
 
+#include "weft/graph/functions/loss.h"
 #include "weft/models/families/encoder.h"
 
 namespace WEFT_API weft {
@@ -69,18 +70,22 @@ struct SpanLogits {
 SpanLogits split_span(Value logits);
 
 // -- Losses: labels are i32 or i64 unless said otherwise; -100 does not count ---------------------
+// What is a mean over a batch is one over all its shards with Reduction::shard_mean.
 
 /// Mean cross-entropy of logits [..., classes] over labels [...].
-Value label_loss(Value logits, Value labels, SourceLocation loc = SourceLocation::current());
+Value label_loss(Value logits, Value labels, Reduction reduction = Reduction::mean,
+                 SourceLocation loc = SourceLocation::current());
 
 /// Mean of the cross-entropies of both ends over all positions; start and end are [batch], one
 /// beyond the sequence does not count (the answer was cut off), a negative one is 0.
 Value span_loss(const SpanLogits& logits, Value start, Value end,
+                Reduction reduction = Reduction::mean,
                 SourceLocation loc = SourceLocation::current());
 
 /// Mean binary cross-entropy over the tokens where mask [batch, seq] is 1 (all if undefined);
-/// labels [batch, seq], any dtype, 1 = replaced.
+/// labels [batch, seq], any dtype, 1 = replaced. Throws ArgumentError as batch_sum().
 Value replaced_token_loss(Value logits, Value labels, Value mask,
+                          Reduction reduction = Reduction::mean,
                           SourceLocation loc = SourceLocation::current());
 
 /// What the labels of a sequence are.

@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/batch_sum.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/positions.h"
 
@@ -204,11 +205,11 @@ Value masked_pixels(const VitConfig& config, Value mask, DType dtype) {
 }
 
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,
-                        SourceLocation loc) {
+                        Reduction reduction, SourceLocation loc) {
   Graph::Frame frame(images.graph(), "masked_pixel_loss", loc);
   const Value hidden = masked_pixels(config, mask, images.dtype());
-  const Value error = sum(l1(pixels, images, Reduction::none) * hidden);
-  return error / (sum(hidden) + 1e-5) / static_cast<double>(config.channels);
+  const Value error = batch_sum(sum(l1(pixels, images, Reduction::none) * hidden), reduction);
+  return error / (batch_sum(sum(hidden), reduction) + 1e-5) / static_cast<double>(config.channels);
 }
 
 }  // namespace weft

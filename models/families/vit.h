@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "weft/core/tensor.h"
+#include "weft/graph/functions/loss.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/multi_head_attention.h"
@@ -91,8 +92,10 @@ PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int6
 Value masked_pixels(const VitConfig& config, Value mask, DType dtype);
 
 /// Mean absolute error of pixels in masked patches, a sum over (their number + 1e-5) and channels.
-/// images and pixels [batch, channels, height, width], mask [batch, patches].
+/// images and pixels [batch, channels, height, width], mask [batch, patches]. The sums are over all
+/// shards of a batch with Reduction::shard_mean. Throws ArgumentError as batch_sum().
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,
+                        Reduction reduction = Reduction::mean,
                         SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "weft/graph/distribute/split_shards.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/averages.h"
 #include "weft/models/program/best_file.h"
@@ -162,9 +163,9 @@ void print_training(const TrainSettings& s, const TaskRun& run) {
   check_memory("a batch",
                kBytesEach * static_cast<double>(s.batch) * static_cast<double>(run.row_size()),
                "--batch makes it smaller");
-  say("training  {} steps of {}{} {}, {}, learning rate {:g}", grouped(s.steps),
-      s.accumulate > 1 ? fmt::format("{} batches of ", s.accumulate) : "", s.batch,
-      run.batch_unit(), optimizer_name(s.optimizer), s.lr);
+  say("training  {} steps of {} {}{}, {}, learning rate {:g}", grouped(s.steps), s.batch,
+      run.batch_unit(), s.shards > 1 ? fmt::format(" in {} shards", s.shards) : "",
+      optimizer_name(s.optimizer), s.lr);
   if (s.schedule == LearningRate::cosine || s.schedule == LearningRate::linear)
     say(" -> {:g}", s.min_lr);
   if (s.patience > 0) say(", patience {}", s.patience);
@@ -172,26 +173,62 @@ void print_training(const TrainSettings& s, const TaskRun& run) {
   say(", seed {}\n", s.seed);
 }
 
-/// The line "plan". UsageError where a memory budget is too small, or the machine.
+/// Bytes of the variables that a program has; caches, whose sizes differ, are none of training.
+double variable_bytes(const Program& program) {
+  double bytes = 0;
+  for (const Variable& variable : program.variables()) {
+    const ValueType& type = variable.value().type();
+    bytes += static_cast<double>(type.shape.numel().constant()) *
+             static_cast<double>(dtype_size(type.dtype));
+  }
+  return bytes;
+}
+
+/// Sizes of what the plan of a shard is fed: the batch, and what the shard has besides (its number,
+/// random keys, sums over all shards), which has fixed sizes.
+NamedSizes sizes_of_shard(const Program& train, const NamedTensors& batch) {
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
+  if (train.shards().count == 1) return sizes;
+  const ShardedProgram parts = split_shards(train);
+  for (const Value& input : parts.stages.back().module.program.inputs()) {
+    const std::string name = input.node().attributes().text("name");
+    if (!name.starts_with("shards.")) continue;
+    Sizes own;
+    for (const Dim& dim : input.shape()) own.push_back(dim.constant());
+    sizes.emplace_back(name, own);
+  }
+  return sizes;
+}
+
+/// The line "plan"; `batch` is the inputs of a shard. UsageError where a memory budget is too
+/// small, or the machine.
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,
                 const TrainArguments& args) {
-  std::vector<std::pair<std::string, Sizes>> sizes;
-  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
-  const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
+  const auto plan =
+      rethrow_as_usage([&] { return session.plan(train, sizes_of_shard(train, batch)); });
   const MemoryReport memory = plan->memory();
+  // A shard's plan has the parameters alone; of its sums some wait for those of other shards.
+  const int shards = train.shards().count;
+  const double variables =
+      shards > 1 ? variable_bytes(train) : static_cast<double>(memory.variables);
+  const double sums =
+      shards > 1 ? static_cast<double>(memory.outputs) * (std::log2(shards) + 1) : 0;
   check_memory("a training step",
-               static_cast<double>(memory.variables) + static_cast<double>(memory.arena) +
-                   static_cast<double>(memory.outputs),
-               "a smaller --batch and model or a --memory-budget take less");
+               variables + static_cast<double>(memory.arena) +
+                   std::max(sums, static_cast<double>(memory.outputs)),
+               "a smaller --batch and model, more --shards or a --memory-budget take less");
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;
-  say("plan      {} FLOP per step; {} of variables, {} of working memory; {} {}\n",
-      short_number(plan->cost().flops), short_bytes(static_cast<double>(memory.variables)),
-      short_bytes(static_cast<double>(memory.arena)), threads, threads == 1 ? "thread" : "threads");
+  say("plan      {} FLOP per step; {} of variables, {} of working memory{}; {} {}\n",
+      short_number(plan->cost().flops * shards), short_bytes(variables),
+      short_bytes(static_cast<double>(memory.arena)),
+      shards > 1 ? fmt::format(" for a shard and {} for sums", short_bytes(sums)) : "", threads,
+      threads == 1 ? "thread" : "threads");
   if (memory.recomputed_bytes > 0) {
     say("budget    {}: {} of results are computed again, {} FLOP per step\n",
         short_bytes(static_cast<double>(memory.budget)),
         short_bytes(static_cast<double>(memory.recomputed_bytes)),
-        short_number(memory.recomputed_flops));
+        short_number(memory.recomputed_flops * shards));
   }
   flush_stdout();
 }
@@ -381,8 +418,9 @@ int run(TrainArguments& args) {
   print_training(model.settings, *run);
   Session session(*model.graph, model.store, args.session_options(model));
   TrainTask work = rethrow_as_usage([&] { return run->task(session); });
-  print_plan(session, model.program(work.accumulate == nullptr ? "train" : "accumulate"),
-             work.batch(0).inputs, args);
+  const BatchPart first(0, 0, model.settings.shards);
+  const NamedTensors fed = rethrow_as_usage([&] { return work.batch(first).inputs; });
+  print_plan(session, model.program("train"), fed, args);
   std::optional<Averages> averages;
   if (model.settings.ema > 0) {
     session.initialise();

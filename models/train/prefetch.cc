@@ -1,5 +1,6 @@
 #include "weft/models/train/prefetch.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -15,21 +16,46 @@ BatchPrefetcher::~BatchPrefetcher() {
   thread_.join();
 }
 
-TrainBatch BatchPrefetcher::take(std::int64_t number, bool next) {
-  std::optional<Made> ahead;
-  if (begun_) {
-    const bool wanted = *begun_ == number;
-    Made made = finish();
-    if (wanted) ahead = std::move(made);
-  }
-  if (ahead && ahead->error) std::rethrow_exception(ahead->error);
-  TrainBatch batch = ahead ? std::move(*ahead->batch) : make_(number);
-  if (next) begin(number + 1);
-  return batch;
+BatchPart BatchPrefetcher::part(std::int64_t place) const {
+  return {place / mine_.size(), mine_.begin + place % mine_.size(), shards_};
 }
 
-void BatchPrefetcher::begin(std::int64_t number) {
-  if (refused_) return;
+BatchPrefetcher::Made BatchPrefetcher::make(std::int64_t place) const {
+  Made made;
+  try {
+    made.batch = make_(part(place));
+  } catch (...) {
+    made.error = std::current_exception();
+  }
+  return made;
+}
+
+TrainBatch BatchPrefetcher::take(std::int64_t step, int shard, bool next) {
+  const std::int64_t size = mine_.size(), place = step * size + shard - mine_.begin;
+  std::optional<Made> made = finish(place);
+  if (!made) made = make(place);
+  if (made->error) std::rethrow_exception(made->error);
+  begin(place + 1, std::min(place + 1 + size, (step + (next ? 2 : 1)) * size));
+  return std::move(*made->batch);
+}
+
+std::optional<BatchPrefetcher::Made> BatchPrefetcher::finish(std::int64_t place) {
+  std::unique_lock lock(mutex_);
+  const std::int64_t first = next_ - std::ssize(made_);
+  if (place == first && (!made_.empty() || is_making_ || place < end_)) {
+    changed_.wait(lock, [&] { return !made_.empty(); });
+    Made made = std::move(made_.front());
+    made_.pop_front();
+    return made;
+  }
+  end_ = 0;
+  changed_.wait(lock, [&] { return !is_making_; });
+  made_.clear();
+  return std::nullopt;
+}
+
+void BatchPrefetcher::begin(std::int64_t place, std::int64_t end) {
+  if (refused_ || place >= end) return;
   if (!thread_.joinable()) {
     try {
       thread_ = std::thread([this] { work(); });
@@ -40,36 +66,28 @@ void BatchPrefetcher::begin(std::int64_t number) {
   }
   {
     const std::lock_guard lock(mutex_);
-    wanted_ = number;
+    // Behind a batch that could not be made there is none.
+    if (!made_.empty() && made_.back().error) return;
+    if (made_.empty() && !is_making_) next_ = place;
+    end_ = end;
   }
-  begun_ = number;
   changed_.notify_all();
-}
-
-BatchPrefetcher::Made BatchPrefetcher::finish() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return made_.has_value(); });
-  Made made = std::move(*made_);
-  made_.reset();
-  begun_.reset();
-  return made;
 }
 
 void BatchPrefetcher::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || wanted_.has_value(); });
+    changed_.wait(lock, [&] { return stop_ || next_ < end_; });
     if (stop_) return;
-    const std::int64_t number = *std::exchange(wanted_, std::nullopt);
+    const std::int64_t place = next_;
+    is_making_ = true;
     lock.unlock();
-    Made made;
-    try {
-      made.batch = make_(number);
-    } catch (...) {
-      made.error = std::current_exception();
-    }
+    Made made = make(place);
     lock.lock();
-    made_ = std::move(made);
+    is_making_ = false;
+    if (made.error) end_ = 0;
+    made_.push_back(std::move(made));
+    ++next_;
     changed_.notify_all();
   }
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/core/world/shard_tree.h"
 #include "weft/models/fields/check.h"
 #include "weft/models/fields/read_json.h"
 #include "weft/models/plots/svg_plot.h"
@@ -82,8 +83,9 @@ void TrainSettings::check() const {
   check::at_least("eval_batches", eval_batches, 0);
   check::at_least("save_every", save_every, 0);
   check::at_least("patience", patience, 0);
-  check::at_least("accumulate", accumulate, 1);
-  check::at_most({{"accumulate", accumulate, 1'000'000}});
+  check::at_least("shards", shards, 1);
+  check::at_most({{"shards", shards, batch}});
+  check_shards(static_cast<int>(shards), 1);
   check::in_range("ema", ema, 0, 0.9999999);
   check::at_least("skip_nonfinite", skip_nonfinite, 0);
   if (patience > 0 && eval_every == 0)
@@ -107,6 +109,9 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
       FieldList<TrainSettings>("the training settings")
           .add("steps", &TrainSettings::steps, "training steps in all")
           .add("batch", &TrainSettings::batch, "examples per step")
+          .added("shards", &TrainSettings::shards,
+                 "parts of a batch, a power of two, computed one after the other: large batches in "
+                 "the memory of a part")
           .add("lr", &TrainSettings::lr, "learning rate after warm-up")
           .add("min_lr", &TrainSettings::min_lr,
                "learning rate at the last step, where the schedule is cosine or linear")
@@ -125,9 +130,6 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
           .add("clip", &TrainSettings::clip, "largest global gradient norm; 0 = any")
           .add("validation_fraction", &TrainSettings::validation_fraction,
                "share of the data that is held out to validate on")
-          .added("accumulate", &TrainSettings::accumulate,
-                 "average the gradients of so many batches for one step: large batches in little "
-                 "memory")
           .added("ema", &TrainSettings::ema,
                  "decay of moving averages of the weights, which are evaluated and saved beside "
                  "the model; "

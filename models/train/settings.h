@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/graph/functions/loss.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/ops/precision.h"
 
@@ -34,7 +35,12 @@ ChoiceNames choice_names(Optimizer);
 /// How a model is trained: an optimizer with warm-up and a schedule.
 struct TrainSettings {
   std::int64_t steps = 2000;
-  std::int64_t batch = 12;  // windows of text (each of the model's context), sentences or images
+  /// Of a step: windows of text (each of the model's context), sentences or images.
+  std::int64_t batch = 12;
+  /// The batch of a step is cut into so many shards, a power of two: each is computed by itself, so
+  /// that a step takes the memory of one, and their gradients are added along a tree. The loss is
+  /// the mean over the batch, whatever counts in which shard.
+  std::int64_t shards = 1;
   double lr = 1e-3;
   double min_lr = 1e-4;  // at the last step, where the schedule is cosine or linear
   LearningRate schedule = LearningRate::cosine;
@@ -47,8 +53,6 @@ struct TrainSettings {
   double weight_decay = 0.1;
   double clip = 1.0;                 // of the global gradient norm; 0 = never
   double validation_fraction = 0.1;  // of the data, where it has no held-out part of its own
-  /// Gradients of so many batches are averaged for one step.
-  std::int64_t accumulate = 1;
   /// Decay of moving averages of the weights (Polyak and Juditsky 1992), which are then what is
   /// evaluated; 0 = none are kept.
   double ema = 0;
@@ -66,6 +70,12 @@ struct TrainSettings {
   /// as a step; the next one takes the next batch.
   std::int64_t skip_nonfinite = 0;
 
+  /// How a training's loss becomes one number: the mean over the batch, or over its shards.
+  Reduction loss_reduction() const { return shards > 1 ? Reduction::shard_mean : Reduction::mean; }
+  /// `batch`, of a shard (rounded up): as many as an evaluation computes at once, too.
+  std::int64_t shard_batch() const { return (batch + shards - 1) / shards; }
+  /// How many of these a periodic evaluation is of, 0 = all.
+  std::int64_t eval_shards() const { return eval_batches * shards; }
   /// The evaluations that are compared with each other are those over as many held-out batches as
   /// the periodic ones; where there are none of these, those over all (0).
   std::int64_t compared_batches() const { return eval_every > 0 ? eval_batches : 0; }

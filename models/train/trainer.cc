@@ -46,10 +46,11 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
   options_.settings.check();
   if (task_.train == nullptr || !task_.batch)
     throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
-  if ((options_.settings.accumulate > 1) != (task_.accumulate != nullptr)) {
-    throw ArgumentError(
-        "a TrainTask has a program `accumulate` where settings.accumulate is above 1, and only "
-        "there");
+  if (const int made = task_.train->shards().count; made != options_.settings.shards) {
+    throw ArgumentError(fmt::format(
+        "shards: the program's training step was made with {}, the settings say {}, and what a "
+        "step does is fixed when it is made",
+        made, options_.settings.shards));
   }
   if (options_.settings.skip_nonfinite > 0 && !skips_nonfinite(*task_.train)) {
     throw ArgumentError(
@@ -124,16 +125,12 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
   // The last batch of a run has none behind it, unless its step is skipped.
   const bool last_step = step_ + 1 == settings.steps || stop_asked(step_ + 1);
-  const std::int64_t first = (step_ + skipped_) * settings.accumulate;
-  const auto take = [&](std::int64_t i) {
-    TrainBatch batch = batches.take(first + i, i + 1 < settings.accumulate || !last_step);
+  const std::int64_t number = step_ + skipped_;
+  return session_.run_shards(*task_.train, [&](int shard) {
+    TrainBatch batch = batches.take(number, shard, !last_step);
     items += batch.items;
-    return batch;
-  };
-  if (task_.accumulate == nullptr) return session_.run(*task_.train, take(0).inputs);
-  for (std::int64_t i = 0; i < settings.accumulate; ++i)
-    session_.run(*task_.accumulate, take(i).inputs);
-  return session_.run(*task_.train);
+    return std::move(batch.inputs);
+  });
 }
 
 bool Trainer::take_step(BatchPrefetcher& batches) {
@@ -195,7 +192,7 @@ TrainOutcome Trainer::run() {
     skipped_ = counter(kSkippedVariable);
     in_a_row_ = counter(kSkippedInARowVariable);
   }
-  BatchPrefetcher batches(task_.batch);
+  BatchPrefetcher batches(task_.batch, task_.train->shards().count);
   bool changed = true;  // since the last checkpoint
   while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
     changed = true;

@@ -23,19 +23,16 @@ struct TrainBatch {
 struct TrainTask {
   /// A training step as add_training_step makes it; must outlive the Trainer.
   const Program* train = nullptr;
-  /// Inputs of a batch, or of a shard of it. Batches are counted from 0, those of steps that were
-  /// skipped and every micro-batch of a step (settings.accumulate) included. Must be a function of
-  /// the part alone, so that a resumed run sees what an uninterrupted one does. The next batch is
-  /// made on another thread while a step runs, never two at once; only `evaluate` runs beside it.
+  /// Inputs of a batch, or of a shard of it where the program has shards. Batches are counted from
+  /// 0, those of steps that were skipped included. Must be a function of the part alone, so that a
+  /// resumed run sees what an uninterrupted one does. The next ones are made on another thread
+  /// while a step runs, never two at once; only `evaluate` runs beside it.
   std::function<TrainBatch(const BatchPart& part)> batch;
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
   std::function<Evaluation(bool whole)> evaluate = {};
   /// What `items` are.
   std::string unit = "tokens";
-  /// Where settings.accumulate is above 1: what is run for every batch; `train` then takes no
-  /// inputs (add_accumulated_step).
-  const Program* accumulate = nullptr;
 };
 
 /// One step, just done.
@@ -135,8 +132,8 @@ class Trainer {
 
   /// The session must outlive the Trainer. Continues at the step that its variables are at. Throws
   /// ArgumentError for settings that make no sense, where save_best or patience is given and the
-  /// task has nothing to evaluate on, and where steps are to be skipped that the program does not
-  /// skip.
+  /// task has nothing to evaluate on, where the program has another number of shards, and where
+  /// steps are to be skipped that the program does not skip.
   Trainer(Session& session, TrainTask task, Options options);
 
   /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer

@@ -22,7 +22,7 @@ void count_skipped(Program& train, Value taken, SourceLocation loc) {
 }
 
 /// One step of the optimizer that the settings name.
-TrainingStep optimizer_step(const Loss& loss, const ParameterGroups& groups, const TrainSettings& s,
+TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const TrainSettings& s,
                             const StepOptions& step, SourceLocation loc) {
   const Schedule lr = learning_rate(s);
   switch (s.optimizer) {
@@ -56,30 +56,6 @@ TrainingStep optimizer_step(const Loss& loss, const ParameterGroups& groups, con
       loc);
 }
 
-/// What `train` does once the gradients are there, or can be found: `shown` is the loss that it
-/// says.
-void add_step(Program& train, Value shown, const Loss& loss, const ParameterGroups& groups,
-              const TrainSettings& settings, SourceLocation loc) {
-  train.precision(settings.precision);
-  StepOptions options{.clip_norm = settings.clip};
-  if (settings.skip_nonfinite > 0) {
-    options.skip_nonfinite = true;
-    options.also_finite = shown;
-  }
-  const TrainingStep step = optimizer_step(loss, groups, settings, options, loc);
-  train.output("loss", shown, loc)
-      .output("learning_rate", step.learning_rate, loc)
-      .output("gradient_norm", step.gradient_norm, loc)
-      .update(step.updates, loc);
-  if (step.taken.defined()) count_skipped(train, step.taken, loc);
-  if (settings.ema == 0) return;
-  std::vector<Variable> parameters;
-  for (const ParameterGroup& group : groups)
-    parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
-  const Ema ema(parameters, {.decay = settings.ema, .warmup = true}, loc);
-  train.update(ema.updates(step, loc), loc);
-}
-
 }  // namespace
 
 Schedule learning_rate(const TrainSettings& s) {
@@ -99,29 +75,24 @@ Schedule learning_rate(const TrainSettings& s) {
 void add_training_step(Program& train, Value loss, const ParameterGroups& groups,
                        const TrainSettings& settings, SourceLocation loc) {
   settings.check();
-  if (settings.accumulate > 1)
-    throw ArgumentError("accumulate: gradients are added up in a program of their own");
-  add_step(train, loss, loss, groups, settings, loc);
-}
-
-void add_accumulated_step(Program& accumulate, Program& train, Value loss,
-                          const ParameterGroups& groups, const TrainSettings& settings,
-                          SourceLocation loc) {
-  settings.check();
-  Graph& graph = loss.graph();
+  train.precision(settings.precision).shards({.count = static_cast<int>(settings.shards)});
+  StepOptions options{.clip_norm = settings.clip};
+  if (settings.skip_nonfinite > 0) {
+    options.skip_nonfinite = true;
+    options.also_finite = loss;
+  }
+  const TrainingStep step = optimizer_step(loss, groups, settings, options, loc);
+  train.output("loss", loss, loc)
+      .output("learning_rate", step.learning_rate, loc)
+      .output("gradient_norm", step.gradient_norm, loc)
+      .update(step.updates, loc);
+  if (step.taken.defined()) count_skipped(train, step.taken, loc);
+  if (settings.ema == 0) return;
   std::vector<Variable> parameters;
   for (const ParameterGroup& group : groups)
     parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
-  const Accumulation sums = accumulate_gradients(loss, parameters, {}, loc);
-  const Variable total = graph.variable("accumulated_loss", {loss.dtype(), Shape{}},
-                                        {.kind = VariableKind::optimizer, .trainable = false}, loc);
-  accumulate.precision(settings.precision)
-      .output("loss", loss, loc)
-      .update(sums.accumulate, loc)
-      .update(total, total.value() + loss, loc);
-  const Value mean = total.value() / static_cast<double>(settings.accumulate);
-  add_step(train, mean, sums.gradients, groups, settings, loc);
-  train.update(sums.clear, loc).update(total, graph.scalar(loss.dtype(), 0, loc), loc);
+  const Ema ema(parameters, {.decay = settings.ema, .warmup = true}, loc);
+  train.update(ema.updates(step, loc), loc);
 }
 
 bool skips_nonfinite(const Program& train) {

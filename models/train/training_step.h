@@ -20,22 +20,15 @@ Schedule learning_rate(const TrainSettings& settings);
 
 /// Makes `train` a whole training step: forward, backward, clipping, schedule, optimizer, averages.
 /// Outputs "loss" (f32), "learning_rate" and "gradient_norm" (f64 scalars). Where the settings say
-/// so, steps whose loss or gradient norm is not finite are skipped and counted. Throws
-/// ArgumentError where the settings make no sense, and where they accumulate: that takes two
-/// programs.
+/// so, steps whose loss or gradient norm is not finite are skipped and counted. With
+/// settings.shards above 1 the loss must be one of all shards (settings.loss_reduction()), or the
+/// first step is a GraphError. Throws ArgumentError where the settings make no sense.
 void add_training_step(Program& train, Value loss, const ParameterGroups& groups,
                        const TrainSettings& settings,
                        SourceLocation loc = SourceLocation::current());
 /// The same for all trainable parameters of the graph.
 void add_training_step(Program& train, Value loss, const TrainSettings& settings,
                        SourceLocation loc = SourceLocation::current());
-
-/// The same in two programs, for settings.accumulate batches per step: `accumulate` is run for each
-/// batch, then `train`, which takes no inputs and steps on the mean of their gradients. Its loss is
-/// the mean of theirs.
-void add_accumulated_step(Program& accumulate, Program& train, Value loss,
-                          const ParameterGroups& groups, const TrainSettings& settings,
-                          SourceLocation loc = SourceLocation::current());
 
 /// Whether a program of add_training_step skips steps that are not finite.
 bool skips_nonfinite(const Program& train);

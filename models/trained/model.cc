@@ -115,16 +115,13 @@ void TrainedModel::replace_programs(std::shared_ptr<Graph> new_graph,
 std::unique_ptr<TrainedModel> without_training(const TrainedModel& model) {
   auto result = model.clone();
   result->programs.erase("train");
-  result->programs.erase("accumulate");
   return result;
 }
 
 void save_model(const std::string& path, const TrainedModel& model) {
   const ModelLayout& layout = model.layout();
   std::vector<Program> programs;
-  for (const char* name : {"train", "accumulate"}) {
-    if (const Program* found = model.find_program(name)) programs.push_back(*found);
-  }
+  if (const Program* found = model.find_program("train")) programs.push_back(*found);
   for (const std::string& name : layout.programs) {
     if (model.has_program(name) || !contains(layout.added_programs, name))
       programs.push_back(model.program(name));
@@ -166,9 +163,7 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
       throw fail(fmt::format("it lacks the program '{}'", name));
     }
   }
-  for (const char* name : {"train", "accumulate"}) {
-    if (file.has_program(name)) model.programs.insert_or_assign(name, file.program(name));
-  }
+  if (file.has_program("train")) model.programs.insert_or_assign("train", file.program("train"));
   for (const auto* parts : {&layout.parts, &common_parts()}) {
     for (const FilePart& part : *parts) {
       if (const Attachment* found = find(part)) part.read(model, *found);

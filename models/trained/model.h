@@ -77,9 +77,8 @@ using Programs = std::map<std::string, Program, std::less<>>;
 struct TrainedModel {
   std::string task;  // what it was trained to do: "masked-image"
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
-  /// By name. "train" is one whole training step, as add_training_step makes it (with "accumulate",
-  /// where gradients of several batches make a step); there is none once the weights were
-  /// quantised, but of adapters beside such weights.
+  /// By name. "train" is one whole training step, as add_training_step makes it; there is none
+  /// once the weights were quantised, but of adapters beside such weights.
   Programs programs;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
   TrainSettings settings;

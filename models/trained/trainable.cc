@@ -12,19 +12,12 @@ void make_trainable(TrainedModel& model, const FineTuneOptions& options, SourceL
   freeze(*model.graph, options.freeze);
   const std::vector<ParameterGroup> groups =
       learning_rate_groups(*model.graph, options.layer_lr_decay);
-  if (model.settings.accumulate == 1) {
-    add_training_step(train, loss, groups, model.settings, loc);
-  } else {
-    add_accumulated_step(model.add_program("accumulate"), train, loss, groups, model.settings, loc);
-  }
+  add_training_step(train, loss, groups, model.settings, loc);
 }
 
 TrainTask train_task(const TrainedModel& model, std::string unit,
                      std::function<TrainBatch(const BatchPart&)> batch) {
-  return {.train = model.find_program("train"),
-          .batch = std::move(batch),
-          .unit = std::move(unit),
-          .accumulate = model.find_program("accumulate")};
+  return {.train = model.find_program("train"), .batch = std::move(batch), .unit = std::move(unit)};
 }
 
 }  // namespace weft

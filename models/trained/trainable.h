@@ -12,9 +12,8 @@
 namespace WEFT_API weft {
 
 /// Makes the program "train", which has the output "loss" only, one whole training step over the
-/// trainable parameters, as settings and options say; with
-/// settings.accumulate above 1 in two programs, the other one being "accumulate". Throws
-/// ArgumentError as add_training_step, freeze() and learning_rate_groups().
+/// trainable parameters, as settings and options say. Throws ArgumentError as add_training_step,
+/// freeze() and learning_rate_groups().
 void make_trainable(TrainedModel& model, const FineTuneOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 

@@ -115,24 +115,6 @@ BOOST_AUTO_TEST_CASE(a_parameter_that_the_step_does_not_update_is_its_own_averag
   BOOST_TEST(!bitwise_equal(averages.at("w"), problem.store->tensor("w")));
 }
 
-BOOST_AUTO_TEST_CASE(averages_of_accumulated_gradients_move_with_the_steps) {
-  Problem problem(DType::f32);
-  const Accumulation a = accumulate_gradients(problem.loss, problem.parameters);
-  const TrainingStep step = lion(a.gradients, problem.parameters, {.lr = 0.1});
-  const Ema ema(problem.parameters, {.decay = 0.5});
-  Program accumulate("accumulate"), apply("apply");
-  accumulate.update(a.accumulate);
-  apply.update(step).update(ema.updates(step)).update(a.clear);
-  Session session(problem.g, problem.store, {.threads = 1});
-  const Tensor start = problem.store->tensor("w");
-  for (int i = 0; i < 3; ++i) session.run(accumulate, problem.feeds(i));
-  session.run(apply, {});
-  const Tensor average = session.value("ema.w.average"), now = session.value("w");
-  for (std::int64_t i = 0; i < 6; ++i) {
-    BOOST_TEST(average.at(i) == (start.at(i) + now.at(i)) / 2, boost::test_tools::tolerance(1e-6));
-  }
-}
-
 BOOST_AUTO_TEST_CASE(a_store_with_averages_is_evaluated_and_saved) {
   const testing::TemporaryFolder folder;
   Averaged problem(DType::f32, {.decay = 0.9});

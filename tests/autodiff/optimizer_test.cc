@@ -141,31 +141,6 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
   BOOST_TEST(session.value("optimizer.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(accumulation_equals_the_mean_gradient) {
-  TwoVariables problem;
-  const Value scale = problem.g.input("scale", DType::f64, {});
-  const auto parameters = problem.g.parameters();
-  const Accumulation a = accumulate_gradients(problem.loss * scale, parameters);
-  Program accumulate("accumulate"), apply("apply");
-  accumulate.update(a.accumulate);
-  apply.update(sgd(a.gradients, parameters, {.lr = 0.1})).update(a.clear);
-  Session session(problem.g, {.threads = 1});
-  for (int round = 0; round < 2; ++round) {
-    for (const double s : {1.0, 3.0}) {
-      session.run(accumulate, {{"scale", Tensor::scalar(DType::f64, s)}});
-    }
-    session.run(apply, {});
-  }
-  // The mean of scales 1 and 3 is 2.
-  std::vector<double> p = kStart;
-  for (int round = 0; round < 2; ++round) {
-    const auto g = TwoVariables::gradient(p);
-    for (int i = 0; i < 5; ++i) p[i] -= 0.1 * 2 * g[i];
-  }
-  BOOST_TEST(session.value("b").item<double>() == p[4], tt::tolerance(1e-13));
-  BOOST_TEST(session.value("w").at(0) == p[0], tt::tolerance(1e-13));
-}
-
 BOOST_AUTO_TEST_CASE(schedules) {
   Graph g;
   const Value step = g.input("step", DType::f64, {});
@@ -251,7 +226,6 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
     BOOST_TEST(g.node_count() == nodes);
     BOOST_TEST(g.variables().size() == variables);
     BOOST_TEST(!g.has_variable("optimizer.step"));
-    BOOST_TEST(!g.has_variable("accumulated.count"));
   };
   BOOST_CHECK_THROW(adam(problem.loss, all), GraphError);
   unchanged();
@@ -261,7 +235,7 @@ BOOST_AUTO_TEST_CASE(an_optimizer_that_fails_leaves_the_graph_as_it_was) {
   unchanged();
   BOOST_CHECK_THROW(adamw(rounded, all), GradientError);
   unchanged();
-  BOOST_CHECK_THROW(accumulate_gradients(part, all), GradientError);
+  BOOST_CHECK_THROW(adamw(part, all), GradientError);
   unchanged();
   // A key that is made now has its own next value.
   const Variable key = g.key("dropout");
@@ -281,16 +255,10 @@ BOOST_AUTO_TEST_CASE(messages_say_what_an_optimizer_can_be_given) {
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, all, {.step = {.scope = "mine"}}), GraphError,
                         message_contains({"adamw", "'mine.step'", "leave out StepOptions::scope",
                                           "which is 'mine'"}));
-  accumulate_gradients(problem.loss, all, {.scope = "sums"});
-  BOOST_CHECK_EXCEPTION(accumulate_gradients(problem.loss, all, {.scope = "sums"}), GraphError,
-                        message_contains({"'sums.count'", "AccumulateOptions::scope"}));
   BOOST_CHECK_EXCEPTION(adamw(sum(problem.w.value()), all), GradientError,
                         message_contains({"adamw: ",
                                           "leave it out of the parameters, or ask for zeros "
                                           "(StepOptions::gradients.unreachable)"}));
-  BOOST_CHECK_EXCEPTION(
-      accumulate_gradients(sum(problem.w.value()), all), GradientError,
-      message_contains({"accumulate_gradients: ", "(AccumulateOptions::gradients.unreachable)"}));
   BOOST_CHECK_EXCEPTION(adamw(gradients(problem.loss, all), all,
                               {.step = {.gradients = {.unreachable = Unreachable::zeros}}}),
                         ArgumentError,

@@ -165,15 +165,12 @@ BOOST_AUTO_TEST_CASE(a_training_of_both_that_is_stopped_goes_on_with_the_same_bi
   check_same_bits(trained(true), trained(false));
 }
 
-BOOST_AUTO_TEST_CASE(averages_and_accumulations_have_names_of_their_own) {
+BOOST_AUTO_TEST_CASE(averages_have_names_of_their_own) {
   Gan gan;
   const Ema d(gan.discriminator.parameters()), g(gan.generator.parameters());
   BOOST_TEST(d.scope() == "ema");
   BOOST_TEST(g.scope() == "ema.2");
   BOOST_TEST(g.averages()[0].name() == "ema.2.generator.0.weight.average");
-  accumulate_gradients(gan.d_loss, gan.discriminator.parameters());
-  accumulate_gradients(gan.g_loss, gan.generator.parameters());
-  BOOST_TEST(gan.g.has_variable("accumulated.2.count"));
 }
 
 BOOST_AUTO_TEST_CASE(averaged_weights_take_a_line_to_keep_and_a_line_to_use) {
@@ -266,10 +263,6 @@ BOOST_AUTO_TEST_CASE(every_optimizer_takes_rules_and_unreachable_parameters) {
     BOOST_TEST(session.run(Program("p").output("g", s.gradients[0]))["g"].at(0) == -3);
     BOOST_TEST(session.run(Program("q").output("g", s.gradients[1]))["g"].at(0) == 0);
   }
-  const Accumulation sums = accumulate_gradients(
-      loss, p, {.gradients = {.unreachable = Unreachable::zeros, .rules = &rules}});
-  session.run(Program("a").update(sums.accumulate));
-  BOOST_TEST(session.run(Program("m").output("g", sums.gradients[0]))["g"].at(1) == -3);
 }
 
 BOOST_AUTO_TEST_CASE(lion_of_ones_own_is_lion) {

@@ -32,7 +32,7 @@ struct Case {
     model = hf::build_model(reference, folder.config, hf::input_types(given));
     auto config = std::get<EncoderConfig>(model.family.value());
     config.hidden_dropout = config.attention_dropout = 0;
-    programs = build_pretraining(graph, config, options, Precision::highest);
+    programs = build_pretraining(graph, config, options, {});
     store = std::make_shared<VariableStore>();
     report = load_weights(*store, graph, load_pretrained(path.string()).weights, path.string());
   }

@@ -9,6 +9,7 @@
 #include "weft/models/train/training_step.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/temporary_folder.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 namespace {
@@ -60,6 +61,21 @@ std::vector<double> train_to(Session& session, const Program& train, std::int64_
 }
 
 BOOST_AUTO_TEST_SUITE(carried_training)
+
+// A state goes on from batch to batch: there is no part of a batch that has none.
+BOOST_AUTO_TEST_CASE(streams_are_not_cut_into_shards) {
+  Graph g;
+  const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
+  const CarriedLoss carried = carried_loss(dynamic_cast<const CarryingNetwork&>(*made), 3);
+  TrainSettings settings = carried_settings();
+  settings.shards = 2;
+  Program train("train");
+  add_training_step(train, carried.loss, settings);
+  train.update(carried.updates);
+  Session session(g);
+  testing::check_error<GraphError>([&] { session.run(train, {}); },
+                                   {"program 'train' has 2 shards: ", " differs by shard"});
+}
 
 BOOST_AUTO_TEST_CASE(a_run_that_is_saved_and_resumed_within_a_stream_goes_on_with_its_state) {
   CarriedTraining one, two;

@@ -32,7 +32,7 @@ struct Run {
                                                   .embedding_dropout = 0.1,
                                                   .attention_dropout = 0.1,
                                                   .residual_dropout = 0.1},
-                                                 precision);
+                                                 settings);
     add_training_step(train, programs.at("train").outputs().front().second, settings);
   }
 };

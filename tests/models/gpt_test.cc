@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(generation_is_greedy_recomputation_and_survives_a_full_cont
   const GptConfig config = small();
   Graph g;
   TrainSettings settings;
-  const Programs programs = build_gpt_programs(g, config, settings.precision);
+  const Programs programs = build_gpt_programs(g, config, settings);
   const Program full = Program("full").output("logits", g.find_named("logits"));
   Session session(g, {.seed = 4, .threads = 1});
   Generator generator(session, programs.at("decode"), config);

@@ -177,6 +177,23 @@ BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_one) {
                         says("pair 0 has a side without ids"));
 }
 
+BOOST_AUTO_TEST_CASE(batches_in_shards_have_a_pair_for_each) {
+  const std::vector<IdPair> pairs = id_pairs(37);
+  const PairBatches batches(pairs, 1, 0, 4);
+  std::size_t seen = 0;
+  for (std::int64_t step = 0; step < batches.per_epoch(); ++step) {
+    for (std::int64_t shard = 0; shard < 4; ++shard) {
+      const PairBatch part = batches.batch(5, {step, shard, 4});
+      BOOST_TEST(!part.pairs.empty());
+      seen += part.pairs.size();
+    }
+  }
+  BOOST_TEST(seen == 37U);
+  BOOST_CHECK_EXCEPTION(
+      PairBatches(id_pairs(3), 20, 0, 4), ArgumentError,
+      says("3 pairs are too few for batches in 4 shards: there must be a pair for each"));
+}
+
 BOOST_AUTO_TEST_CASE(strings_and_what_they_are_backwards) {
   const auto pairs = reversal_pairs(500, 3, {.alphabet = "xyz", .min_length = 2, .max_length = 5});
   std::set<std::size_t> lengths;

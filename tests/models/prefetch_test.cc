@@ -23,19 +23,14 @@ using Numbers = std::vector<std::int64_t>;
 /// Trains the model (x w)^2, and remembers which batches were made and by which threads.
 struct Small {
   explicit Small(TrainSettings s) : settings(s) {
-    const Value x = graph.input("x", DType::f32, {});
+    const Value x = graph.input("x", DType::f32, {"batch"});
     const Variable w = graph.variable("w", DType::f32, {}, {.initializer = Initializer::ones()});
-    const Value loss = square(x * w);
-    if (s.accumulate > 1) {
-      add_accumulated_step(accumulate, train, loss, graph.parameters(), s);
-    } else {
-      add_training_step(train, loss, s);
-    }
+    add_training_step(train, shard_mean(mean(square(x * w))), s);
     session.emplace(graph, SessionOptions{.seed = 1, .threads = 1});
   }
 
   TrainBatch batch(const BatchPart& part) {
-    const std::int64_t n = part.step();
+    const std::int64_t n = part.step() * part.shards() + part.shard();
     const Inside inside(*this);
     {
       const std::lock_guard lock(mutex);
@@ -45,12 +40,10 @@ struct Small {
     if (n == breaks_at) throw DataError("the file ends");
     const float value = n == infinite_at ? std::numeric_limits<float>::infinity()
                                          : 0.1F + 0.01F * static_cast<float>(n * n % 7);
-    return {{{n == misnamed_at ? "y" : "x", Tensor::full(DType::f32, {}, value)}}, 1};
+    return {{{n == misnamed_at ? "y" : "x", Tensor::full(DType::f32, {1}, value)}}, 1};
   }
   TrainTask task() {
-    return {.train = &train,
-            .batch = [this](const BatchPart& part) { return batch(part); },
-            .accumulate = settings.accumulate > 1 ? &accumulate : nullptr};
+    return {.train = &train, .batch = [this](const BatchPart& part) { return batch(part); }};
   }
   TrainOutcome run(std::int64_t stop_after = 0) {
     Trainer trainer(*session, task(), {.settings = settings, .stop_after = stop_after});
@@ -76,7 +69,7 @@ struct Small {
 
   TrainSettings settings;
   Graph graph;
-  Program train{"train"}, accumulate{"accumulate"};
+  Program train{"train"};
   std::optional<Session> session;
   std::int64_t breaks_at = -1, misnamed_at = -1, infinite_at = -1;
   std::mutex mutex;
@@ -87,8 +80,8 @@ struct Small {
   TrainHistory::Points history;
 };
 
-TrainSettings settings(std::int64_t steps, std::int64_t accumulate = 1) {
-  return {.steps = steps, .lr = 0.01, .warmup = 0, .accumulate = accumulate, .eval_every = 0};
+TrainSettings settings(std::int64_t steps, std::int64_t shards = 1) {
+  return {.steps = steps, .shards = shards, .lr = 0.01, .warmup = 0, .eval_every = 0};
 }
 
 Numbers counted(std::int64_t count) {
@@ -102,20 +95,15 @@ using testing::says_exactly;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
-  for (const std::int64_t accumulate : {1, 3}) {
-    Small ahead(settings(6, accumulate)), line(settings(6, accumulate));
+  for (const std::int64_t shards : {1, 4}) {
+    Small ahead(settings(6, shards)), line(settings(6, shards));
     ahead.run();
     line.session->initialise();
     TrainHistory::Points losses;
-    std::int64_t number = 0;
     for (std::int64_t step = 1; step <= 6; ++step) {
-      NamedTensors inputs = line.batch(number++).inputs;
-      for (std::int64_t i = 0; accumulate > 1 && i < accumulate; ++i) {
-        line.session->run(line.accumulate, inputs);
-        if (i + 1 < accumulate) inputs = line.batch(number++).inputs;
-      }
-      const Results results =
-          line.session->run(line.train, accumulate > 1 ? NamedTensors{} : inputs);
+      const Results results = line.session->run_shards(line.train, [&](int shard) {
+        return line.batch({step - 1, shard, shards}).inputs;
+      });
       losses.emplace_back(step, results["loss"].item<float>());
     }
     BOOST_TEST((ahead.history == losses));
@@ -124,21 +112,21 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_batches_made_in_line) {
 }
 
 BOOST_AUTO_TEST_CASE(every_batch_is_made_once_in_order_ahead_and_none_beyond_the_last) {
-  for (const std::int64_t accumulate : {1, 2}) {
-    Small small(settings(4, accumulate));
+  for (const std::int64_t shards : {1, 2}) {
+    Small small(settings(4, shards));
     small.run();
-    BOOST_TEST((small.made == counted(4 * accumulate)));
+    BOOST_TEST((small.made == counted(4 * shards)));
     BOOST_TEST(!small.two_at_once);
     BOOST_TEST((small.makers[0] == std::this_thread::get_id()));
     for (std::size_t i = 1; i < small.makers.size(); ++i) {
       BOOST_TEST((small.makers[i] != std::this_thread::get_id()));
       BOOST_TEST((small.makers[i] == small.makers[1]));
     }
-    Small stopped(settings(4, accumulate));
+    Small stopped(settings(4, shards));
     stopped.run(2);
-    BOOST_TEST((stopped.made == counted(2 * accumulate)));
+    BOOST_TEST((stopped.made == counted(2 * shards)));
     stopped.run();  // goes on
-    BOOST_TEST((stopped.made == counted(4 * accumulate)));
+    BOOST_TEST((stopped.made == counted(4 * shards)));
   }
 }
 
@@ -154,12 +142,13 @@ BOOST_AUTO_TEST_CASE(a_skipped_step_takes_the_next_batch_also_the_last_step) {
 }
 
 BOOST_AUTO_TEST_CASE(an_error_in_a_batch_is_reported_at_its_step) {
-  for (const std::int64_t accumulate : {1, 2}) {
+  for (const std::int64_t shards : {1, 2}) {
     for (const std::int64_t step : {1, 3}) {
-      Small small(settings(6, accumulate));
-      small.breaks_at = step * accumulate - 1;
+      Small small(settings(6, shards));
+      small.breaks_at = step * shards - 1;
       BOOST_CHECK_EXCEPTION(small.run(), DataError,
-                            says_exactly("step " + std::to_string(step) + ": the file ends"));
+                            says_exactly("step " + std::to_string(step) + ": " +
+                                         (shards > 1 ? "shard 1 of 2: " : "") + "the file ends"));
       BOOST_TEST(small.steps_done() == step - 1);
       BOOST_TEST(small.history.size() == static_cast<std::size_t>(step - 1));
     }
@@ -172,9 +161,30 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
   BOOST_TEST(small.run(3).stopped);
   TrainTask task = small.task();
   BatchPrefetcher batches(task.batch);
-  BOOST_TEST(batches.take(2, true).items == 1);  // 3 is begun
-  BOOST_TEST(batches.take(5, true).items == 1);
-  BOOST_TEST(batches.take(6, false).items == 1);
+  BOOST_TEST(batches.take(2, 0, true).items == 1);  // 3 is begun
+  BOOST_TEST(batches.take(5, 0, true).items == 1);
+  BOOST_TEST(batches.take(6, 0, false).items == 1);
+}
+
+BOOST_AUTO_TEST_CASE(some_of_the_shards_are_made_in_the_order_in_which_they_are_taken) {
+  Small small(settings(6, 4));
+  const TrainTask task = small.task();
+  {
+    BatchPrefetcher batches(task.batch, 4, {1, 3});
+    for (const std::int64_t step : {0, 1, 2}) {
+      for (const int shard : {1, 2}) batches.take(step, shard, step < 2);
+    }
+  }
+  BOOST_TEST((small.made == Numbers{1, 2, 5, 6, 9, 10}));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_of_other_shards_is_refused) {
+  Small small(settings(6, 4));
+  small.settings.shards = 2;
+  BOOST_CHECK_EXCEPTION(small.run(), ArgumentError,
+                        says_exactly("shards: the program's training step was made with 4, the "
+                                     "settings say 2, and what a step does is fixed when it is "
+                                     "made"));
 }
 
 BOOST_AUTO_TEST_CASE(no_batch_is_being_made_when_a_run_has_failed) {

@@ -18,6 +18,7 @@
 #include "weft/models/trained/pretrained.h"
 #include "weft/models/trained/trainable.h"
 #include "weft/models/trained/weights.h"
+#include "weft/tests/kit/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(pretraining)
@@ -306,6 +307,10 @@ BOOST_AUTO_TEST_CASE(no_gradient_goes_through_the_draws_and_embeddings_are_share
   BOOST_TEST(!graph.has_variable("generator.embeddings.positions.weight"));
 
   const Value loss = replaced_token_loss(found.logits, found.replaced, {});
+  BOOST_CHECK_EXCEPTION(
+      replaced_token_loss(found.logits, found.replaced, tokens, Reduction::sum), ArgumentError,
+      testing::message_contains({"the reduction of a loss that weighs its elements is "
+                                 "Reduction::mean or Reduction::shard_mean"}));
   std::vector<Variable> generator;
   for (const Variable& v : graph.parameters()) {
     if (v.name().starts_with("generator.")) generator.push_back(v);

@@ -69,12 +69,12 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_travels) {
   const TrainSettings plain;
   const auto travels = [&](const auto& change) {
     TrainSettings changed;
-    auto& [steps, batch, lr, min_lr, schedule, warmup, optimizer, beta1, beta2, weight_decay, clip,
-           validation_fraction, accumulate, ema, seed, precision, eval_every, eval_batches,
+    auto& [steps, batch, shards, lr, min_lr, schedule, warmup, optimizer, beta1, beta2,
+           weight_decay, clip, validation_fraction, ema, seed, precision, eval_every, eval_batches,
            save_every, patience, skip_nonfinite] = changed;
     ema = 0.5;
     change(std::tie(steps, batch, eval_every, eval_batches, save_every, patience, skip_nonfinite,
-                    warmup, accumulate),
+                    warmup, shards),
            std::tie(lr, beta1, beta2, weight_decay, clip, validation_fraction, min_lr, ema),
            std::tie(schedule, seed, precision, optimizer));
     BOOST_TEST((changed != plain));

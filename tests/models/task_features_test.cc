@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "program_shell.h"
+#include "task_shell.h"
 #include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/denoiser.h"
@@ -23,100 +23,6 @@
 namespace weft {
 BOOST_AUTO_TEST_SUITE(task_features)
 namespace {
-
-/// How a tiny model of a task is trained.
-struct TinyTraining {
-  std::string data, model;
-  std::string options = {};  // of the task, also where the model starts from a file
-};
-
-const std::string kText = "{data}/text.txt", kDocs = "{data}/docs.txt";
-const std::string kEncoder =
-    "--layers 1 --heads 2 --width 16 --inner 32 --context 32 --batch 4 --lr 0.01 --vocab 60";
-const std::string kSeq2Seq =
-    "--encoder-layers 1 --decoder-layers 1 --encoder-heads 2 --decoder-heads 2 --width 16 "
-    "--encoder-inner 32 --decoder-inner 32 --context 64 --batch 128 --lr 0.01";
-const std::string kVit =
-    "--image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 --batch 8 "
-    "--lr 0.01 --padding 0 --shift 0 --rotation 0";
-
-const std::map<std::string, TinyTraining> kTrainings = {
-    {"next-token",
-     {"--text " + kText, "--layers 1 --heads 2 --width 16 --context 16 --batch 4 --lr 0.01"}},
-    {"instructions",
-     {"--data {data}/../../chat/instructions.jsonl",
-      "--layers 1 --heads 2 --width 16 --context 48 --batch 4 --lr 0.01 --vocab 290",
-      "--chat-format chatml"}},
-    {"mlm", {"--text " + kDocs, kEncoder}},
-    {"mlm+nsp", {"--text " + kDocs, kEncoder}},
-    {"mlm+sop", {"--text " + kDocs, kEncoder}},
-    {"rtd", {"--text " + kDocs, kEncoder}},
-    {"text-classification", {"--data {data}/films.tsv", kEncoder}},
-    {"token-classification", {"--train {data}/../../tagged/towns.conll", kEncoder}},
-    {"text-similarity", {"--data {data}/../../scored/similar.tsv", kEncoder}},
-    {"span-answering", {"--data {data}/../../squad/places.json", kEncoder}},
-    {"translation", {"--pairs {data}/pairs.tsv", kSeq2Seq + " --vocab 60"}},
-    {"span-corruption", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
-    {"ul2", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
-    {"denoising", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
-    {"gap-sentences", {"--text " + kDocs, kSeq2Seq + " --vocab 190", "--passage 24"}},
-    {"image-classification", {"--data {data}", kVit}},
-    {"masked-image", {"--data {data}", kVit}},
-};
-
-/// Runs commands of one task over the data of the fixtures.
-class TaskShell {
- public:
-  explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTrainings.at(info_.id)) {}
-
-  std::string path(const std::string& name) const { return shell_.path(name); }
-  void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
-  /// `weft train` with the data, without a model's sizes.
-  Outcome train(const std::string& arguments) const {
-    return run(fmt::format("train {} {} {} --threads 1 {}", info_.family,
-                           tasks_of(info_.family).size() > 1 ? "--task " + info_.name : "",
-                           tiny_.data, arguments));
-  }
-  Outcome train_new(const std::string& arguments) const {
-    return train(tiny_.model + " " + tiny_.options +
-                 (info_.id == "text-classification" ? "" : kFraction) + kShort + arguments);
-  }
-  Outcome with_data(const std::string& arguments) const {
-    return run(arguments + " " + tiny_.data);
-  }
-  Outcome run(const std::string& arguments) const { return shell_(with_folder(arguments)); }
-  /// The model of a file over the data.
-  std::unique_ptr<TaskRun> open(const std::string& name) const {
-    OptionValues values;
-    const std::size_t blank = tiny_.data.find(' ');
-    values.add(tiny_.data.substr(0, blank), with_folder(tiny_.data.substr(blank + 1)));
-    return find_task(info_.id)->open(load_any_model(path(name)).model, values);
-  }
-
-  /// Of a training that starts from weights, whose sizes are the file's.
-  std::string short_settings() const {
-    return tiny_.options + (info_.id == "text-classification" ? "" : kFraction) + kShort +
-           (info_.family == "seq2seq" ? " --batch 128" : " --batch 4");
-  }
-
- private:
-  static std::string with_folder(std::string arguments) {
-    const std::string data = std::string(WEFT_FIXTURES) + "/weft_files/data";
-    for (std::size_t at; (at = arguments.find("{data}")) != std::string::npos;)
-      arguments.replace(at, 6, data);
-    return arguments;
-  }
-
-  static constexpr const char* kFraction = " --validation-fraction 0.1";
-  static constexpr const char* kShort = " --steps 4 --warmup 1 --eval-every 2 --seed 3 ";
-  Shell shell_;
-  const TaskInfo& info_;
-  const TinyTraining& tiny_;
-};
-
-void succeeds(const Outcome& outcome, const std::string& what) {
-  BOOST_TEST_CONTEXT(what << "\n" << outcome.out << outcome.err) { BOOST_TEST(outcome.code == 0); }
-}
 
 /// What the library's config.json says of a tiny model of a family.
 nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
@@ -168,69 +74,72 @@ std::string write_folder(const Task& task, const TaskShell& weft) {
 void check_everything(const Task& task) {
   const TaskShell weft(task);
   const std::string whole = weft.path("whole.weft"), half = weft.path("half.weft");
-  const std::string more =
-      " --optimizer lion --accumulate 2 --ema 0.9 --keep 2 --save-every 1 --log " +
-      weft.path("log.jsonl");
+  const std::string more = " --optimizer lion --shards 2 --ema 0.9 --keep 2 --save-every 1 --log " +
+                           weft.path("log.jsonl");
   const std::string averaged = weft.path("averaged.weft");
-  succeeds(weft.train_new(more + " --stop-after 3 --out " + averaged),
-           "averages, two batches a step");
-  succeeds(weft.train("--resume " + averaged + " --log " + weft.path("log.jsonl")), "that goes on");
-  succeeds(weft.with_data("evaluate " + weft.path("averaged.ema.weft")), "averages are measured");
-  succeeds(weft.train(weft.short_settings() + " --from " + weft.path("averaged.ema.weft") +
-                      " --out " + weft.path("d.weft")),
-           "a training from averages");
+  check_success(weft.train_new(more + " --stop-after 3 --out " + averaged),
+                "averages, a batch in two shards");
+  check_success(weft.train("--resume " + averaged + " --log " + weft.path("log.jsonl")),
+                "that goes on");
+  check_success(weft.with_data("evaluate " + weft.path("averaged.ema.weft")),
+                "averages are measured");
+  check_success(weft.train(weft.short_settings() + " --from " + weft.path("averaged.ema.weft") +
+                           " --out " + weft.path("d.weft")),
+                "a training from averages");
   check_error(
       weft.train("--resume " + weft.path("averaged.ema.weft") + " --out " + weft.path("d.weft")), 2,
       "its weights were averaged");
-  succeeds(weft.run("inspect " + weft.path("averaged.2.weft")), "an earlier checkpoint");
-  succeeds(weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
-           "a training");
+  check_success(weft.run("inspect " + weft.path("averaged.2.weft")), "an earlier checkpoint");
+  check_success(
+      weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
+      "a training");
   // A run that was stopped and goes on ends with the same bits.
-  succeeds(weft.train_new("--stop-after 2 --out " + half), "a training that is stopped");
-  succeeds(weft.train("--resume " + half), "a training that goes on");
+  check_success(weft.train_new("--stop-after 2 --out " + half), "a training that is stopped");
+  check_success(weft.train("--resume " + half), "a training that goes on");
   BOOST_TEST(load_any_model(whole).model->history.train ==
              load_any_model(half).model->history.train);
   BOOST_TEST(load_any_model(whole).model->task == task.info().id);
 
   const std::string start =
       weft.short_settings() + " --from " + whole + " --out " + weft.path("b.weft");
-  succeeds(weft.train(start + " --freeze '*.0.*' --layer-lr-decay 0.9 --memory-budget 1GiB"),
-           "a training from weights");
-  succeeds(weft.train(start + " --reinit '*.0.*' --precision medium"),
-           "a training from some of the weights");
-  succeeds(weft.train(weft.short_settings() + " --from " + write_folder(task, weft) + " --out " +
-                      weft.path("f.weft")),
-           "a training from a folder");
+  check_success(weft.train(start + " --freeze '*.0.*' --layer-lr-decay 0.9 --memory-budget 1GiB"),
+                "a training from weights");
+  check_success(weft.train(start + " --reinit '*.0.*' --precision medium"),
+                "a training from some of the weights");
+  check_success(weft.train(weft.short_settings() + " --from " + write_folder(task, weft) +
+                           " --out " + weft.path("f.weft")),
+                "a training from a folder");
   const std::string lora = weft.path("lora.weft");
-  succeeds(weft.train(weft.short_settings() + " --from " + whole +
-                      " --lora-rank 2 --stop-after 2 --out " + lora),
-           "adapters");
-  succeeds(weft.train("--resume " + lora), "adapters that go on");
-  succeeds(weft.run("merge " + whole + " --adapters " + weft.path("lora.lora.safetensors") +
-                    " --out " + weft.path("merged.weft")),
-           "merged adapters");
-  succeeds(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation");
+  check_success(weft.train(weft.short_settings() + " --from " + whole +
+                           " --lora-rank 2 --stop-after 2 --out " + lora),
+                "adapters");
+  check_success(weft.train("--resume " + lora), "adapters that go on");
+  check_success(weft.run("merge " + whole + " --adapters " + weft.path("lora.lora.safetensors") +
+                         " --out " + weft.path("merged.weft")),
+                "merged adapters");
+  check_success(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation");
   const Outcome small = weft.with_data("quantize " + whole + " --out " + weft.path("small.weft"));
-  succeeds(small, "a quantisation");
+  check_success(small, "a quantisation");
   BOOST_TEST(contains(small.out, "->"));
-  succeeds(weft.with_data("evaluate " + weft.path("small.weft")), "an evaluation of int8 weights");
+  check_success(weft.with_data("evaluate " + weft.path("small.weft")),
+                "an evaluation of int8 weights");
   check_error(weft.train("--resume " + weft.path("small.weft") + " --out " + weft.path("c.weft")),
               2, "its weights were quantised");
   // Adapters beside the quantised weights.
   const std::string beside = weft.short_settings() + " --from " + weft.path("small.weft") +
                              " --lora-rank 2 --lora-dropout 0.1 --out ";
   const std::string tuned = weft.path("tuned.weft"), cut = weft.path("cut.weft");
-  succeeds(weft.train(beside + tuned), "adapters beside int8 weights");
-  succeeds(weft.train(beside + cut + " --stop-after 2"), "those that are stopped");
-  succeeds(weft.train("--resume " + cut), "those that go on");
+  check_success(weft.train(beside + tuned), "adapters beside int8 weights");
+  check_success(weft.train(beside + cut + " --stop-after 2"), "those that are stopped");
+  check_success(weft.train("--resume " + cut), "those that go on");
   BOOST_TEST(load_any_model(tuned).model->history.train ==
              load_any_model(cut).model->history.train);
-  succeeds(weft.with_data("evaluate " + tuned), "an evaluation of them");
+  check_success(weft.with_data("evaluate " + tuned), "an evaluation of them");
   for (const std::string& base : {whole, weft.path("small.weft")}) {
-    succeeds(weft.run("merge " + base + " --adapters " + weft.path("tuned.lora.safetensors") +
-                      " --out " + weft.path("merged.weft")),
-             "adapters merged into " + base);
-    succeeds(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation of that");
+    check_success(weft.run("merge " + base + " --adapters " + weft.path("tuned.lora.safetensors") +
+                           " --out " + weft.path("merged.weft")),
+                  "adapters merged into " + base);
+    check_success(weft.with_data("evaluate " + weft.path("merged.weft")), "an evaluation of that");
   }
 }
 
@@ -309,7 +218,7 @@ void check_shards(const TrainTask& task, std::int64_t step, std::int64_t shards)
 
 void check_shards(const Task& task) {
   const TaskShell weft(task);
-  succeeds(weft.train_new("--stop-after 1 --out " + weft.path("m.weft")), "a training");
+  check_success(weft.train_new("--stop-after 1 --out " + weft.path("m.weft")), "a training");
   const auto run = weft.open("m.weft");
   Session session(*run->model().graph, run->model().store);
   const TrainTask feed = run->task(session);
@@ -335,7 +244,7 @@ void check_shards(const Task& task) {
 BOOST_AUTO_TEST_CASE(every_task_is_trained_resumed_adapted_measured_and_quantised) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
-      BOOST_REQUIRE(kTrainings.contains(task->info().id));
+      BOOST_REQUIRE(kTinyTrainings.contains(task->info().id));
       check_everything(*task);
     }
   }
@@ -359,9 +268,9 @@ BOOST_AUTO_TEST_CASE(a_new_head_beside_adapters_is_trained) {
     return std::pair{model->store->tensor("classifier.weight"),
                      model->store->tensor("layers.0.attention.query.weight")};
   };
-  succeeds(weft.train(start + "1"), "one step");
+  check_success(weft.train(start + "1"), "one step");
   const auto before = weights();
-  succeeds(weft.train("--resume " + tuned), "the others");
+  check_success(weft.train("--resume " + tuned), "the others");
   const auto after = weights();
   BOOST_TEST(!bitwise_equal(before.first, after.first));
   BOOST_TEST(bitwise_equal(before.second, after.second));
@@ -393,7 +302,7 @@ constexpr std::array kFeatures = {"`--from`, `--reinit`",
                                   "`--lora-*` beside quantised weights",
                                   "`--resume`, `--keep`",
                                   "`--best`, `--patience`",
-                                  "`--optimizer`, `--accumulate`, `--ema`",
+                                  "`--optimizer`, `--shards`, `--ema`",
                                   "`--memory-budget`",
                                   "`--precision`",
                                   "evaluate",

@@ -5,6 +5,7 @@
 #include "weft/autodiff/optimizer.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/distribute/split_shards.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
@@ -87,6 +88,58 @@ BOOST_AUTO_TEST_CASE(a_step_is_that_of_the_whole_batch) {
       check_close(after_steps(cut.g, cut.train(loss, count), cut.feeds()), expected, 1e-11);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_shards_are_those_of_the_batch) {
+  struct Losses {
+    Graph g;
+    Value x = g.input("x", DType::f64, {"batch", 4});
+    Value targets = g.input("targets", DType::f64, {"batch", 4});
+    Value labels = g.input("labels", DType::i32, {"batch"});
+    Variable w = g.variable("w", DType::f64, {4, 4});
+    NamedTensors found(Reduction reduction, int shards) {
+      const Value y = matmul(x, w.value());
+      const std::vector<Value> losses = {
+          cross_entropy(y, labels, {.label_smoothing = 0.1, .reduction = reduction}),
+          mse(y, targets, reduction), l1(y, targets, reduction),
+          bce_with_logits(y, targets, reduction), kl_div(y, targets, reduction)};
+      Program program("losses");
+      program.shards({.count = shards});
+      for (std::size_t i = 0; i < losses.size(); ++i) {
+        program.output("loss" + std::to_string(i), losses[i])
+            .output("slope" + std::to_string(i), gradient(losses[i], w));
+      }
+      // Two losses with counts of their own.
+      program.output("both", gradient(losses[0] + losses[1], w));
+      const Tensor given = integer_tensor({8}, 3, 0, 4, DType::i32);
+      std::vector<std::int32_t> some = given.to_vector<std::int32_t>();
+      some[0] = some[1] = some[6] = -100;  // of the first shard of 4 none counts
+      Session session(g, {.seed = 2});
+      const Results results =
+          session.run(program, {{"x", normal_tensor({8, 4}, 5, DType::f64)},
+                                {"targets", normal_tensor({8, 4}, 6, DType::f64)},
+                                {"labels", Tensor::of<std::int32_t>({8}, some)}});
+      return {results.begin(), results.end()};
+    }
+  };
+  Losses whole, cut;
+  const NamedTensors expected = whole.found(Reduction::mean, 1);
+  check_close(cut.found(Reduction::shard_mean, 4), expected, 1e-13);
+}
+
+BOOST_AUTO_TEST_CASE(a_mean_is_scaled_behind_the_shards) {
+  const auto sums_of = [](bool weighed) {
+    Classifier c;
+    const Value weights = c.g.input("weights", DType::f64, {"batch"});
+    const Value each = cross_entropy(c.logits, c.labels, {.reduction = Reduction::none});
+    const Value loss =
+        weighed ? shard_mean(sum(each * weights), sum(weights))
+                : cross_entropy(c.logits, c.labels, {.reduction = Reduction::shard_mean});
+    return split_shards(c.train(loss, 4)).stages.size();
+  };
+  // No shard waits for the number that the mean divides by.
+  BOOST_TEST(sums_of(false) == 1u);
+  BOOST_TEST(sums_of(true) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(bits_depend_on_the_number_of_shards_alone) {

@@ -52,7 +52,8 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
   };
 
   Program train("train");
-  train.output("loss", cross_entropy(logits(true), labels), loc);
+  train.output("loss",
+               cross_entropy(logits(true), labels, {.reduction = settings.loss_reduction()}), loc);
   Programs programs = {{"train", train}};
   add_inference(programs, logits(false), labels, settings.precision, loc);
   return programs;

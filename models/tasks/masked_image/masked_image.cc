@@ -27,10 +27,13 @@ Programs build_programs(Graph& graph, const VitConfig& config,
   };
 
   Program train("train"), evaluate("evaluate"), reconstruct("reconstruct");
-  train.output("loss", masked_pixel_loss(config, target, predicted(true), mask, loc), loc);
+  train.output(
+      "loss",
+      masked_pixel_loss(config, target, predicted(true), mask, settings.loss_reduction(), loc),
+      loc);
   const Value found = predicted(false), pixels = denormalised(found, normalisation);
   evaluate.precision(settings.precision)
-      .output("loss", masked_pixel_loss(config, target, found, mask, loc), loc);
+      .output("loss", masked_pixel_loss(config, target, found, mask, Reduction::mean, loc), loc);
   const Value hidden = masked_pixels(config, mask, DType::boolean);
   reconstruct.precision(settings.precision)
       .output("reconstruction", where(hidden, pixels, images), loc)

@@ -30,7 +30,7 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config, const Toke
   model.tokenizer = tokenizer;
   model.options = options;
   model.check();
-  model.programs = build_pretraining(*model.graph, config, options, settings.precision);
+  model.programs = build_pretraining(*model.graph, config, options, settings);
   return model;
 }
 

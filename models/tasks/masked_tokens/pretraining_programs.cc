@@ -25,7 +25,8 @@ Inputs declare_inputs(Graph& graph) {
 }
 
 /// Hidden tokens, and pairs where the objective has them.
-Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObjective objective) {
+Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObjective objective,
+                      Reduction reduction) {
   Inputs inputs = declare_inputs(graph);
   const bool pairs = reads_pairs(objective);
   Value pair_labels;
@@ -61,14 +62,14 @@ Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObje
         .output("pair_predicted", argmax(evaluated.pair, -1));
   }
   const Logits trained = logits(true);
-  Value loss = label_loss(trained.tokens, inputs.hidden.labels);
-  if (pairs) loss = loss + label_loss(trained.pair, pair_labels);
+  Value loss = label_loss(trained.tokens, inputs.hidden.labels, reduction);
+  if (pairs) loss = loss + label_loss(trained.pair, pair_labels, reduction);
   train.output("loss", loss);
   return {{"train", train}, {"evaluate", evaluate}};
 }
 
 Programs build_replaced(Graph& graph, const EncoderConfig& config,
-                        const PretrainingOptions& options) {
+                        const PretrainingOptions& options, Reduction reduction) {
   const Inputs inputs = declare_inputs(graph);
   const Value& labels = inputs.hidden.labels;
   const ReplacedTokenModel model =
@@ -76,8 +77,8 @@ Programs build_replaced(Graph& graph, const EncoderConfig& config,
   const auto found = [&](Value key, bool training) {
     return detect_replaced_tokens(model, inputs.encoder, inputs.hidden, key, training);
   };
-  const auto replaced_loss = [&](const ReplacedTokens& tokens) {
-    return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask);
+  const auto replaced_loss = [&](const ReplacedTokens& tokens, Reduction over) {
+    return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask, over);
   };
   Program evaluate("evaluate"), train("train");
   // A key of its own: a look at held-out data must not change what training draws.
@@ -87,17 +88,17 @@ Programs build_replaced(Graph& graph, const EncoderConfig& config,
       .output("corrupted", evaluated.ids)
       .output("replaced", evaluated.replaced)
       .output("scores", evaluated.logits)
-      .output("replaced_loss", replaced_loss(evaluated));
+      .output("replaced_loss", replaced_loss(evaluated, Reduction::mean));
   const ReplacedTokens trained = found(graph.key(kSamplingKey), true);
-  train.output("loss", label_loss(trained.generator_logits, labels) +
-                           options.replaced_weight * replaced_loss(trained));
+  train.output("loss", label_loss(trained.generator_logits, labels, reduction) +
+                           options.replaced_weight * replaced_loss(trained, reduction));
   return {{"train", train}, {"evaluate", evaluate}};
 }
 
 }  // namespace
 
 Programs build_pretraining(Graph& graph, const EncoderConfig& config,
-                           const PretrainingOptions& options, Precision precision,
+                           const PretrainingOptions& options, const TrainSettings& settings,
                            SourceLocation loc) {
   options.check();
   if (reads_pairs(options.objective) && config.token_types < 2) {
@@ -107,10 +108,11 @@ Programs build_pretraining(Graph& graph, const EncoderConfig& config,
                     choice_name(options.objective), config.token_types));
   }
   Graph::Frame frame(graph, "pretraining", loc);
-  Programs programs = options.objective == PretrainingObjective::rtd
-                          ? build_replaced(graph, config, options)
-                          : build_masked(graph, config, options.objective);
-  for (auto& [name, program] : programs) program.precision(precision);
+  Programs programs =
+      options.objective == PretrainingObjective::rtd
+          ? build_replaced(graph, config, options, settings.loss_reduction())
+          : build_masked(graph, config, options.objective, settings.loss_reduction());
+  for (auto& [name, program] : programs) program.precision(settings.precision);
   return programs;
 }
 

@@ -3,6 +3,7 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/masked_tokens/pretraining_objective.h"
+#include "weft/models/train/settings.h"
 #include "weft/models/trained/model.h"
 
 namespace WEFT_API weft {
@@ -13,7 +14,8 @@ namespace WEFT_API weft {
 /// product with the vocabulary. Pairs also need "token_types" i32 [batch, seq] and "pair_labels"
 /// i32 [batch].
 ///   train     The loss is the sum of the objectives': of the hidden tokens, of the pairs,
-///             replaced_weight times that of replaced tokens.
+///             replaced_weight times that of replaced tokens. Each is a mean over what counts in
+///             the batch, in all shards of it (settings.shards).
 ///   evaluate  Without dropout: "loss", mean over the picks that count, and "predicted" i64
 ///             [picks]. Pairs: "pair_loss", mean, and "pair_predicted" i64 [batch]. rtd ("loss" is
 ///             the generator's; draws are a function of the input "key" i64 [2]): "corrupted" i32
@@ -25,7 +27,7 @@ namespace WEFT_API weft {
 /// "loss" only. Throws ArgumentError for options out of range, and for pairs where the config has
 /// fewer than two token types.
 Programs build_pretraining(Graph& graph, const EncoderConfig& config,
-                           const PretrainingOptions& options, Precision precision,
+                           const PretrainingOptions& options, const TrainSettings& settings,
                            SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

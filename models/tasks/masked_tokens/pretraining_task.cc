@@ -155,7 +155,7 @@ void measure(Session& session, const PretrainingModel& model, const Rows& rows, 
              Counts& counts) {
   const TrainSettings& settings = model.settings;
   std::vector<PretrainingRow> batch;
-  for (std::int64_t i = begin; i < std::min(begin + settings.batch, rows.count); ++i)
+  for (std::int64_t i = begin; i < std::min(begin + settings.shard_batch(), rows.count); ++i)
     batch.push_back(rows.at(i));
   // Steps of training count from 0: no training batch is masked like this.
   NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
@@ -183,10 +183,11 @@ TrainTask task_of(Session& session, const PretrainingModel& model, const Rows& t
   });
   if (!held_out) return task;
   task.evaluate = [=, &session, &model, rows = *held_out](bool whole) {
-    const std::int64_t batches = (rows.count + settings.batch - 1) / settings.batch;
+    const std::int64_t at_once = settings.shard_batch();
+    const std::int64_t batches = (rows.count + at_once - 1) / at_once;
     Counts counts;
-    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : settings.eval_batches))
-      measure(session, model, rows, b * settings.batch, counts);
+    for (const std::int64_t b : evenly_spread(batches, whole ? 0 : settings.eval_shards()))
+      measure(session, model, rows, b * at_once, counts);
     return evaluation_of(counts, model.options);
   };
   return task;

@@ -132,7 +132,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
     if (data_.validation.size() == 0) throw DataError("no conversation was held out");
     const LanguageModel& measured = known(model);
     const double loss = instruction_loss(session, measured.program("evaluate"), data_.validation,
-                                         model_->settings.batch);
+                                         model_->settings.shard_batch());
     return {
         loss,
         {{"exact match",

@@ -69,7 +69,8 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
       .precision(precision)
       .output("loss", cross_entropy(outputs.logits, targets, {.class_axis = -1}));
   model.add_program("train").precision(precision).output(
-      "loss", cross_entropy(gpt(packed, true).logits, targets, {.class_axis = -1}));
+      "loss", cross_entropy(gpt(packed, true).logits, targets,
+                            {.class_axis = -1, .reduction = settings.loss_reduction()}));
   model.add_program("score").precision(precision).output(
       "losses", cross_entropy(gpt({.ids = tokens}).logits, targets,
                               {.class_axis = -1, .reduction = Reduction::none}));
@@ -176,8 +177,9 @@ TrainTask instruction_task(Session& session, const LanguageModel& model,
   });
   if (data.validation.size() == 0) return task;
   task.evaluate = [&session, &model, &data, settings](bool whole) {
-    const double loss = instruction_loss(session, model.program("evaluate"), data.validation,
-                                         settings.batch, whole ? 0 : settings.eval_batches);
+    const double loss =
+        instruction_loss(session, model.program("evaluate"), data.validation,
+                         settings.shard_batch(), whole ? 0 : settings.eval_shards());
     Evaluation found{loss, {{"perplexity", std::exp(loss)}}};
     if (whole) {
       const AnsweredInstructions answered =

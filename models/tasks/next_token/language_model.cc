@@ -51,15 +51,18 @@ Programs gpt_programs(const Gpt& model, Value tokens, Value targets, Precision p
 
 }  // namespace
 
-Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision precision,
+Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSettings& settings,
                             SourceLocation loc) {
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"}, loc);
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"}, loc);
   const Gpt model(Scope(graph), config, GptHead::language_model, loc);
+  const Precision precision = settings.precision;
   Programs programs = gpt_programs(model, tokens, targets, precision, loc);
   Program train("train");
   train.precision(precision).output(
-      "loss", cross_entropy(model({.ids = tokens}, true, loc).logits, targets, {.class_axis = -1}),
+      "loss",
+      cross_entropy(model({.ids = tokens}, true, loc).logits, targets,
+                    {.class_axis = -1, .reduction = settings.loss_reduction()}),
       loc);
   programs.emplace("train", train);
   programs.emplace("decode", model.decode_program(tokens, loc).precision(precision));
@@ -75,7 +78,7 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
   model.config = config;
   model.tokenizer = tokenizer;
   model.check();
-  model.programs = build_gpt_programs(*model.graph, config, settings.precision);
+  model.programs = build_gpt_programs(*model.graph, config, settings);
   return model;
 }
 

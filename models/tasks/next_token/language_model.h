@@ -46,7 +46,7 @@ struct LanguageModel : ModelKind<LanguageModel> {
 
 /// The programs of a language model in `graph`; "train" has the output "loss" only. Values
 /// "hidden.<i>", "last_hidden_state" and "logits" are those of `evaluate`.
-Programs build_gpt_programs(Graph& graph, const GptConfig& config, Precision precision,
+Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSettings& settings,
                             SourceLocation loc = SourceLocation::current());
 
 /// A new model that cannot be trained yet, its variables not made (a Session does that). Throws

@@ -92,7 +92,7 @@ class NextTokenRun final : public RunOf<LanguageModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     const double loss = validation_loss(session, model.program("evaluate"), data_.ids,
-                                        model_->settings.batch, model_->config.context);
+                                        model_->settings.shard_batch(), model_->config.context);
     return {loss, {{kBitsPerByte, data_.bits_per_byte(loss)}}};
   }
 

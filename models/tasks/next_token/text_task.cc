@@ -75,8 +75,9 @@ TrainTask text_task(Session& session, const LanguageModel& model, const TextData
   });
   if (data.predictions() > 0) {
     task.evaluate = [&session, &model, &data, window, settings](bool whole) {
-      return Evaluation{validation_loss(session, model.program("evaluate"), data, settings.batch,
-                                        window, whole ? 0 : settings.eval_batches)};
+      return Evaluation{validation_loss(session, model.program("evaluate"), data,
+                                        settings.shard_batch(), window,
+                                        whole ? 0 : settings.eval_shards())};
     };
   }
   return task;

@@ -25,8 +25,11 @@ const DenoisingOptions& options_of(const Seq2SeqModel& model) {
   return *model.denoising;
 }
 
+/// As many in each shard.
 std::int64_t rows_per_batch(const Seq2SeqModel& model) {
-  return std::max<std::int64_t>(1, model.settings.batch / options_of(model).passage);
+  const std::int64_t shards = model.settings.shards;
+  return shards *
+         std::max<std::int64_t>(1, model.settings.batch / options_of(model).passage / shards);
 }
 
 std::vector<std::int32_t> narrow(const TokenIds& ids, std::int64_t most) {
@@ -157,7 +160,9 @@ TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const Pass
   if (held_out == nullptr) return task;
   task.evaluate = [&session, &model, maker = BatchMaker(model, *held_out),
                    places = held_out->cover()](bool whole) {
-    const std::int64_t rows = rows_per_batch(model), wanted = model.settings.eval_batches;
+    const TrainSettings& settings = model.settings;
+    const std::int64_t rows = rows_per_batch(model) / settings.shards,
+                       wanted = settings.eval_shards();
     const std::int64_t batches = (std::ssize(places) + rows - 1) / rows;
     WeightedMean mean;
     for (const std::int64_t b : evenly_spread(batches, whole ? 0 : wanted)) {

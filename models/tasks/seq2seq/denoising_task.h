@@ -28,7 +28,8 @@ Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> 
 /// sentences.
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts);
 
-/// Training on random passages, settings.batch / passage of them in a step (one at least).
+/// Training on random passages, settings.batch / passage of them in a step,
+/// as many in each shard, and one at least.
 /// Evaluation on all of `held_out` (may be null), whose noise is always the same: mean loss per
 /// label of the program "evaluate", the decoder fed with the targets, and "perplexity". A batch is
 /// a function of (settings.seed, step). Everything must outlive the task. Throws ArgumentError for

@@ -48,11 +48,11 @@ struct BuiltPrograms {
     for (const Program& program : {decoding.prompt, decoding.step, decoding.reorder})
       programs.emplace(program.name(), program);
   }
-  Value loss(bool training) const {
+  Value loss(bool training, Reduction reduction = Reduction::mean) const {
     const Value memory = net.encode(source, mask, training).last_hidden_state;
     // Padding comes after all labels, so that being causal is mask enough for the decoder.
     const Value h = net.decode(shifted, {}, memory, mask, training).last_hidden_state;
-    return net.loss(net.logits(h), labels, training);
+    return net.loss(net.logits(h), labels, training, reduction);
   }
   void add_score(Precision precision, SourceLocation loc) {
     programs.emplace("score", make_score_program(net, loc).precision(precision));
@@ -69,7 +69,7 @@ Programs build_programs(Graph& graph, const EncoderDecoderConfig& config,
   const EncoderDecoder net(Scope(graph), config, Stacks::both, loc);
   BuiltPrograms built(net, inputs, settings.precision, loc);
   Program train("train");
-  train.output("loss", built.loss(true), loc);
+  train.output("loss", built.loss(true, settings.loss_reduction()), loc);
   built.programs.emplace("train", train);
   built.add_score(settings.precision, loc);
   return built.programs;

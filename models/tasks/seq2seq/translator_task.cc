@@ -31,8 +31,13 @@ EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel
   return encoded;
 }
 
+PairBatches make_training_batches(EncodedPairs pairs, const Seq2SeqModel& model) {
+  return {std::move(pairs.ids), model.settings.batch, model.tokenizer.pad_id(),
+          model.settings.shards};
+}
+
 PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model) {
-  return {std::move(pairs.ids), model.settings.batch, model.tokenizer.pad_id()};
+  return {std::move(pairs.ids), model.settings.shard_batch(), model.tokenizer.pad_id()};
 }
 
 double mean_loss(Session& session, const Program& evaluate, const PairBatches& pairs,
@@ -59,16 +64,17 @@ Metric exact_match_metric(const std::vector<std::string>& outputs,
 
 TranslatorData::TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model,
                                OutputMeasure measured_by)
-    : train(batches(split.train, model)),
-      validation(batches(split.validation, model)),
+    : train(make_training_batches(encoded(split.train, model), model)),
+      validation(make_pair_batches(encoded(split.validation, model), model)),
       cases(group_by_source(split.validation)),
       measure(measured_by) {}
 
-PairBatches TranslatorData::batches(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
-  EncodedPairs encoded = encode_pairs(pairs, model);
-  cut_sources += encoded.cut_sources;
-  cut_targets += encoded.cut_targets;
-  return make_pair_batches(std::move(encoded), model);
+EncodedPairs TranslatorData::encoded(const std::vector<TextPair>& pairs,
+                                     const Seq2SeqModel& model) {
+  EncodedPairs result = encode_pairs(pairs, model);
+  cut_sources += result.cut_sources;
+  cut_targets += result.cut_targets;
+  return result;
 }
 
 Translations translate_cases(Session& session, const Seq2SeqModel& model,
@@ -94,7 +100,7 @@ TrainTask translator_task(Session& session, const Seq2SeqModel& model, Translato
   });
   task.evaluate = [&session, &model, &data, settings](bool whole) {
     const double loss = mean_loss(session, model.program("evaluate"), data.validation,
-                                  whole ? 0 : settings.eval_batches);
+                                  whole ? 0 : settings.eval_shards());
     // Spread over all cases: files of pairs are often sorted.
     std::vector<TranslationCase> cases;
     for (const std::int64_t place : evenly_spread(std::ssize(data.cases), whole ? 0 : kQuickCases))

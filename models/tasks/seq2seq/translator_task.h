@@ -22,7 +22,10 @@ struct EncodedPairs {
 /// Throws DataError for a character that the tokenizer does not know.
 EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 
-/// The same in batches of up to settings.batch tokens on one side.
+/// The same in batches to train with, of up to settings.batch tokens on one side. Throws
+/// ArgumentError as PairBatches.
+PairBatches make_training_batches(EncodedPairs pairs, const Seq2SeqModel& model);
+/// The same in batches to measure on, of as many tokens as a shard of those.
 PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model);
 
 /// Mean loss per label of `evaluate` over the pairs, the decoder fed
@@ -50,7 +53,7 @@ struct TranslatorData {
   TranslatorData(const TextPairSplit& split, const Seq2SeqModel& model, OutputMeasure measured_by);
 
  private:
-  PairBatches batches(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
+  EncodedPairs encoded(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 };
 
 /// The outputs for `cases`, whose sources are cut as in training, and what `measure` finds.

@@ -88,8 +88,8 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
       .precision(settings.precision)
       .output("start", found.start)
       .output("end", found.end);
-  model.add_program("train").output(
-      "loss", span_loss({in_row(learned.start), in_row(learned.end)}, start, end));
+  model.add_program("train").output("loss", span_loss({in_row(learned.start), in_row(learned.end)},
+                                                      start, end, settings.loss_reduction()));
   return model;
 }
 

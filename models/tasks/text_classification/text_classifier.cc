@@ -168,12 +168,13 @@ Tensor features_of_members(std::int64_t width, std::int64_t members) {
 /// The mean of the members' losses of features [batch, width]. A member sees its own features
 /// alone; the bias is everybody's.
 Value members_loss(const Linear& classifier, Value features, Value labels,
-                   const ClassifierHead& head) {
-  if (head.members == 1) return label_loss(classifier(features), labels);
+                   const ClassifierHead& head, Reduction reduction) {
+  if (head.members == 1) return label_loss(classifier(features), labels, reduction);
   const Value own =
       features.graph().constant(features_of_members(features.size(1).constant(), head.members));
   const Value logits = classifier(unsqueeze(features, 0) * own);  // [members, batch, classes]
-  return label_loss(logits, broadcast_to(unsqueeze(labels, 0), {head.members, labels.size(0)}));
+  return label_loss(logits, broadcast_to(unsqueeze(labels, 0), {head.members, labels.size(0)}),
+                    reduction);
 }
 
 }  // namespace
@@ -237,7 +238,8 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
       .precision(settings.precision)
       .output("log_probabilities",
               log_softmax(classifier(mean_of_members(pooled(false), head.members)), -1));
-  model.add_program("train").output("loss", members_loss(classifier, pooled(true), labels, head));
+  model.add_program("train").output(
+      "loss", members_loss(classifier, pooled(true), labels, head, settings.loss_reduction()));
   return model;
 }
 

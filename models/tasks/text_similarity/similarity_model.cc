@@ -113,7 +113,7 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
   const Value wanted = (targets - head.low) / range, found = scaled(false);
   const Value scores = found * range + head.low;
   add_inference(model, mse(found, wanted), scores);
-  model.add_program("train").output("loss", mse(scaled(true), wanted));
+  model.add_program("train").output("loss", mse(scaled(true), wanted, settings.loss_reduction()));
   return model;
 }
 

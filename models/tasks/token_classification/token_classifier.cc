@@ -298,7 +298,8 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   const Value logits = classifier(encoder(inputs, false).last_hidden_state);
   add_inference(model, logits, labels);
   const Value h = dropout_if(true, encoder(inputs, true).last_hidden_state, config.hidden_dropout);
-  model.add_program("train").output("loss", label_loss(classifier(h), labels));
+  model.add_program("train").output("loss",
+                                    label_loss(classifier(h), labels, settings.loss_reduction()));
   return model;
 }
 

@@ -67,7 +67,7 @@ Bindings sizes(const CompiledProgram& program, std::int64_t batch, std::int64_t 
 
 /// One whole training step of a GPT.
 Program training_program(Graph& graph, const GptConfig& config, const TrainSettings& settings) {
-  const Programs programs = build_gpt_programs(graph, config, settings.precision);
+  const Programs programs = build_gpt_programs(graph, config, settings);
   Program train("train");
   add_training_step(train, programs.at("train").outputs().front().second, settings);
   return train;

@@ -1,0 +1,120 @@
+// Tiny trainings of every task, by the program.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "program_shell.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft {
+
+/// How a tiny model of a task is trained.
+struct TinyTraining {
+  std::string data, model, batch;
+  std::string options = {};  // of the task, also where the model starts from a file
+};
+
+inline const std::string kTinyText = "{data}/text.txt", kTinyDocs = "{data}/docs.txt";
+inline const std::string kTinyEncoder =
+    "--layers 1 --heads 2 --width 16 --inner 32 --context 32 --vocab 60";
+inline const std::string kTinySeq2Seq =
+    "--encoder-layers 1 --decoder-layers 1 --encoder-heads 2 --decoder-heads 2 --width 16 "
+    "--encoder-inner 32 --decoder-inner 32 --context 64";
+inline const std::string kTinyVit =
+    "--image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 --inner 32 "
+    "--padding 0 --shift 0 --rotation 0";
+
+inline const std::map<std::string, TinyTraining> kTinyTrainings = {
+    {"next-token", {"--text " + kTinyText, "--layers 1 --heads 2 --width 16 --context 16", "4"}},
+    {"instructions",
+     {"--data {data}/../../chat/instructions.jsonl",
+      "--layers 1 --heads 2 --width 16 --context 48 --vocab 290", "4", "--chat-format chatml"}},
+    {"mlm", {"--text " + kTinyDocs, kTinyEncoder, "4"}},
+    {"mlm+nsp", {"--text " + kTinyDocs, kTinyEncoder, "4"}},
+    {"mlm+sop", {"--text " + kTinyDocs, kTinyEncoder, "4"}},
+    {"rtd", {"--text " + kTinyDocs, kTinyEncoder, "4"}},
+    {"text-classification", {"--data {data}/films.tsv", kTinyEncoder, "4"}},
+    {"token-classification", {"--train {data}/../../tagged/towns.conll", kTinyEncoder, "4"}},
+    {"text-similarity", {"--data {data}/../../scored/similar.tsv", kTinyEncoder, "4"}},
+    {"span-answering", {"--data {data}/../../squad/places.json", kTinyEncoder, "4"}},
+    {"translation", {"--pairs {data}/pairs.tsv", kTinySeq2Seq + " --vocab 60", "128"}},
+    {"span-corruption",
+     {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
+    {"ul2", {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
+    {"denoising", {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
+    {"gap-sentences",
+     {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
+    {"image-classification", {"--data {data}", kTinyVit, "8"}},
+    {"masked-image", {"--data {data}", kTinyVit, "8"}},
+};
+
+/// Runs commands of one task over the data of the fixtures.
+class TaskShell {
+ public:
+  explicit TaskShell(const Task& task) : info_(task.info()), tiny_(kTinyTrainings.at(info_.id)) {}
+
+  std::string path(const std::string& name) const { return shell_.path(name); }
+  void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
+  /// `weft train` with the data, without a model's sizes.
+  Outcome train(const std::string& arguments, int threads = 1) const {
+    return run(fmt::format("train {} {} {} --threads {} {}", info_.family,
+                           tasks_of(info_.family).size() > 1 ? "--task " + info_.name : "",
+                           tiny_.data, threads, arguments));
+  }
+  /// What a new training may have otherwise.
+  struct Changes {
+    std::string lr = "0.01", batch = "";  // empty: the table's
+    int threads = 1;
+  };
+  Outcome train_new(const std::string& arguments) const { return train_new(arguments, {}); }
+  Outcome train_new(const std::string& arguments, const Changes& changes) const {
+    return train(fmt::format("{} {} --batch {} --lr {} {}", tiny_.model, tiny_.options,
+                             changes.batch.empty() ? tiny_.batch : changes.batch, changes.lr,
+                             (info_.id == "text-classification" ? "" : kFraction) +
+                                 std::string(kShort) + arguments),
+                 changes.threads);
+  }
+  Outcome with_data(const std::string& arguments) const {
+    return run(arguments + " " + tiny_.data);
+  }
+  Outcome run(const std::string& arguments) const { return shell_(with_folder(arguments)); }
+  /// The model of a file over the data.
+  std::unique_ptr<TaskRun> open(const std::string& name) const {
+    OptionValues values;
+    const std::size_t blank = tiny_.data.find(' ');
+    values.add(tiny_.data.substr(0, blank), with_folder(tiny_.data.substr(blank + 1)));
+    return find_task(info_.id)->open(load_any_model(path(name)).model, values);
+  }
+
+  /// Of a training that starts from weights, whose sizes are the file's.
+  std::string short_settings() const {
+    return tiny_.options + (info_.id == "text-classification" ? "" : kFraction) + kShort +
+           (info_.family == "seq2seq" ? " --batch 128" : " --batch 4");
+  }
+
+ private:
+  static std::string with_folder(std::string arguments) {
+    const std::string data = std::string(WEFT_FIXTURES) + "/weft_files/data";
+    for (std::size_t at; (at = arguments.find("{data}")) != std::string::npos;)
+      arguments.replace(at, 6, data);
+    return arguments;
+  }
+
+  static constexpr const char* kFraction = " --validation-fraction 0.1";
+  static constexpr const char* kShort = " --steps 4 --warmup 1 --eval-every 2 --seed 3 ";
+  Shell shell_;
+  const TaskInfo& info_;
+  const TinyTraining& tiny_;
+};
+
+inline void check_success(const Outcome& outcome, const std::string& what) {
+  BOOST_TEST_CONTEXT(what << "\n" << outcome.out << outcome.err) { BOOST_TEST(outcome.code == 0); }
+}
+
+}  // namespace weft
