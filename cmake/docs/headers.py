@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The headers that users include. The others are installed because these include them, and may change; what each layer is made of
 # besides (parts of tokenizers, of the planner, of files) is not promised to stay.
 PUBLIC = re.compile("weft/(" + "|".join((
-    "core/(dim|dtype|error|parallel|random(_tensors)?|shape|source_location|tensor)", "core/world/(thread_world|transport|world)",
+    "core/(dim|dtype|error|parallel|random(_tensors)?|shape|source_location|tensor)", "core/world/(thread_world|world)",
     "core/mpi/.*",
     "ops/(attribute|custom_op|kernel|op|precision|row_kernel)",
     "graph/functions|graph/functions/(?!add_into|axes|arg|windows).*", "graph/control/.*",

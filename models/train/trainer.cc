@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/core/world/shard_tree.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/train/prefetch.h"
 #include "weft/models/train/training_step.h"
@@ -133,6 +134,13 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   });
 }
 
+// How many times what this rank computes all ranks do.
+double Trainer::share_of_rank() const {
+  const World& world = session_.options().world;
+  const int shards = task_.train->shards().count;
+  return static_cast<double>(shards) / run_of_rank(world.rank(), world.size(), shards).size();
+}
+
 bool Trainer::take_step(BatchPrefetcher& batches) {
   const TrainSettings& settings = options_.settings;
   clock_.begin();
@@ -176,7 +184,7 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
          .loss = loss,
          .learning_rate = results["learning_rate"].item<double>(),
          .gradient_norm = gradient_norm,
-         .items_per_second = static_cast<double>(items) / seconds,
+         .items_per_second = static_cast<double>(items) * share_of_rank() / seconds,
          .unit = task_.unit,
          .seconds_left = static_cast<double>(settings.steps - step_) * seconds});
   }
@@ -192,7 +200,10 @@ TrainOutcome Trainer::run() {
     skipped_ = counter(kSkippedVariable);
     in_a_row_ = counter(kSkippedInARowVariable);
   }
-  BatchPrefetcher batches(task_.batch, task_.train->shards().count);
+  const World& world = session_.options().world;
+  const int shards = task_.train->shards().count;
+  check_shards(shards, world.size());
+  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world.rank(), world.size(), shards));
   bool changed = true;  // since the last checkpoint
   while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
     changed = true;

@@ -110,6 +110,10 @@ class BatchPrefetcher;
 /// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
 /// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
 ///
+/// Where the Session has a World, every rank runs a Trainer of its own with the same settings over
+/// its shards, and has the same numbers and the same variables; each evaluates and saves for
+/// itself, `stop` must be set for all before the same step.
+///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
 /// looked at. So a run that diverges leaves the last good file as it is.
@@ -152,6 +156,7 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
+  double share_of_rank() const;
   /// Takes one step. False where it was skipped.
   bool take_step(BatchPrefetcher& batches);
   /// Runs the programs of a step over its batches; `items` is what these hold.

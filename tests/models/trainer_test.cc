@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 #include <string>
 
 #include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/text.h"
 #include "weft/models/tasks/next_token/language_model.h"
@@ -35,8 +39,9 @@ GptConfig small(std::int64_t vocab) {
   return config;
 }
 
-TrainSettings settings() {
+TrainSettings settings(std::int64_t shards = 1) {
   TrainSettings s;
+  s.shards = shards;
   s.steps = 12;
   s.batch = 4;
   s.lr = 3e-3;
@@ -50,9 +55,10 @@ TrainSettings settings() {
 
 /// Trains `model` until the end or `stop_after`, saving to `path`.
 TrainOutcome run(LanguageModel& model, const std::string& path, std::int64_t stop_after = 0,
-                 int threads = 1) {
+                 int threads = 1, const World& world = {}) {
   const TextData data(model.tokenizer.encode(text()), model.settings.validation_fraction);
-  Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
+  Session session(*model.graph, model.store,
+                  {.seed = model.settings.seed, .threads = threads, .world = world});
   Trainer trainer(session, text_task(session, model, data, model.config.context),
                   {.settings = model.settings,
                    .history = model.history,
@@ -78,9 +84,29 @@ void check_equal(const LanguageModel& a, const LanguageModel& b) {
   BOOST_TEST((a.history.train == b.history.train));
 }
 
-LanguageModel fresh() {
+LanguageModel fresh(std::int64_t shards = 1) {
   const auto tokenizer = CharacterTokenizer::from_text(text());
-  return trainable(build_language_model(small(tokenizer.vocab_size()), tokenizer, settings()));
+  return trainable(
+      build_language_model(small(tokenizer.vocab_size()), tokenizer, settings(shards)));
+}
+
+BOOST_AUTO_TEST_CASE(ranks_train_with_the_bits_of_one) {
+  const testing::TemporaryFolder files("trainer");
+  LanguageModel alone = fresh(4);
+  const TrainOutcome expected = run(alone, files.path("alone.weft"));
+  for (const int ranks : {2, 3}) {
+    ThreadWorld world(ranks, {.seed = 5});
+    std::mutex mutex;
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      const int rank = end->rank();
+      LanguageModel model = fresh(4);
+      const TrainOutcome found =
+          run(model, files.path(fmt::format("{}.weft", rank)), 0, 1 + rank % 2, World(end));
+      const std::lock_guard lock(mutex);
+      BOOST_TEST(found.evaluation.loss == expected.evaluation.loss);
+      check_equal(model, alone);
+    });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_has_the_bits_of_one_that_never_stopped) {

@@ -20,6 +20,7 @@ BOOST_AUTO_TEST_CASE(one_rank_is_a_world) {
   const World world;
   BOOST_TEST(world.size() == 1);
   BOOST_TEST(world.first());
+  BOOST_TEST(world.transport() == nullptr);
   BOOST_TEST(world.gather("a") == std::vector<std::string>{"a"}, boost::test_tools::per_element());
   BOOST_TEST(world.broadcast("b") == "b");
   world.check_same("the seed", "1");
@@ -69,6 +70,25 @@ BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
     world.barrier();
   }),
                         WorldError, says("rank 2 (host thread-2): the disk is full"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
+  ThreadWorld threads(3);
+  threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    try {
+      world.or_poison([&] {
+        if (world.rank() == 1) throw DataError("row 7 is no number");
+        world.barrier();
+      });
+    } catch (const WorldError& e) {
+      const std::string line = "rank 1 (host thread-1): row 7 is no number";
+      if (world.rank() != 1 && e.what() == line && world.transport()->poisoned() == line) return;
+    } catch (const DataError& e) {
+      if (world.rank() == 1 && std::string(e.what()) == "row 7 is no number") return;
+    }
+    throw StateError("another error");
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,66 @@
+// The code of graph/distribute/README.md.
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/world/thread_world.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/linear.h"
+#include "weft/testing/close.h"
+#include "weft/testing/random_tensors.h"
+
+namespace {
+
+using namespace weft;
+
+constexpr int kShards = 8, kBatch = 32;
+
+Value classifier(const Scope& net, Value images) {
+  return linear(net / "head", tanh(linear(net / "in", images, 16)), 4);
+}
+
+NamedTensors rows(std::uint64_t seed, std::int64_t count) {
+  return {{"images", testing::normal_tensor({count, 6}, seed)},
+          {"labels", testing::integer_tensor({count}, seed, 0, 4, DType::i32)}};
+}
+NamedTensors batch(int step) { return rows(static_cast<std::uint64_t>(step), kBatch); }
+NamedTensors rows_of_shard(int step, int shard) {
+  return rows(static_cast<std::uint64_t>(100 + kShards * step + shard), kBatch / kShards);
+}
+
+Tensor trained(const World& world) {
+  Graph g;
+  const Scope net(g, "net");
+  const Value images = g.input("images", DType::f32, {"batch", 6});
+  const Value labels = g.input("labels", DType::i32, {"batch"});
+  const Value logits = classifier(net.training(), images);
+  const Value loss = cross_entropy(logits, labels, {.reduction = Reduction::shard_mean});
+  const Program train = Program("train")
+                            .output("loss", loss)
+                            .shards({.count = 8})
+                            .update(adamw(loss, net.parameters(), {.step = {.clip_norm = 1}}));
+  Session session(g, {.seed = 1, .world = world});
+  for (int step = 0; step < 3; ++step) session.run(train, batch(step));
+  for (int step = 3; step < 5; ++step) {
+    session.run_shards(train, [&](int shard) { return rows_of_shard(step, shard); });
+  }
+  return session.value("net.head.weight");
+}
+
+BOOST_AUTO_TEST_SUITE(shards_page)
+
+BOOST_AUTO_TEST_CASE(ranks_learn_what_one_learns) {
+  const Tensor alone = trained(World());
+  ThreadWorld threads(3, {.seed = 1});
+  threads.run([&](const std::shared_ptr<Transport>& end) {
+    if (!testing::expect_same_bits(trained(World(end)), alone)) throw StateError("other bits");
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
