@@ -169,7 +169,7 @@ TokenBatch TextData::random_windows(std::int64_t batch, std::int64_t length, std
                                     const BatchPart& part) const {
   for (const WeightedPart& source : train_) {
     if (source.part.size >= length + 1) continue;
-    throw ArgumentError(fmt::format(
+    throw DataError(fmt::format(
         "the training part{} has {} tokens, but a window of {} needs {}: give more text or a "
         "smaller context",
         source.part.name.empty() ? "" : " of " + source.part.name, source.part.size, length,

@@ -77,7 +77,7 @@ class TextData {
 
   /// A step's `batch` windows of `length` tokens at random places of the training part, or a shard
   /// of them. Row r of step s is a function of (seed, s, r) alone, so that a resumed run sees what
-  /// an uninterrupted one does; so is the source that it is from. Throws ArgumentError where a
+  /// an uninterrupted one does; so is the source that it is from. Throws DataError where a
   /// training part is shorter than length + 1, and as BatchPart::rows.
   TokenBatch random_windows(std::int64_t batch, std::int64_t length, std::uint64_t seed,
                             const BatchPart& part) const;

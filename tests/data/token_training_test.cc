@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(sources_come_as_often_as_their_weights_say_and_shards_are_r
   }
   BOOST_TEST(predictions == data.predictions());
   BOOST_TEST(data.predictions() == 40 + 400 + 4 - 3);
-  check_says<ArgumentError>([&] { data.random_windows(1, 30, 1, 0); },
-                            "the training part of " + folder.path("c-00000.tok") +
-                                " has 16 tokens, but a window of 30 needs 31");
+  check_says<DataError>([&] { data.random_windows(1, 30, 1, 0); },
+                        "the training part of " + folder.path("c-00000.tok") +
+                            " has 16 tokens, but a window of 30 needs 31");
   check_says<ArgumentError>(
       [&] {
         TextData({{train.front().part, 0}}, {});

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -159,9 +160,15 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_batch_that_is_not_used_is_none) {
   Small small(settings(6));
   small.breaks_at = 3;
   BOOST_TEST(small.run(3).stopped);
-  TrainTask task = small.task();
-  BatchPrefetcher batches(task.batch);
-  BOOST_TEST(batches.take(2, 0, true).items == 1);  // 3 is begun
+  const TrainTask task = small.task();
+  std::atomic<int> calls{0};
+  const std::function<TrainBatch(const BatchPart&)> make = [&](const BatchPart& part) {
+    ++calls;
+    return task.batch(part);
+  };
+  BatchPrefetcher batches(make);
+  BOOST_TEST(batches.take(2, 0, true).items == 1);
+  while (calls < 2) std::this_thread::yield();  // until 3 is begun
   BOOST_TEST(batches.take(5, 0, true).items == 1);
   BOOST_TEST(batches.take(6, 0, false).items == 1);
 }

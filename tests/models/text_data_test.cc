@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(random_windows_reach_every_place_and_stay_inside) {
     }
   }
   BOOST_TEST(starts.size() == 5U);  // windows of 16 tokens in 20
-  BOOST_CHECK_EXCEPTION(data.random_windows(1, 20, 1, 0), ArgumentError, [](const Error& e) {
+  BOOST_CHECK_EXCEPTION(data.random_windows(1, 20, 1, 0), DataError, [](const Error& e) {
     return std::string(e.what()).find("has 20 tokens, but a window of 20 needs 21") !=
            std::string::npos;
   });
