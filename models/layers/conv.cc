@@ -42,7 +42,8 @@ ConvVariables declare_conv(const Scope& scope, std::string_view layer, Value x,
     shape.push_back(Dim(size));
     taps *= size;
   }
-  const double bound = 1 / std::sqrt(static_cast<double>(in / groups * taps));
+  const std::int64_t fan_in = in / groups * taps;
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   ConvVariables result;
   result.weight = scope.variable(
       "weight", {x.dtype(), shape},

@@ -21,7 +21,7 @@ Writer::Writer(Use use, const std::string& path, int threads)
 
 TokenIds Writer::start_ids(const std::string& given) const {
   if (!given.empty()) return parse_ids("--start-ids", given);
-  const TokenIds start = generator_->start();
+  TokenIds start = generator_->start();
   if (start.empty())
     throw ArgumentError(
         fmt::format("{} states no decoder_start_token_id: nothing to begin with", path_));

@@ -125,13 +125,13 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
       {"with dead memory poisoned", {.threads = 2, .poison = true}},
   };
   for (const auto& [what, options] : variations) {
-    const Outcome found = attempt(what, [&, &name = what, &changed = options] {
+    Outcome found = attempt(what, [&, &name = what, &changed = options] {
       return same(trace(graph, program, setup, changed), expected, name);
     });
     if (!found) return found;
   }
-  if (const Outcome found = attempt("with a smaller memory budget",
-                                    [&] { return within_budget(graph, program, setup, expected); });
+  if (Outcome found = attempt("with a smaller memory budget",
+                              [&] { return within_budget(graph, program, setup, expected); });
       !found) {
     return found;
   }
@@ -146,7 +146,7 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
 
 Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup) {
   const Trace expected = trace(graph, program, setup, {.threads = 1});
-  const Outcome by_text = attempt("as text", [&] {
+  Outcome by_text = attempt("as text", [&] {
     TextConstants constants;
     const std::string text = to_text(program, {.constants = &constants});
     const Module read = parse_text(text, {.ops = graph.shared_ops(), .constants = &constants});
@@ -229,7 +229,7 @@ Outcome check_serving(Graph& graph, const Program& program, const RunSetup& setu
     if (!errors[i].empty()) return Outcome::fail(fmt::format("{}: {}", what, errors[i]));
     Trace outputs = expected;
     outputs.variables.clear();
-    if (const Outcome found = same(traces[i], outputs, what); !found) return found;
+    if (Outcome found = same(traces[i], outputs, what); !found) return found;
   }
   return Outcome::pass();
 }

@@ -122,7 +122,9 @@ BOOST_AUTO_TEST_CASE(windows_see_all_of_a_long_text) {
 
 BOOST_AUTO_TEST_CASE(questions_without_room_for_a_text_and_texts_without_words_are_told) {
   const TinyFolder folder("roberta", "ForQuestionAnswering");
-  const auto [task, model] = load_any_model(folder.path());
+  const auto loaded = load_any_model(folder.path());
+  const auto& task = loaded.task;
+  const auto& model = loaded.model;
   Session session(*model->graph, model->store);
   std::string question;
   for (int i = 0; i < 50; ++i) question += "who ";

@@ -201,7 +201,9 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_there_and_what_would_be_right) {
                           "holds a ViTForMaskedImageModeling, which nothing here uses; there are "
                           "uses for ");
   const TinyFolder tagger("bert", "ForTokenClassification");
-  const auto [task, model] = load_any_model(tagger.path());
+  const auto loaded = load_any_model(tagger.path());
+  const auto& task = loaded.task;
+  const auto& model = loaded.model;
   Session session(*model->graph, model->store);
   check_says<FormatError>([&] { task.classify(session, *model, {"the film"}, {}); },
                           "the model is a tagger of words, which knows no classes: it is for weft "

@@ -31,7 +31,7 @@ void append_case(std::string& out, char32_t c, Case wanted) {
   std::array<UChar, 2> from = {};
   std::array<UChar, 16> to = {};
   std::int32_t length = 0;
-  U16_APPEND_UNSAFE(from.data(), length, static_cast<UChar32>(c));
+  U16_APPEND_UNSAFE(from, length, static_cast<UChar32>(c));
   UErrorCode status = U_ZERO_ERROR;
   const auto room = static_cast<std::int32_t>(to.size());
   std::int32_t size = 0;
@@ -48,7 +48,7 @@ void append_case(std::string& out, char32_t c, Case wanted) {
   }
   for (std::int32_t at = 0; at < size;) {
     UChar32 next = 0;
-    U16_NEXT(to.data(), at, size, next);
+    U16_NEXT(to, at, size, next);
     append_utf8(out, static_cast<char32_t>(next));
   }
 }

@@ -53,8 +53,9 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   std::vector<std::size_t> lengths;
   for (const TextRow& row : rows) lengths.push_back(row.ids.size());
   const std::int64_t width = encoder.config.width;
-  Embedded result{Tensor::empty(DType::f32, {std::ssize(texts), width}),
-                  std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})};
+  Embedded result{
+      Tensor::empty(DType::f32, {std::ssize(texts), width}),
+      static_cast<std::int64_t>(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}))};
   auto* out = result.vectors.mutable_data<float>();
   for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, options.batch_tokens)) {
     std::vector<const TextRow*> places;

@@ -55,7 +55,7 @@ std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
   Graph& graph = *model.graph;
   const Value ids = graph.input("tokens", DType::i32, {"batch", 2, "seq"}),
               mask = graph.input("mask", DType::i32, {"batch", 2, "seq"});
-  const Dim pairs = ids.size(0), seq = ids.size(2);
+  const Dim &pairs = ids.size(0), &seq = ids.size(2);
   const EncoderInputs inputs{.ids = reshape(ids, Shape{2 * pairs, seq}),
                              .attention_mask = reshape(mask, Shape{2 * pairs, seq})};
   const Encoder encoder(Scope(graph), model.config);

@@ -99,7 +99,7 @@ void ByteFallback::decode(Pieces& pieces, bool keep_bytes) const {
 void Fuse::decode(Pieces& pieces, bool) const {
   std::string whole;
   for (const std::string& piece : pieces) whole += piece;
-  pieces.assign(1, std::move(whole));
+  pieces.assign(1, whole);
 }
 
 void Strip::decode(Pieces& pieces, bool) const {

@@ -149,7 +149,7 @@ Layout layout_of(const SentencePieceModel& model, const Class& known,
 
 SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings,
                                                   const char* file) {
-  const auto tokenizer = read_model(settings, file);
+  auto tokenizer = read_model(settings, file);
   const Class* known = class_of(settings.tokenizer_class());
   const SentencePieceModel& model = tokenizer.model();
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;

@@ -92,7 +92,7 @@ class Decomposer {
     for (std::int32_t i = 0; i < size;) {
       const int change = i == 0 ? 0 : 1;
       UChar32 part = 0;
-      U16_NEXT(parts.data(), i, size, part);
+      U16_NEXT(parts, i, size, part);
       push({static_cast<char32_t>(part), change});
     }
   }

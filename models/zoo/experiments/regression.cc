@@ -67,7 +67,7 @@ Value ridge_predictions(Value x, Value y, double penalty) {
 }
 
 Value decoder_predictions(const Scope& scope, Value x, Value y, const SmallDecoder& sizes) {
-  const Dim batch = x.size(0), points = x.size(1), inputs = x.size(2);
+  const Dim &batch = x.size(0), &points = x.size(1), &inputs = x.size(2);
   const Value answers = pad(unsqueeze(y, 2), {{0, 0}, {0, 0}, {0, inputs - 1}});
   const Value tokens = reshape(stack({x, answers}, 2), Shape{batch, points * 2, inputs});
   const Value h =

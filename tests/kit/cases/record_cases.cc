@@ -57,7 +57,7 @@ std::vector<std::pair<int, int>> possible_inplace(const OpRecord& op, const OpSa
 std::string compare_run(const OpRecord& op, const OpSample& sample,
                         const std::vector<Tensor>& expected, const OpExecutionOptions& options) {
   OpExecution run(op, sample, expected, options);
-  const std::string numbers = wrong_numbers(op, run);
+  std::string numbers = wrong_numbers(op, run);
   if (!numbers.empty()) return numbers;
   run.execute();
   if (!run.scratch_intact()) return "writes beside the scratch";

@@ -209,7 +209,7 @@ std::string check_gradient_ways(const std::shared_ptr<const OpSet>& ops, const O
   try {
     const SessionCase built(op, sample, surroundings);
     if (built.empty()) return "";
-    const std::string wrong = compare_ways(built, draw);
+    std::string wrong = compare_ways(built, draw);
     if (!wrong.empty() || surroundings.symbolic == nullptr) return wrong;
     return compare_with_numbers(op, sample, built, surroundings);
   } catch (const Error&) {
@@ -237,7 +237,7 @@ std::string check_round_trip_of(const std::shared_ptr<const OpSet>& ops, const O
     return "";  // an illegal case
   }
   if (built->empty()) return "";
-  const std::string wrong = check_text(ops, built->program());
+  std::string wrong = check_text(ops, built->program());
   if (!wrong.empty() || !draw.one_in(3)) return wrong;
   return check_file(ops, *built, folder + "/case.weft");
 }
