@@ -1,0 +1,43 @@
+# Ranks that MPI starts train one network: the same bits for any number of them, and an end of all where one fails.
+#   cmake -DPROGRAM=... -DLAUNCHER=... -P check.cmake
+cmake_minimum_required(VERSION 3.25)
+execute_process(COMMAND ${LAUNCHER} --version OUTPUT_VARIABLE version ERROR_VARIABLE version)
+set(flags "")
+if(version MATCHES "Open MPI|OpenRTE")
+  # More ranks than cores; tests may run as root in containers.
+  set(flags --oversubscribe --allow-run-as-root)
+endif()
+
+# run(RANKS HOW): result, output and errors of the program.
+function(run ranks how)
+  execute_process(COMMAND ${LAUNCHER} ${flags} -n ${ranks} ${PROGRAM} ${how} TIMEOUT 60
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  set(result "${result}" PARENT_SCOPE)
+  set(output "${output}" PARENT_SCOPE)
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+
+execute_process(COMMAND ${PROGRAM} train RESULT_VARIABLE result OUTPUT_VARIABLE alone ERROR_VARIABLE errors)
+if(NOT result EQUAL 0 OR NOT alone MATCHES "^learned ")
+  message(FATAL_ERROR "one process without a launcher: ${result}\n${alone}${errors}")
+endif()
+foreach(ranks 1 2 3 4)
+  run(${ranks} train)
+  if(NOT result EQUAL 0 OR NOT output STREQUAL alone)
+    message(FATAL_ERROR "${ranks} ranks: ${result}\n${output}${errors}instead of\n${alone}")
+  endif()
+endforeach()
+
+# fails(HOW LINE...): two ranks end, with one of these in what they say.
+function(fails how)
+  run(2 ${how})
+  string(JOIN "|" lines ${ARGN})
+  if(result EQUAL 0 OR result MATCHES "timeout" OR NOT "${output}${errors}" MATCHES "${lines}")
+    message(FATAL_ERROR "${how}: ${result}\n${output}${errors}does not say one of: ${ARGN}")
+  endif()
+endfunction()
+fails(differ "ranks differ in the seed: rank 0 .*has 1, rank 1 .*has 2")
+fails(throw "shard 4 of 8: row 7 is no number")
+# The launcher may be the first to see it and then ends the others.
+fails(kill "rank 1 .* is lost" "rank 1 .* is silent" "signal 9|SIGNAL 9|Killed|EXIT CODE: 9")
+message(STATUS "mpi: 1 to 4 ranks of ${LAUNCHER} learn the same")

@@ -1,0 +1,72 @@
+// Trains a network on all ranks that a launcher of MPI started, and prints what came out;
+// check.cmake compares. Usage: train_on_ranks train|differ|throw|kill
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "weft/autodiff/optimizer.h"
+#include "weft/core/error.h"
+#include "weft/core/mpi/mpi_transport.h"
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/scope.h"
+#include "weft/graph/run/session.h"
+#include "weft/models/layers/dropout.h"
+#include "weft/models/layers/linear.h"
+#include "weft/serialization/crc32c.h"
+#include "weft/testing/random_tensors.h"
+
+namespace {
+
+using namespace weft;
+
+constexpr int kSteps = 4, kShards = 8;
+
+void train(const World& world, const std::string& how) {
+  const bool odd = world.rank() == 1;
+  Graph g;
+  const Scope net = Scope(g, "net").training();
+  const Value x = g.input("x", DType::f32, {"batch", 32});
+  const Value labels = g.input("labels", DType::i32, {"batch"});
+  const Value h = dropout(net, tanh(linear(net / "in", x, 700)), 0.1);
+  const Value loss =
+      cross_entropy(linear(net / "out", h, 10), labels, {.reduction = Reduction::shard_mean});
+  const Program step = Program("train")
+                           .output("loss", loss)
+                           .shards({.count = kShards})
+                           .update(adamw(loss, g.parameters(), {.step = {.clip_norm = 0.1}}));
+  Session session(g, {.seed = how == "differ" && odd ? 2U : 1U, .threads = 1, .world = world});
+  std::string losses;
+  for (int i = 0; i < kSteps; ++i) {
+    const auto feeds = [&](int shard) -> NamedTensors {
+      if (i == 2 && odd && how == "throw") throw DataError("row 7 is no number");
+      if (i == 2 && odd && how == "kill") std::raise(SIGKILL);
+      const auto seed = static_cast<std::uint64_t>(kShards * i + shard);
+      return {{"x", testing::normal_tensor({4, 32}, seed)},
+              {"labels", testing::integer_tensor({4}, seed, 0, 10, DType::i32)}};
+    };
+    losses += fmt::format(" {:a}", session.run_shards(step, feeds)["loss"].item<float>());
+  }
+  std::uint32_t crc = 0;
+  for (const Variable& v : step.variables()) {
+    const Tensor value = session.value(v.name());
+    crc = crc32c(value.raw(), value.bytes(), crc);
+  }
+  // Every rank has the same.
+  world.check_same("what they have learned", fmt::format("{:08x}", crc));
+  if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    train(World(connect_mpi({.silence = std::chrono::seconds(5)})), argc > 1 ? argv[1] : "train");
+  } catch (const weft::Error& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}
