@@ -156,6 +156,20 @@ class Splitter {
     return last + 1;
   }
 
+  // What only the step reads waits for the last stage: most of it is computed there anyway, as the
+  // losses whose counts are all that the stages before are for.
+  int stage_of(const Node& sum) const {
+    const Value total = parts_.sums()[number_of(sum)]->output(0);
+    bool read_by_shards = parts_.feeds_sum(total);
+    for (const Node* n : reachable_nodes(statistics_)) read_by_shards |= n == &sum;
+    return read_by_shards ? parts_.level(sum.inputs()[0]) : levels() - 1;
+  }
+
+  std::size_t number_of(const Node& sum) const {
+    const auto& sums = parts_.sums();
+    return static_cast<std::size_t>(std::find(sums.begin(), sums.end(), &sum) - sums.begin());
+  }
+
   Module empty_module() const {
     Module module{std::make_unique<Graph>(source().shared_ops()), Program(program_.name())};
     module.program.precision(program_.precision());
@@ -169,10 +183,7 @@ class Splitter {
                             Graph& target) const {
     if (node.op().name == "with_update") return {inputs[0]};
     if (!is_shard_sum(node)) return {};
-    const auto& sums = parts_.sums();
-    const auto i =
-        static_cast<std::size_t>(std::find(sums.begin(), sums.end(), &node) - sums.begin());
-    return {target.input(shard_names::sum(i), node.type(0), {})};
+    return {target.input(shard_names::sum(number_of(node)), node.type(0), {})};
   }
 
   ShardedProgram::Stage stage(int level) {
@@ -186,7 +197,7 @@ class Splitter {
     };
     for (std::size_t i = 0; i < parts_.sums().size(); ++i) {
       const Value operand = parts_.sums()[i]->inputs()[0];
-      if (parts_.level(operand) != level) continue;
+      if (stage_of(*parts_.sums()[i]) != level) continue;
       result.sums.push_back(i);
       give(shard_names::sum(i), operand);
     }

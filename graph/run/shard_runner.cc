@@ -161,12 +161,36 @@ class StepRun {
     }
     RunOptions options = of_part();
     options.into = sums.next();
+    add_dims(stage.module.program, fed_[i], options.dims);
     const Results results = runner_.run(stage.module.program, feeds, options);
     for (const std::size_t k : stage.statistics) {
       const std::string name = shard_names::statistic(k);
       statistics_[i].emplace_back(name, results[name]);
     }
     sums.push(shard);
+  }
+
+  // Sizes that the shard's inputs show and those of the stage do not.
+  void add_dims(const Program& stage, const NamedTensors& fed, DimValues& dims) const {
+    std::vector<std::string> known;
+    for (const auto& [name, size] : dims) known.push_back(name);
+    const auto each_symbol = [](const Value& input, const auto& body) {
+      for (int axis = 0; axis < input.rank(); ++axis) {
+        if (const SymbolPtr symbol = input.shape()[axis].as_symbol()) body(symbol->name, axis);
+      }
+    };
+    for (const Value& input : stage.inputs()) {
+      each_symbol(input, [&](const std::string& name, int) { known.push_back(name); });
+    }
+    for (const auto& [fed_name, tensor] : fed) {
+      const Value input = program_.graph()->find_input(fed_name);
+      if (!input.defined() || !tensor.defined() || tensor.rank() != input.rank()) continue;
+      each_symbol(input, [&, &sizes = tensor.sizes()](const std::string& name, int axis) {
+        if (has(known, name)) return;
+        dims.emplace_back(name, sizes[static_cast<std::size_t>(axis)]);
+        known.push_back(name);
+      });
+    }
   }
 
   // The statistics of every shard of all ranks, in order of the shards.

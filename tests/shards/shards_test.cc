@@ -200,6 +200,28 @@ BOOST_AUTO_TEST_CASE(what_is_there_once_may_be_read_by_shards_again) {
   check_close(after_steps(cut, build(cut, true), feeds), expected, 1e-12);
 }
 
+BOOST_AUTO_TEST_CASE(no_shard_runs_forward_twice_for_a_loss_over_two_counts) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 4});
+  const Value labels = g.input("labels", DType::i32, {"batch"});
+  const Value more = g.input("more", DType::i32, {"batch"});
+  const Value h = tanh(linear(Scope(g, "in"), x, 8));
+  const auto part = [&](const char* name, Value of) {
+    return cross_entropy(linear(Scope(g, name), h, 3), of, {.reduction = Reduction::shard_mean});
+  };
+  const Value loss = part("a", labels) + part("b", more);
+  const Program train = Program("train")
+                            .output("loss", loss)
+                            .shards({.count = 2})
+                            .update(sgd(loss, g.parameters(), {.lr = 0.1}));
+  const ShardedProgram parts = split_shards(train);
+  BOOST_REQUIRE(parts.stages.size() == 2u);
+  BOOST_TEST(parts.stages[0].sums.size() == 2u);  // the counts
+  for (const Node* n : parts.stages[0].module.program.nodes()) {
+    BOOST_TEST(n->op().name != "matmul");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 64});
