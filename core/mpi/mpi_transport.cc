@@ -1,6 +1,10 @@
 #include "weft/core/mpi/mpi_transport.h"
 
 #include <fmt/format.h>
+
+// The C++ bindings that MPI has dropped.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <algorithm>
@@ -141,12 +145,7 @@ class MpiTransport final : public Transport {
   }
 
   Transfer post(Posted posted) {
-    if (posted.other < 0 || posted.other >= size_ || posted.other == rank_) {
-      throw ArgumentError(
-          fmt::format("rank {} of {} has no messages with rank {}", rank_, size_, posted.other));
-    }
-    if (posted.channel < 0 || posted.channel >= kChannels)
-      throw ArgumentError(fmt::format("channel {} is not in [0, {})", posted.channel, kChannels));
+    check_message(*this, posted.other, posted.channel);
     auto transfer = std::make_shared<MpiTransfer>();
     posted.transfer = transfer;
     {

@@ -203,12 +203,7 @@ class ThreadWorld::End final : public Transport {
 
  private:
   std::shared_ptr<ThreadTransfer> begin(int other, int channel) {
-    if (other < 0 || other >= size() || other == rank_) {
-      throw ArgumentError(
-          fmt::format("rank {} of {} has no messages with rank {}", rank_, size(), other));
-    }
-    if (channel < 0 || channel >= kChannels)
-      throw ArgumentError(fmt::format("channel {} is not in [0, {})", channel, kChannels));
+    check_message(*this, other, channel);
     x_->check();
     auto transfer = std::make_shared<ThreadTransfer>();
     transfer->waits_for = other;

@@ -71,6 +71,9 @@ class Transport {
   virtual void set_phase(std::string_view phase) = 0;
 };
 
+/// Throws ArgumentError unless `transport` has messages with rank `other` on this channel.
+void check_message(const Transport& transport, int other, int channel);
+
 /// "rank 2 (host b)".
 std::string describe_rank(const Transport& transport, int rank);
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <span>
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/world/text_list.h"
 
 namespace weft {
 namespace {
@@ -33,24 +33,6 @@ std::string receive_text(Transport& transport, int from) {
   transport.wait(
       transport.receive(from, kWorldChannel, std::as_writable_bytes(std::span<char>(text))));
   return text;
-}
-
-// Texts one behind the other, each with its length before it.
-void append_text(std::string& list, std::string_view text) {
-  const std::uint64_t size = text.size();
-  list.append(reinterpret_cast<const char*>(&size), sizeof size);
-  list.append(text);
-}
-
-std::vector<std::string> split_texts(std::string_view list) {
-  std::vector<std::string> texts;
-  while (!list.empty()) {
-    std::uint64_t size = 0;
-    std::memcpy(&size, list.data(), sizeof size);
-    texts.emplace_back(list.substr(sizeof size, size));
-    list.remove_prefix(sizeof size + size);
-  }
-  return texts;
 }
 
 // Down the binomial tree: rank r has its text from r without its lowest bit.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "weft/core/error.h"
@@ -30,15 +31,18 @@ struct CarriedUpdate {
 class Splitter {
  public:
   explicit Splitter(const Program& program)
-      : program_(program), nodes_(program.nodes()), parts_(nodes_) {}
+      : program_(program), nodes_(program.nodes()), parts_(nodes_) {
+    for (const Node* sum : parts_.sums()) numbers_.emplace(sum, numbers_.size());
+  }
 
   ShardedProgram split() {
     check_nodes();
     sort_updates();
     find_statistics();
+    find_levels();
     ShardedProgram result{.carry = carry(), .step = step()};
     for (const CarriedUpdate& u : carried_) result.states.push_back(u.variable.name());
-    for (int level = 0; level < levels(); ++level) result.stages.push_back(stage(level));
+    for (int level = 0; level < levels_; ++level) result.stages.push_back(stage(level));
     result.keys = keys_;
     return result;
   }
@@ -149,25 +153,19 @@ class Splitter {
     statistics_.push_back(statistic);
   }
 
-  int levels() const {
-    int last = -1;
-    for (const Node* sum : parts_.sums()) last = std::max(last, parts_.level(sum->inputs()[0]));
-    for (const Value& v : statistics_) last = std::max(last, parts_.level(v));
-    return last + 1;
+  void find_levels() {
+    for (const Node* sum : parts_.sums())
+      levels_ = std::max(levels_, parts_.level(sum->inputs()[0]) + 1);
+    for (const Value& v : statistics_) levels_ = std::max(levels_, parts_.level(v) + 1);
+    for (const Node* node : reachable_nodes(statistics_)) read_by_statistics_.insert(node);
   }
 
   // What only the step reads waits for the last stage: most of it is computed there anyway, as the
   // losses whose counts are all that the stages before are for.
-  int stage_of(const Node& sum) const {
-    const Value total = parts_.sums()[number_of(sum)]->output(0);
-    bool read_by_shards = parts_.feeds_sum(total);
-    for (const Node* n : reachable_nodes(statistics_)) read_by_shards |= n == &sum;
-    return read_by_shards ? parts_.level(sum.inputs()[0]) : levels() - 1;
-  }
-
-  std::size_t number_of(const Node& sum) const {
-    const auto& sums = parts_.sums();
-    return static_cast<std::size_t>(std::find(sums.begin(), sums.end(), &sum) - sums.begin());
+  int stage_of(Node& sum) const {
+    const bool read_by_shards =
+        parts_.feeds_sum(sum.output(0)) || read_by_statistics_.contains(&sum);
+    return read_by_shards ? parts_.level(sum.inputs()[0]) : levels_ - 1;
   }
 
   Module empty_module() const {
@@ -178,19 +176,20 @@ class Splitter {
     return module;
   }
 
-  // Sums come in from outside in every part, and updates stay behind.
-  std::vector<Value> common(const Node& node, const std::vector<Value>& inputs,
-                            Graph& target) const {
-    if (node.op().name == "with_update") return {inputs[0]};
-    if (!is_shard_sum(node)) return {};
-    return {target.input(shard_names::sum(number_of(node)), node.type(0), {})};
+  // Copies into a part: sums come in from outside, and updates stay behind.
+  Cloner cloner_into(Graph& part) const {
+    return {part,
+            {.rewrite = [this](const Node& node, const std::vector<Value>& inputs,
+                               Graph& target) -> std::vector<Value> {
+              if (node.op().name == "with_update") return {inputs[0]};
+              if (!is_shard_sum(node)) return {};
+              return {target.input(shard_names::sum(numbers_.at(&node)), node.type(0), {})};
+            }}};
   }
 
   ShardedProgram::Stage stage(int level) {
     ShardedProgram::Stage result{.module = empty_module()};
-    Cloner cloner(*result.module.graph,
-                  {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
-                                  Graph& graph) { return common(node, inputs, graph); }});
+    Cloner cloner = cloner_into(*result.module.graph);
     fold_keys(cloner);
     const auto give = [&](std::string name, Value value) {
       result.module.program.output(name, cloner.copy(value), {});
@@ -228,8 +227,7 @@ class Splitter {
   Module carry() const {
     Module result = empty_module();
     Graph& target = *result.graph;
-    Cloner cloner(target, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
-                                          Graph& graph) { return common(node, inputs, graph); }});
+    Cloner cloner = cloner_into(target);
     for (std::size_t i = 0; i < statistics_.size(); ++i) {
       cloner.set(statistics_[i],
                  target.input(shard_names::statistic(i), statistics_[i].type(), {}));
@@ -247,8 +245,7 @@ class Splitter {
   Module step() const {
     Module result = empty_module();
     Graph& target = *result.graph;
-    Cloner cloner(target, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
-                                          Graph& graph) { return common(node, inputs, graph); }});
+    Cloner cloner = cloner_into(target);
     for (const auto& [name, value] : program_.outputs()) {
       result.program.output(name, cloner.copy(value), {});
     }
@@ -270,6 +267,9 @@ class Splitter {
   Updates updates_;
   std::vector<CarriedUpdate> carried_;
   std::vector<Value> statistics_;
+  std::unordered_map<const Node*, std::size_t> numbers_;  // of the sums
+  std::unordered_set<const Node*> read_by_statistics_;
+  int levels_ = 0;  // stages that there are
   std::vector<std::string> keys_;
 };
 

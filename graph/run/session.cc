@@ -71,6 +71,14 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   return fmt::format("program '{}' updates '{}'", c.name, written.name);
 }
 
+void refuse_fetch(const Program& program, const RunOptions& o) {
+  if (o.fetch.empty()) return;
+  throw ArgumentError(fmt::format(
+      "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a sum "
+      "or mean over the shards",
+      program.name(), program.shards().count));
+}
+
 }  // namespace
 
 struct Session::Impl {
@@ -159,12 +167,12 @@ struct Session::Impl {
     }
   }
 
-  // What Session::plan() is for.
-  const Program& planned(const Program& program) {
-    check_graph(program);
-    if (program.shards().count == 1 || program.graph() == nullptr) return program;
-    const ShardedProgram& parts = split.find(program, cache).parts;
-    return parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
+  std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds,
+                                   const DimValues& dims, const std::vector<std::string>& fetch) {
+    const auto c = cache.compiled(program, fetch);
+    std::vector<FeedType> types;
+    for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
+    return cache.plan(c, bind(*c, types, dims));
   }
 
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
@@ -289,12 +297,7 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
 Results Session::Impl::run_sharded(const Program& program,
                                    FunctionRef<NamedTensors(int shard)> feeds,
                                    const RunOptions& o) {
-  if (!o.fetch.empty()) {
-    throw ArgumentError(fmt::format(
-        "program '{}' has {} shards, and so has a value that is fetched; make it an output, as a "
-        "sum or mean over the shards",
-        program.name(), program.shards().count));
-  }
+  refuse_fetch(program, o);
   const auto run_part = [&](const Program& part, const NamedTensors& fed,
                             const RunOptions& options_of_part) {
     return run(part, fed, options_of_part);
@@ -459,10 +462,15 @@ Results Session::run_shards(const Program& program,
 std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSizes& feeds,
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
-  const auto c = impl_->cache.compiled(impl_->planned(program), options.fetch);
-  std::vector<FeedType> types;
-  for (const auto& [name, sizes] : feeds) types.push_back({name, std::nullopt, sizes});
-  return impl_->cache.plan(c, impl_->bind(*c, types, options.dims));
+  impl_->check_graph(program);
+  if (program.shards().count == 1 || program.graph() == nullptr)
+    return impl_->plan(program, feeds, options.dims, options.fetch);
+  refuse_fetch(program, options);
+  const ShardedProgram& parts = impl_->split.find(program, impl_->cache).parts;
+  if (parts.stages.empty()) return impl_->plan(parts.step.program, {}, {}, {});
+  const Program& stage = parts.stages.back().module.program;
+  const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, options.dims);
+  return impl_->plan(stage, sizes.feeds, sizes.dims, {});
 }
 
 Tensor Session::value(std::string_view name) {

@@ -27,6 +27,38 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Sizes that the inputs of the program show and those of the stage do not.
+void add_dims(const Program& program, const Program& stage, const NamedSizes& fed,
+              DimValues& dims) {
+  std::vector<std::string> known;
+  for (const auto& [name, size] : dims) known.push_back(name);
+  const auto each_symbol = [](const Value& input, const auto& body) {
+    for (int axis = 0; axis < input.rank(); ++axis) {
+      if (const SymbolPtr symbol = input.shape()[axis].as_symbol()) body(symbol->name, axis);
+    }
+  };
+  for (const Value& input : stage.inputs()) {
+    each_symbol(input, [&](const std::string& name, int) { known.push_back(name); });
+  }
+  for (const auto& [fed_name, sizes] : fed) {
+    const Value input = program.graph()->find_input(fed_name);
+    if (!input.defined() || std::ssize(sizes) != input.rank()) continue;
+    each_symbol(input, [&, &of_input = sizes](const std::string& name, int axis) {
+      if (has(known, name)) return;
+      dims.emplace_back(name, of_input[static_cast<std::size_t>(axis)]);
+      known.push_back(name);
+    });
+  }
+}
+
+NamedSizes sizes_of(const NamedTensors& fed) {
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : fed) {
+    if (tensor.defined()) sizes.emplace_back(name, tensor.sizes());
+  }
+  return sizes;
+}
+
 // The sums of a stage over all shards: those of this rank are added as they come, then those of
 // all.
 class StageSums {
@@ -161,36 +193,13 @@ class StepRun {
     }
     RunOptions options = of_part();
     options.into = sums.next();
-    add_dims(stage.module.program, fed_[i], options.dims);
+    add_dims(program_, stage.module.program, sizes_of(fed_[i]), options.dims);
     const Results results = runner_.run(stage.module.program, feeds, options);
     for (const std::size_t k : stage.statistics) {
       const std::string name = shard_names::statistic(k);
       statistics_[i].emplace_back(name, results[name]);
     }
     sums.push(shard);
-  }
-
-  // Sizes that the shard's inputs show and those of the stage do not.
-  void add_dims(const Program& stage, const NamedTensors& fed, DimValues& dims) const {
-    std::vector<std::string> known;
-    for (const auto& [name, size] : dims) known.push_back(name);
-    const auto each_symbol = [](const Value& input, const auto& body) {
-      for (int axis = 0; axis < input.rank(); ++axis) {
-        if (const SymbolPtr symbol = input.shape()[axis].as_symbol()) body(symbol->name, axis);
-      }
-    };
-    for (const Value& input : stage.inputs()) {
-      each_symbol(input, [&](const std::string& name, int) { known.push_back(name); });
-    }
-    for (const auto& [fed_name, tensor] : fed) {
-      const Value input = program_.graph()->find_input(fed_name);
-      if (!input.defined() || !tensor.defined() || tensor.rank() != input.rank()) continue;
-      each_symbol(input, [&, &sizes = tensor.sizes()](const std::string& name, int axis) {
-        if (has(known, name)) return;
-        dims.emplace_back(name, sizes[static_cast<std::size_t>(axis)]);
-        known.push_back(name);
-      });
-    }
   }
 
   // The statistics of every shard of all ranks, in order of the shards.
@@ -251,6 +260,22 @@ Results run_shards(const Program& program, const ShardedProgram& parts,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner) {
   return StepRun(program, parts, options, runner).run(feeds);
+}
+
+SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
+                           const DimValues& dims) {
+  SizesOfPart result{.feeds = {}, .dims = dims};
+  const std::vector<std::string> own = input_names(program), wanted = input_names(stage);
+  for (const auto& entry : feeds) {
+    // What the program does not know is for the Session to refuse.
+    if (has(wanted, entry.first) || !has(own, entry.first)) result.feeds.push_back(entry);
+  }
+  for (const Value& input : stage.inputs()) {
+    if (!has(own, name_of(input)))
+      result.feeds.emplace_back(name_of(input), input.shape().constant());
+  }
+  add_dims(program, stage, feeds, result.dims);
+  return result;
 }
 
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard) {

@@ -29,6 +29,16 @@ Results run_shards(const Program& program, const ShardedProgram& parts,
                    FunctionRef<NamedTensors(int shard)> feeds, const RunOptions& options,
                    const PartRunner& runner);
 
+/// What a stage of `program` is planned with.
+struct SizesOfPart {
+  NamedSizes feeds;
+  DimValues dims;
+};
+/// `feeds` are sizes of inputs of the program. The stage has others, of constant sizes, and may
+/// lack inputs that show the value of a symbol.
+SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
+                           const DimValues& dims);
+
 /// The inputs of one shard, cut from those of the whole batch: rows [shard * n / G, ...) of every
 /// input that begins with the axis of `program.shards()`. Throws ShapeError where the rows cannot
 /// be cut into equal parts.

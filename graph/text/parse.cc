@@ -5,10 +5,10 @@
 #include <unordered_map>
 
 #include "weft/core/error.h"
-#include "weft/graph/ir/draws.h"
 #include "weft/graph/text/inline_constants.h"
 #include "weft/graph/text/literal.h"
 #include "weft/graph/text/scanner.h"
+#include "weft/graph/text/terms.h"
 #include "weft/graph/text/text.h"
 
 namespace weft {
@@ -43,23 +43,6 @@ class Parser {
     std::unordered_map<std::string, Value> values;  // "%4", "%tokens", "@net.weight"
   };
 
-  // Runs `build`; what the graph finds wrong becomes an error at `position`.
-  template <class F>
-  auto guard(std::size_t position, F&& build) {
-    try {
-      return build();
-    } catch (const FormatError&) {
-      throw;
-    } catch (const Error& e) {
-      std::string message = e.what();
-      // The place that the graph adds is the place of the text again.
-      if (const std::size_t end = message.rfind("\n  at "); end != std::string::npos) {
-        message.resize(end);
-      }
-      scan_.fail_at(position, message);
-    }
-  }
-
   SourceLocation here(std::size_t position) const {
     return {options_.file.c_str(), scan_.line_of(position)};
   }
@@ -73,22 +56,22 @@ class Parser {
       if (scan_.take_word("dim")) {
         do {
           const std::string name = scan_.name("the name of a symbol");
-          guard(at, [&] {
+          terms_.guard(at, [&] {
             Dim::parse(name, [&](std::string_view n) { return g.dim(n).as_symbol(); });
             return 0;
           });
         } while (scan_.take(","));
       } else if (scan_.take_word("require")) {
-        const Dim left = dim(g, "=");
+        const Dim left = terms_.dim(g, "=");
         scan_.expect("==");
-        const Dim right = dim(g, "");
-        guard(at, [&] { g.require(left == right, {}); });
+        const Dim right = terms_.dim(g, "");
+        terms_.guard(at, [&] { g.require(left == right, {}); });
       } else if (scan_.take_word("input")) {
         scan_.expect("%");
         const std::string name = scan_.name("the name of an input");
         scan_.expect(":");
-        const ValueType t = type(g);
-        const Value v = guard(at, [&] { return g.input(name, t, {}); });
+        const ValueType t = terms_.type(g);
+        const Value v = terms_.guard(at, [&] { return g.input(name, t, {}); });
         note_source(g, v, at);
         if (!names.values.emplace(fmt::format("%{}", name), v).second) {
           scan_.fail_at(at, fmt::format("%{} is defined twice", name));
@@ -101,7 +84,7 @@ class Parser {
         const std::string name = scan_.name("a name");
         scan_.expect("=");
         const Value v = value(names);
-        guard(at, [&] { g.set_name(name, v, {}); });
+        terms_.guard(at, [&] { g.set_name(name, v, {}); });
       } else if (scan_.peek() == '%') {
         node(g, names);
       } else {
@@ -117,12 +100,12 @@ class Parser {
     VariableOptions options;
     const std::size_t kind_at = scan_.position();
     const std::string_view kind = scan_.word("the kind of the variable");
-    options.kind = guard(kind_at, [&] { return parse_variable_kind(kind); });
+    options.kind = terms_.guard(kind_at, [&] { return parse_variable_kind(kind); });
     options.trainable = !scan_.take_word("frozen");
-    const ValueType t = type(g);
+    const ValueType t = terms_.type(g);
     scan_.expect("=");
     options.initializer = initializer();
-    const Variable v = guard(at, [&] { return g.variable(name, t, options, {}); });
+    const Variable v = terms_.guard(at, [&] { return g.variable(name, t, options, {}); });
     note_source(g, v.value(), at);
     names.values.emplace(fmt::format("@{}", name), v.value());
     if (scan_.take_word("alias")) {
@@ -130,7 +113,7 @@ class Parser {
         scan_.expect("@");
         const std::size_t alias_at = scan_.position();
         const std::string alias = scan_.name("another name of the variable");
-        guard(alias_at, [&] { g.alias(alias, v, {}); });
+        terms_.guard(alias_at, [&] { g.alias(alias, v, {}); });
       } while (scan_.take(","));
     }
   }
@@ -148,10 +131,10 @@ class Parser {
       if (name != word) continue;
       Initializer result{kind, 0, 0};
       scan_.expect("(");
-      if (kind != Initializer::Kind::key) result.a = real();
+      if (kind != Initializer::Kind::key) result.a = terms_.real();
       if (kind != Initializer::Kind::key && kind != Initializer::Kind::constant) {
         scan_.expect(",");
-        result.b = real();
+        result.b = terms_.real();
       }
       scan_.expect(")");
       return result;
@@ -198,7 +181,7 @@ class Parser {
       f.outputs.push_back(value(names));
     } while (scan_.take(","));
     scan_.expect("}");
-    guard(at, [&] {
+    terms_.guard(at, [&] {
       g.add_function(std::move(f), {});
       return 0;
     });
@@ -213,7 +196,7 @@ class Parser {
     } while (scan_.take(","));
     scan_.expect("=");
     const std::size_t at = scan_.position();
-    if (at_tensor()) {
+    if (terms_.at_tensor()) {
       define(names, outputs, constant(g, at).node(), "a constant", at);
       return;
     }
@@ -228,11 +211,11 @@ class Parser {
     }
     std::uint32_t instance = 0;
     if (scan_.take_word("instance")) {
-      instance =
-          static_cast<std::uint32_t>(whole(0, std::numeric_limits<std::uint32_t>::max() - 1));
+      instance = static_cast<std::uint32_t>(
+          terms_.whole(0, std::numeric_limits<std::uint32_t>::max() - 1));
     }
     check_function(g, op, attributes, at);
-    Node& made = guard(at, [&]() -> std::reference_wrapper<Node> {
+    Node& made = terms_.guard(at, [&]() -> std::reference_wrapper<Node> {
       return std::ref(g.apply(op, std::move(operands), std::move(attributes), {}, instance));
     });
     note_source(g, made.output(0), at);
@@ -241,7 +224,7 @@ class Parser {
     for (int i = 0; i < made.output_count(); ++i) {
       if (i > 0) scan_.expect(",");
       const std::size_t type_at = scan_.position();
-      const ValueType said = type(g);
+      const ValueType said = terms_.type(g);
       if (said == made.type(i)) continue;
       scan_.fail_at(type_at, fmt::format("{} gives {}, but the text says {}", op.name,
                                          made.type(i).str(), said.str()));
@@ -261,22 +244,9 @@ class Parser {
     }
   }
 
-  // Whether a dtype with a shape comes next: no op has "[" behind its name.
-  bool at_tensor() {
-    const std::size_t at = scan_.position();
-    const char first = scan_.peek();
-    bool found = false;
-    if (first >= 'a' && first <= 'z') {
-      scan_.word("a dtype");
-      found = scan_.peek() == '[';
-    }
-    scan_.back_to(at);
-    return found;
-  }
-
   Value constant(Graph& g, std::size_t at) {
-    const Tensor value = tensor(g);
-    const Value made = guard(at, [&] { return g.constant(value, {}); });
+    const Tensor value = terms_.tensor(g);
+    const Value made = terms_.guard(at, [&] { return g.constant(value, {}); });
     note_source(g, made, at);
     return made;
   }
@@ -311,7 +281,7 @@ class Parser {
     const char first = scan_.peek();
     if (first == '%' || first == '@') {
       result.value = value(names);
-    } else if (at_tensor()) {
+    } else if (terms_.at_tensor()) {
       result.value = constant(g, result.at);
     } else if (!scan_.take_word("_")) {
       const bool number =
@@ -349,7 +319,7 @@ class Parser {
     const std::string_view name = scan_.word("the name of an op");
     const OpRecord* op = nullptr;
     if (scan_.take("!")) {
-      const std::int64_t version = whole(1, std::numeric_limits<int>::max());
+      const std::int64_t version = terms_.whole(1, std::numeric_limits<int>::max());
       op = options_.ops->find(name, static_cast<int>(version));
       if (op == nullptr) {
         scan_.fail_at(at, fmt::format("unknown op {} version {}{}", name, version, kWhereOpsAre));
@@ -391,7 +361,7 @@ class Parser {
     for (const AttributeSpec& spec : op.attributes) {
       if (spec.name != name) continue;
       scan_.expect("=");
-      attributes.set(name, attribute_value(g, spec.default_value, op, name));
+      attributes.set(name, terms_.attribute(g, spec.default_value, op, name));
       return;
     }
     std::string known;
@@ -402,97 +372,6 @@ class Parser {
                                   known.empty() ? "none" : known));
   }
 
-  Attribute attribute_value(Graph& g, const Attribute& like, const OpRecord& op,
-                            std::string_view name) {
-    if (std::holds_alternative<bool>(like)) {
-      if (scan_.take_word("true")) return true;
-      if (!scan_.take_word("false")) scan_.expected("true or false");
-      return false;
-    }
-    if (std::holds_alternative<std::int64_t>(like)) {
-      // Streams are 32-bit counters; a larger one would be cut silently when drawing.
-      return is_stream(op, name) ? whole(0, kMaxStream)
-                                 : whole(std::numeric_limits<std::int64_t>::min(),
-                                         std::numeric_limits<std::int64_t>::max());
-    }
-    if (std::holds_alternative<double>(like)) return real();
-    if (std::holds_alternative<std::string>(like)) return scan_.quoted("a string in quotes");
-    if (std::holds_alternative<DType>(like)) return dtype();
-    if (std::holds_alternative<std::vector<std::int64_t>>(like)) {
-      std::vector<std::int64_t> list;
-      each([&] {
-        list.push_back(whole(std::numeric_limits<std::int64_t>::min(),
-                             std::numeric_limits<std::int64_t>::max()));
-      });
-      return list;
-    }
-    if (std::holds_alternative<std::vector<double>>(like)) {
-      std::vector<double> list;
-      each([&] { list.push_back(real()); });
-      return list;
-    }
-    if (std::holds_alternative<Dim>(like)) return dim(g, ",}");
-    if (std::holds_alternative<Shape>(like)) return shape(g);
-    return tensor(g);
-  }
-
-  template <class F>
-  void each(F&& element) {
-    scan_.expect("[");
-    if (scan_.take("]")) return;
-    do {
-      element();
-    } while (scan_.take(","));
-    scan_.expect("]");
-  }
-
-  Tensor tensor(Graph& g) {
-    const std::size_t at = scan_.position();
-    const ValueType t = type(g);
-    if (!t.shape.is_constant()) scan_.fail_at(at, "the sizes of a constant must be numbers");
-    const Sizes sizes = t.shape.constant();
-    const std::int64_t count = guard(at, [&] { return num_elements(sizes); });
-    if (scan_.take_word("constant")) {
-      const std::size_t name_at = scan_.position();
-      const std::string name = scan_.name("the name of a constant");
-      const Tensor* found = nullptr;
-      if (options_.constants != nullptr) {
-        const auto it = options_.constants->find(name);
-        if (it != options_.constants->end()) found = &it->second;
-      }
-      if (found == nullptr) {
-        scan_.fail_at(name_at, fmt::format("constant {} is not among those given", name));
-      }
-      if (found->dtype() != t.dtype || found->sizes() != sizes) {
-        scan_.fail_at(name_at, fmt::format("constant {} is {}, but the text says {}", name,
-                                           found->type_str(), t.str()));
-      }
-      return *found;
-    }
-    std::vector<std::pair<std::size_t, std::string_view>> elements;
-    scan_.expect("{");
-    if (!scan_.take("}")) {
-      do {
-        const std::size_t element_at = scan_.position();
-        elements.emplace_back(element_at, scan_.number("an element"));
-      } while (scan_.take(","));
-      scan_.expect("}");
-    }
-    if (static_cast<std::int64_t>(elements.size()) != count) {
-      scan_.fail_at(
-          at, fmt::format("{} has {} elements, but {} are given", t.str(), count, elements.size()));
-    }
-    Tensor result = Tensor::empty(t.dtype, sizes);
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      if (!parse_element(elements[i].second, result, static_cast<std::int64_t>(i))) {
-        scan_.fail_at(
-            elements[i].first,
-            fmt::format("{} is no value of {}", quote(elements[i].second), dtype_name(t.dtype)));
-      }
-    }
-    return result;
-  }
-
   void program(Module& module, Names& names) {
     module.program = Program(scan_.name("the name of the program"));
     scan_.expect("{");
@@ -501,23 +380,23 @@ class Parser {
       if (scan_.take_word("precision")) {
         const std::size_t word_at = scan_.position();
         const std::string_view word = scan_.word("a precision");
-        module.program.precision(guard(word_at, [&] { return parse_precision(word); }));
+        module.program.precision(terms_.guard(word_at, [&] { return parse_precision(word); }));
       } else if (scan_.take_word("shards")) {
-        Shards shards{.count = static_cast<int>(whole(1, std::numeric_limits<int>::max()))};
+        Shards shards{.count = static_cast<int>(terms_.whole(1, std::numeric_limits<int>::max()))};
         if (!scan_.take_word("along")) scan_.expected("\"along\" and the symbol of an axis");
         shards.axis = scan_.name("the symbol of an axis");
-        guard(at, [&] { module.program.shards(shards); });
+        terms_.guard(at, [&] { module.program.shards(shards); });
       } else if (scan_.take_word("output")) {
         const std::string name = scan_.name("the name of an output");
         scan_.expect("=");
         const Value v = value(names);
-        guard(at, [&] { module.program.output(name, v, {}); });
+        terms_.guard(at, [&] { module.program.output(name, v, {}); });
       } else if (scan_.take_word("update")) {
         if (scan_.peek() != '@') scan_.expected("a variable");
         const Value variable = value(names);
         scan_.expect("=");
         const Value v = value(names);
-        guard(at, [&] { module.program.update(Variable(variable), v, {}); });
+        terms_.guard(at, [&] { module.program.update(Variable(variable), v, {}); });
       } else {
         break;
       }
@@ -542,56 +421,9 @@ class Parser {
     return it->second;
   }
 
-  ValueType type(Graph& g) {
-    const DType d = dtype();
-    return {d, shape(g)};
-  }
-  DType dtype() {
-    const std::size_t at = scan_.position();
-    const std::string_view word = scan_.word("a dtype");
-    return guard(at, [&] { return parse_dtype(word); });
-  }
-  Shape shape(Graph& g) {
-    Shape result;
-    each([&] { result.push_back(dim(g, ",]")); });
-    return result;
-  }
-  Dim dim(Graph& g, std::string_view stops) {
-    const std::size_t at = scan_.position();
-    const std::string_view text = scan_.expression(stops);
-    try {
-      return Dim::parse(text, [&](std::string_view name) {
-        for (const SymbolPtr& s : g.symbols()) {
-          if (s->name == name) return s;
-        }
-        throw FormatError(
-            fmt::format("dim \"{}\" is not declared; write \"dim {}\" first", name, name));
-      });
-    } catch (const Error& e) {
-      scan_.fail_at(at, e.what());
-    }
-  }
-
-  double real() {
-    const std::size_t at = scan_.position();
-    const std::string_view text = scan_.number("a number");
-    const std::optional<double> value = parse_float(text);
-    if (!value) scan_.fail_at(at, fmt::format("expected a number, found {}", quote(text)));
-    return *value;
-  }
-  std::int64_t whole(std::int64_t low, std::int64_t high) {
-    const std::size_t at = scan_.position();
-    const std::string_view text = scan_.number("a whole number");
-    const std::optional<std::int64_t> value = parse_integer(text);
-    if (!value || *value < low || *value > high) {
-      scan_.fail_at(at, fmt::format("expected a whole number, at least {} and at most {}, found {}",
-                                    low, high, quote(text)));
-    }
-    return *value;
-  }
-
   const ParseOptions& options_;
   Scanner scan_;
+  Terms terms_{scan_, options_};
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 
-#include "weft/graph/distribute/split_shards.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/averages.h"
 #include "weft/models/program/best_file.h"
@@ -184,29 +183,13 @@ double variable_bytes(const Program& program) {
   return bytes;
 }
 
-/// Sizes of what the plan of a shard is fed: the batch, and what the shard has besides (its number,
-/// random keys, sums over all shards), which has fixed sizes.
-NamedSizes sizes_of_shard(const Program& train, const NamedTensors& batch) {
-  NamedSizes sizes;
-  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
-  if (train.shards().count == 1) return sizes;
-  const ShardedProgram parts = split_shards(train);
-  for (const Value& input : parts.stages.back().module.program.inputs()) {
-    const std::string name = input.node().attributes().text("name");
-    if (!name.starts_with("shards.")) continue;
-    Sizes own;
-    for (const Dim& dim : input.shape()) own.push_back(dim.constant());
-    sizes.emplace_back(name, own);
-  }
-  return sizes;
-}
-
 /// The line "plan"; `batch` is the inputs of a shard. UsageError where a memory budget is too
 /// small, or the machine.
 void print_plan(Session& session, const Program& train, const NamedTensors& batch,
                 const TrainArguments& args) {
-  const auto plan =
-      rethrow_as_usage([&] { return session.plan(train, sizes_of_shard(train, batch)); });
+  NamedSizes sizes;
+  for (const auto& [name, tensor] : batch) sizes.emplace_back(name, tensor.sizes());
+  const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes); });
   const MemoryReport memory = plan->memory();
   // A shard's plan has the parameters alone; of its sums some wait for those of other shards.
   const int shards = train.shards().count;

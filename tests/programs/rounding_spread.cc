@@ -12,9 +12,11 @@ namespace {
 constexpr Real kAmplitude = 8;  // of what a value may be off
 constexpr int kPairs = 4;       // of draws
 constexpr Real kFar = 1e15L;    // as within_reach() has it
-// Of a number that moves by more than this part of itself the draws say nothing: it may lie beside
-// a pole (one over a difference that is nearly zero), where no number of draws finds the largest.
-constexpr double kSteep = 0.25;
+// Beside a pole (one over a difference that is nearly zero) no number of draws finds the largest
+// that a number may be. It shows itself: the number moves by more than kSteep of itself, and by
+// more to one side than the opposite moves take it to the other, by kUneven of both together.
+// What is small because terms cancel moves evenly.
+constexpr double kSteep = 0.25, kUneven = 0.1;
 
 /// Moves a number by what it may be off; what may be anything is something else in every draw.
 Number moved(Number n, DType dtype, int draw, RandomSource& random) {
@@ -91,32 +93,46 @@ bool RoundingSpread::run_moved(const Program& program, const Case& c, const Trac
     }
     const Trace::Step& expected = base.steps[step];
     for (const auto& [name, tensor] : expected.variables)
-      widen(step, name, find_tensor(variables, name), tensor);
+      widen(draw, step, name, find_tensor(variables, name), tensor);
     for (const auto& [name, value] : program.outputs())
-      widen(step, name, known[value], find_tensor(expected.outputs, name));
+      widen(draw, step, name, known[value], find_tensor(expected.outputs, name));
     for (const auto& [name, value] : program.graph()->names()) {
       const auto it = known.find(value);
-      if (it != known.end()) widen(step, name, it->second, find_tensor(expected.outputs, name));
+      if (it != known.end())
+        widen(draw, step, name, it->second, find_tensor(expected.outputs, name));
     }
   }
   return true;
 }
 
-void RoundingSpread::widen(std::size_t step, const std::string& name, const Tensor& moved,
+void RoundingSpread::widen(int draw, std::size_t step, const std::string& name, const Tensor& moved,
                            const Tensor& expected) {
   if (!moved.defined() || !expected.defined()) return;
   Room& room = rooms_[{step, name}];
-  room.any.resize(static_cast<std::size_t>(expected.numel()));
-  for (std::int64_t i = 0; i < expected.numel(); ++i) {
-    char& any = room.any[static_cast<std::size_t>(i)];
-    const double x = moved.at(i), y = expected.at(i);
+  const auto count = static_cast<std::size_t>(expected.numel());
+  room.any.resize(count);
+  std::vector<double> moves(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const double x = moved.at(at), y = expected.at(at);
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    if (!is_floating(expected.dtype()) || !std::isfinite(x) || !std::isfinite(y) ||
-        std::fabs(x - y) > kSteep * std::fabs(y)) {
-      any = 1;
-    } else {
-      room.distance = std::max(room.distance, std::fabs(x - y));
+    if (!is_floating(expected.dtype()) || !std::isfinite(x) || !std::isfinite(y)) {
+      room.any[i] = 1;
+      continue;
     }
+    moves[i] = x - y;
+    room.distance = std::max(room.distance, std::fabs(x - y));
+  }
+  // The second draw of a pair has the first one's moves, in the other direction.
+  if (draw % 2 == 0) {
+    room.moves = std::move(moves);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const double a = room.moves[i], b = moves[i];
+    const double y = std::fabs(expected.at(static_cast<std::int64_t>(i)));
+    const bool steep = std::max(std::fabs(a), std::fabs(b)) > kSteep * y;
+    if (steep && std::fabs(a + b) > kUneven * std::fabs(a - b)) room.any[i] = 1;
   }
 }
 

@@ -29,12 +29,13 @@ class RoundingSpread {
 
  private:
   struct Room {
-    std::vector<char> any;  // by element: it may be anything (close to a pole, too)
-    double distance = 0;    // for the others
+    std::vector<char> any;           // by element: it may be anything (close to a pole, too)
+    double distance = 0;             // for the others
+    std::vector<double> moves = {};  // by element: of the first draw of a pair
   };
   bool run_moved(const Program& program, const Case& c, const Trace& base, std::uint64_t seed,
                  int draw);
-  void widen(std::size_t step, const std::string& name, const Tensor& moved,
+  void widen(int draw, std::size_t step, const std::string& name, const Tensor& moved,
              const Tensor& expected);
 
   bool unknown_ = false;  // the moved data were refused: nothing can be said

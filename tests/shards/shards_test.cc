@@ -306,6 +306,30 @@ BOOST_AUTO_TEST_CASE(without_shards_sums_are_their_operands) {
   session.run_shards(program, feeds);
 }
 
+BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
+  Classifier c;
+  const Program program = c.train(shard_mean(c.total, c.counted), 4);
+  Session session(c.g);
+  const auto bytes = [&](std::int64_t rows) {
+    return session.plan(program, {{"x", {rows, kWidth}}, {"labels", {rows}}})->memory().arena;
+  };
+  BOOST_TEST(bytes(400) > 50 * bytes(4));
+  // Two stages, of which the last one reads the sums of the first.
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 3});
+  const Value center = shard_mean(mean(x, {0}));
+  const Program two =
+      Program("two").output("spread", shard_mean(mean(square(x - center)))).shards({.count = 2});
+  Session other(g);
+  BOOST_TEST(other.plan(two, {{"x", {5, 3}}})->memory().arena > 0u);
+  check_error<ArgumentError>([&] { other.plan(two, {{"y", {5, 3}}}); }, {"'y'"});
+  check_error<ArgumentError>(
+      [&] {
+        other.plan(two, {{"x", {5, 3}}}, {.fetch = {"x"}});
+      },
+      {"has 2 shards, and so has a value that is fetched"});
+}
+
 BOOST_AUTO_TEST_CASE(texts_and_files_say_the_shards) {
   Classifier c;
   const Program program = c.train(shard_mean(c.total, c.counted), 4);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/world/text_list.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/core/world/world.h"
 #include "weft/tests/kit/messages.h"
@@ -45,6 +46,22 @@ BOOST_AUTO_TEST_CASE(texts_reach_every_rank) {
       world.check_same("the seed", "1");
     });
   }
+}
+
+BOOST_AUTO_TEST_CASE(lists_of_texts_are_checked) {
+  std::string list;
+  append_text(list, "one");
+  append_text(list, "");
+  append_text(list, std::string("\0x", 2));
+  BOOST_TEST((split_texts(list) == std::vector<std::string>{"one", "", std::string("\0x", 2)}));
+  BOOST_TEST(split_texts("").empty());
+  for (std::size_t size = 1; size < list.size(); ++size) {
+    if (size == 11 || size == 19) continue;  // between two texts
+    BOOST_CHECK_EXCEPTION(split_texts(std::string_view(list).substr(0, size)), FormatError,
+                          says("a list of texts ends at byte " + std::to_string(size)));
+  }
+  BOOST_CHECK_EXCEPTION(split_texts(std::string(9, '\xff')), FormatError,
+                        says("but the text at byte 8 has 18446744073709551615 bytes"));
 }
 
 BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
