@@ -2,11 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "weft/autodiff/optimizer.h"
-#include "weft/graph/functions.h"
-#include "weft/graph/ir/scope.h"
-#include "weft/graph/run/session.h"
-#include "weft/serialization/checkpoint.h"
+#include "weft/weft.h"
 
 using namespace weft;
 
