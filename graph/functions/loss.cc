@@ -1,5 +1,8 @@
 #include "weft/graph/functions/loss.h"
 
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/axes.h"
 #include "weft/graph/functions/math.h"
@@ -20,6 +23,31 @@ Value reduced(const Value& loss, Reduction reduction) {
     case Reduction::batch_mean: break;
   }
   return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
+}
+
+// Whether broadcasting repeats a value of this shape beside one of the other.
+bool grows(const Shape& shape, const Shape& other) {
+  for (int i = 1; i <= other.rank(); ++i) {
+    const bool one = i > shape.rank() || shape[shape.rank() - i] == Dim(1);
+    if (one && other[other.rank() - i] != Dim(1)) return true;
+  }
+  return false;
+}
+
+// The operands of a loss that compares element with element. One may be repeated for the other; if
+// both were, as [batch, 1] beside [batch] is, every row would be compared with every other one.
+ArgPair loss_pair(const Arg& x, const Arg& target, std::string_view function) {
+  ArgPair p = resolve_pair(x, target, function);
+  const Shape &a = p.a.shape(), &b = p.b.shape();
+  if (grows(a, b) && grows(b, a)) {
+    p.a.graph().fail(
+        ShapeError(fmt::format("x {} and target {} have different axes, so that each element would "
+                               "meet several ones of the other; give both one shape, with "
+                               "squeeze(), unsqueeze() or reshape()",
+                               a.str(), b.str())),
+        function, {p.a, p.b}, p.loc);
+  }
+  return p;
 }
 
 }  // namespace
@@ -43,19 +71,19 @@ Value cross_entropy(Arg logits, Arg targets, const CrossEntropyOptions& options)
 }
 
 Value mse(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "mse");
+  const ArgPair p = loss_pair(x, target, "mse");
   const Graph::Frame frame(p.a.graph(), "mse", p.loc);
   return reduced(square(p.a - p.b), reduction);
 }
 
 Value l1(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "l1");
+  const ArgPair p = loss_pair(x, target, "l1");
   const Graph::Frame frame(p.a.graph(), "l1", p.loc);
   return reduced(abs(p.a - p.b), reduction);
 }
 
 Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "bce_with_logits");
+  const ArgPair p = loss_pair(x, target, "bce_with_logits");
   const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
   // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). softplus(x) - t x is the same number, but loses
   // the small loss of a confident right answer in the difference of two large ones.
@@ -63,7 +91,7 @@ Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
 }
 
 Value kl_div(Arg x, Arg target, Reduction reduction) {
-  const ArgPair p = resolve_pair(x, target, "kl_div");
+  const ArgPair p = loss_pair(x, target, "kl_div");
   const Graph::Frame frame(p.a.graph(), "kl_div", p.loc);
   const Value positive = p.b > 0;
   const Value log_target = log(where(positive, p.b, 1));

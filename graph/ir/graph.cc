@@ -19,6 +19,11 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
   return h * 31 + instance;
 }
 
+// What helps against a Value of another graph, most often one that a lambda has captured.
+constexpr std::string_view kBodiesAreClosed =
+    "the body of a loop, branch or function uses what it is given: hand other values in as "
+    "operands";
+
 }  // namespace
 
 const Dim& Value::size(int axis) const { return shape()[normalize_axis(axis, rank())]; }
@@ -106,8 +111,9 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   }
   if (has_variable(name)) {
     throw GraphError(fmt::format(
-        "{}: a variable or alias of this name exists already; to share it, use the first Variable, "
-        "to tie another name to it, use Graph::alias\n  {}",
+        "{}: a variable or alias of this name exists already; give this one another name or scope; "
+        "to share it, use the first Variable (of a layer: make_linear() once, and call what it "
+        "gives); to tie another name to it, use Graph::alias\n  {}",
         what, describe_source(loc)));
   }
   check_type(type, what, loc);
@@ -257,8 +263,8 @@ void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs)
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!given[i] || &inputs[i].graph() == this) continue;
     throw GraphError(
-        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs",
-                    op.inputs[std::min(i, op.inputs.size() - 1)].name));
+        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}",
+                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kBodiesAreClosed));
   }
 }
 
@@ -361,8 +367,8 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
     throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_source(loc)));
   }
   if (&value.graph() != this) {
-    throw GraphError(fmt::format("{}: the Value {} belongs to another graph\n  {}", what,
-                                 value.type().str(), describe_source(loc)));
+    throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}\n  {}", what,
+                                 value.type().str(), kBodiesAreClosed, describe_source(loc)));
   }
 }
 

@@ -306,7 +306,8 @@ BOOST_AUTO_TEST_CASE(errors_say_what_is_wrong) {
         scan(g, {h}, {x}, {},
              [&](Graph&, const ScanElements& in) { return ScanStep{{in.carries[0] * w}}; });
       },
-      {"is a Value of another graph; values cannot cross graphs"});
+      {"is a Value of another graph; values cannot cross graphs",
+       "hand other values in as operands"});
   check_error<GraphError>(
       [&] { scan(g, {h}, {x}, {}, [&](Graph&, const ScanElements&) { return ScanStep{{w}}; }); },
       {"output 0 of the body of scan 'scan' is f32[3] of the graph outside; hand it in as an "

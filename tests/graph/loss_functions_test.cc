@@ -1,7 +1,10 @@
 // Losses at the ends of their ranges.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/tests/reference/evaluate_graph.h"
 
@@ -22,6 +25,28 @@ BOOST_AUTO_TEST_CASE(bce_with_logits_keeps_small_losses_of_both_classes) {
       const double right = t * std::log1p(std::exp(-x)) + (1 - t) * std::log1p(std::exp(x));
       BOOST_TEST(loss == right, boost::test_tools::tolerance(1e-6));
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_meet_their_own_target_and_no_other_one) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"n", 1}), row = g.input("row", DType::f32, {1, 4});
+  const Value target = g.input("target", DType::f32, {"n"});
+  for (const auto loss : {mse, l1, bce_with_logits, kl_div}) {
+    for (const auto& [a, b] : {std::pair(x, target), std::pair(target, x), std::pair(x, row)}) {
+      BOOST_CHECK_EXCEPTION(loss(a, b, Reduction::none), ShapeError, [](const ShapeError& e) {
+        const std::string text = e.what();
+        return text.find("different axes") != std::string::npos &&
+               text.find("loss_functions_test.cc") != std::string::npos;
+      });
+    }
+    const Value scalar = g.scalar(DType::f32, 0.5);
+    const Value wide = broadcast_to(row, {"n", 4});
+    BOOST_TEST(loss(x, scalar, Reduction::none).type().str() == "f32[n, 1]");
+    BOOST_TEST(loss(scalar, x, Reduction::none).type().str() == "f32[n, 1]");
+    BOOST_TEST(loss(wide, row, Reduction::none).type().str() == "f32[n, 4]");
+    BOOST_TEST(loss(row, wide, Reduction::none).type().str() == "f32[n, 4]");
+    BOOST_TEST(loss(x, unsqueeze(target, 1), Reduction::mean).rank() == 0);
   }
 }
 
