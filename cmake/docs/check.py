@@ -33,9 +33,7 @@ def needs_comment(d, first_class):
 
 def uncommented():
     found = []
-    for include, path in headers.installed_headers().items():
-        if not headers.PUBLIC.match(include):
-            continue
+    for include, path in headers.public_headers().items():
         classes = 0
         for d in headers.declarations(include, path):
             classes += d.kind == "class"
@@ -45,7 +43,7 @@ def uncommented():
 
 
 def doxygen():
-    inputs = sorted(str(p.relative_to(headers.ROOT)) for i, p in headers.installed_headers().items() if headers.PUBLIC.match(i))
+    inputs = sorted(str(p.relative_to(headers.ROOT)) for p in headers.public_headers().values())
     (headers.ROOT / "build/docs").mkdir(parents=True, exist_ok=True)
     settings = (headers.ROOT / "cmake/docs/Doxyfile").read_text() + "\nINPUT = " + " ".join(inputs) + "\n"
     result = subprocess.run(["doxygen", "-"], input=settings, capture_output=True, text=True, cwd=headers.ROOT)

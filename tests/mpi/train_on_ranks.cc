@@ -63,7 +63,9 @@ void train(const World& world, const std::string& how) {
 
 int main(int argc, char** argv) {
   try {
-    train(World(connect_mpi({.silence = std::chrono::seconds(5)})), argc > 1 ? argv[1] : "train");
+    const World world(connect_mpi({.silence = std::chrono::seconds(5)}));
+    if (!started_by_mpi() && world.size() != 1) throw WorldError("more ranks than were started");
+    train(world, argc > 1 ? argv[1] : "train");
   } catch (const weft::Error& e) {
     fmt::print(stderr, "error: {}\n", e.what());
     return 1;

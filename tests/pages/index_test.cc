@@ -4,14 +4,19 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "weft/autodiff/optimizer.h"
 #include "weft/autodiff/optimizers/ema.h"
 #include "weft/core/dim.h"
+#include "weft/core/error.h"
 #include "weft/core/tensor.h"
+#include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/variable_store.h"
@@ -82,6 +87,36 @@ BOOST_AUTO_TEST_CASE(attention_gives_the_sums_of_its_scores) {
   const Tensor zeros = Tensor::zeros(DType::f32, {1, 1, 2, 4});
   const Tensor lse = Session(g).run(program, {{"q", zeros}})["lse"];
   BOOST_TEST(std::abs(lse.at(0) - std::log(2.0)) < 1e-6);
+}
+
+/// A function of one's own takes numbers as well, as Weft's do, and names the line of its caller.
+Value halfway(const Arg& from, const Arg& to) {
+  const ArgPair pair = resolve_pair(from, to, "halfway");
+  return apply_binary("mul", apply_binary("add", pair.a, pair.b), 0.5);
+}
+Value shifted(const Arg& x, OptionalArg by = std::nullopt) {
+  return by.present() ? x.value("shifted") + by.value() : x.value("shifted");
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_ones_own_take_numbers) {
+  using Floats = std::vector<float>;
+  BOOST_TEST((of_three([](Value x) { return halfway(x, 1); }) == Floats{-0.25f, 0.75f, 1.5f}));
+  BOOST_TEST((of_three([](Value x) { return shifted(x); }) == Floats{-1.5f, 0.5f, 2}));
+  BOOST_TEST((of_three([](Value x) { return shifted(x, x); }) == Floats{-3, 1, 4}));
+  BOOST_TEST((of_three([](Value x) { return apply_unary("neg", x); }) == Floats{1.5f, -0.5f, -2}));
+  Graph g;
+  const Arg number = 3;
+  BOOST_TEST(number.is_literal());
+  BOOST_TEST(number.literal() == 3.0);
+  BOOST_TEST(number.location().known());
+  BOOST_TEST(number.value_as(g, DType::i64, "halfway").type().str() == "i64[]");
+}
+
+BOOST_AUTO_TEST_CASE(ranks_have_names) {
+  ThreadWorld(2).run([](const std::shared_ptr<Transport>& end) {
+    const std::string host = end->host(1);
+    if (describe_rank(*end, 1) != "rank 1 (host " + host + ")") throw DataError(host);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(layers) {
