@@ -14,9 +14,9 @@ namespace WEFT_API weft {
 /// What the body of a scan sees in one step.
 struct ScanElements {
   std::vector<Value> carries;
-  std::vector<Value> elements;  // element `index` of each sequence
-  std::vector<Value> operands;  // the same in every step: parameters, random keys
-  Value index;                  // i64: 0 to length - 1, counting down where the scan is reversed
+  std::vector<Value> elements = {};  // element `index` of each sequence
+  std::vector<Value> operands = {};  // the same in every step: parameters, random keys
+  Value index = {};  // i64: 0 to length - 1, counting down where the scan is reversed
 };
 /// What it gives.
 struct ScanStep {

@@ -27,7 +27,7 @@ struct TrainTask {
   /// 0, those of steps that were skipped included. Must be a function of the part alone, so that a
   /// resumed run sees what an uninterrupted one does. The next ones are made on another thread
   /// while a step runs, never two at once; only `evaluate` runs beside it.
-  std::function<TrainBatch(const BatchPart& part)> batch;
+  std::function<TrainBatch(const BatchPart& part)> batch = {};
   /// Measures on held-out data: all of it (`whole`), or as much as a look now and then may cost.
   /// Empty: there is none.
   std::function<Evaluation(bool whole)> evaluate = {};
@@ -44,14 +44,14 @@ struct StepReport {
   double gradient_norm = 0;  // before clipping
   // Of the last steps, with what they wait for their batches, without evaluations:
   double items_per_second = 0;
-  std::string_view unit;  // what items are
+  std::string_view unit = {};  // what items are
   double seconds_left = 0;
 };
 
 /// A step that was skipped (TrainSettings::skip_nonfinite), just now.
 struct SkipReport {
   std::int64_t step = 0;  // the one that it would have been
-  std::string what;       // is not finite: "the gradient norm is nan (the loss is 2.31)"
+  std::string what = {};  // is not finite: "the gradient norm is nan (the loss is 2.31)"
   double loss = 0, gradient_norm = 0;
   std::int64_t in_a_row = 0, most = 0;  // this one counted; as many as may be
 };

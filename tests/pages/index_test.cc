@@ -18,6 +18,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/functions/arg.h"
 #include "weft/graph/ir/scope.h"
+#include "weft/graph/ir/variable.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/variable_store.h"
 #include "weft/graph/weights/lora.h"
@@ -30,6 +31,9 @@
 #include "weft/models/tokenizers/tokenizer.h"
 #include "weft/models/train/trainer.h"
 #include "weft/ops/attribute.h"
+#include "weft/ops/kernel.h"
+#include "weft/ops/op.h"
+#include "weft/serialization/checkpoint.h"
 #include "weft/serialization/match.h"
 #include "weft/testing/close.h"
 #include "weft/testing/printing.h"
@@ -117,6 +121,21 @@ BOOST_AUTO_TEST_CASE(ranks_have_names) {
     const std::string host = end->host(1);
     if (describe_rank(*end, 1) != "rank 1 (host " + host + ")") throw DataError(host);
   });
+}
+
+// Compilers warn of a member that is left out and has no initialiser; warnings are errors here.
+BOOST_AUTO_TEST_CASE(what_is_left_out_has_a_value) {
+  const AttributeSpec attribute{.name = "scale"};
+  const KernelRequest request{.inputs = {{.dtype = DType::f32}}};
+  const Phase phase{.chunks = 2};
+  const Kernel kernel{.phases = {phase}};
+  const PackedInput packed{.layout = "panels"};
+  const Attachment attachment{.name = "notes"};
+  const VariableInfo variable{.name = "w"};
+  BOOST_TEST(attribute.default_value.index() == 0u);
+  BOOST_TEST((request.inputs[0].sizes.empty() && request.outputs.empty()));
+  BOOST_TEST((!kernel.phases[0].body && !packed.pack));
+  BOOST_TEST((attachment.bytes.empty() && variable.aliases.empty()));
 }
 
 BOOST_AUTO_TEST_CASE(layers) {
