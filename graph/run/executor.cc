@@ -66,10 +66,10 @@ void Executor::run_waves(Frame& frame, const Run& run) {
     } else {
       for (const StepId& s : wave.steps) {
         if (frame.finite) frame.finite->before(plan, s, frame.run(s));
-        const auto begin = Profile::Clock::now();
+        const double begin = Profile::now();
         run_steps(frame, &s, 1);
         if (run.profile != nullptr) {
-          run.profile->record(frame.shared_plan(), s, begin, Profile::Clock::now());
+          run.profile->record(frame.shared_plan(), s, begin, Profile::now());
         }
         if (frame.finite) frame.finite->after(plan, s, frame.run(s));
       }
