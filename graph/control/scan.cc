@@ -120,7 +120,7 @@ class ScanBuilder {
     Function f;
     f.name = options_.name;
     f.body = std::make_unique<Graph>(graph_.shared_ops());
-    f.inputs = declare_like(*f.body, types, names);
+    f.inputs = declare_like(graph_, *f.body, types, names);
     copy_requirements(graph_, *f.body);
     ScanElements in;
     const auto part = [&](Index from, Index count) {
@@ -193,7 +193,7 @@ ScanResult ScanBuilder::apply_segments(Function f) {
     }
     names.push_back(f.inputs[i].node().attributes().text("name"));
   }
-  outer.inputs = declare_like(body, formals, names);
+  outer.inputs = declare_like(graph_, body, formals, names);
   copy_requirements(graph_, body);
 
   const std::int64_t streams = stream_count(*f.body, f);

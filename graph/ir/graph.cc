@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/closest.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
@@ -32,19 +33,40 @@ const DimFacts& Graph::facts() const { return *facts_; }
 // -- Declarations ---------------------------------------------------------------------------------
 
 Dim Graph::dim(std::string_view name) {
-  for (const SymbolPtr& s : symbols_) {
-    if (s->name == name) return Dim(s);
-  }
+  if (SymbolPtr known = find_symbol(name)) return Dim(std::move(known));
   if (name.empty()) throw ArgumentError("a dim needs a name");
-  symbols_.push_back(std::make_shared<const Symbol>(Symbol{std::string(name)}));
-  known_symbols_.insert(symbols_.back().get());
+  if (!Dim::is_symbol_name(name)) {
+    throw ArgumentError(fmt::format(
+        "\"{}\" cannot be the name of a dim: names have letters, digits and \"_./\", and do not "
+        "begin with a digit; sizes that are computed are expressions of Graph::dim(...)",
+        excerpt(name)));
+  }
+  add_symbol(std::make_shared<const Symbol>(Symbol{std::string(name)}));
   return Dim(symbols_.back());
+}
+
+SymbolPtr Graph::find_symbol(std::string_view name) const {
+  const auto [begin, end] = symbol_index_.equal_range(name);
+  const auto first = std::min_element(
+      begin, end, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return first == end ? nullptr : symbols_[first->second];
 }
 
 void Graph::share_symbols(const Graph& other) {
   for (const SymbolPtr& s : other.symbols_) {
-    if (known_symbols_.insert(s.get()).second) symbols_.push_back(s);
+    if (!knows(s)) add_symbol(s);
   }
+}
+
+bool Graph::knows(const SymbolPtr& symbol) const {
+  const auto [begin, end] = symbol_index_.equal_range(symbol->name);
+  return std::any_of(begin, end,
+                     [&](const auto& entry) { return symbols_[entry.second] == symbol; });
+}
+
+void Graph::add_symbol(const SymbolPtr& symbol) {
+  symbol_index_.emplace(symbol->name, symbols_.size());
+  symbols_.push_back(symbol);
 }
 
 Dim Graph::resolve(const AxisSize& size) {
@@ -324,7 +346,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
 void Graph::check_symbols(const Dim& dim) const {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
-    if (!known_symbols_.contains(s.get())) {
+    if (!knows(s)) {
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
           dim.str(), s->name));
