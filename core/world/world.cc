@@ -66,6 +66,9 @@ void World::or_poison(FunctionRef<void()> body) const {
   } catch (const std::exception& e) {
     poison(e.what());
     throw;
+  } catch (...) {  // of the caller's own
+    poison("an exception");
+    throw;
   }
 }
 

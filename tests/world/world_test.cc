@@ -108,6 +108,25 @@ BOOST_AUTO_TEST_CASE(what_a_rank_throws_ends_all_others) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(any_exception_of_a_rank_ends_all_others) {
+  ThreadWorld threads(2);
+  threads.run([](const std::shared_ptr<Transport>& end) {
+    const World world(end);
+    const std::string line = "rank 1 (host thread-1): an exception";
+    try {
+      world.or_poison([&] {
+        if (world.rank() == 1) throw 7;
+        world.barrier();
+      });
+    } catch (const WorldError& e) {
+      if (world.rank() == 0 && e.what() == line) return;
+    } catch (int thrown) {
+      if (world.rank() == 1 && thrown == 7 && end->poisoned() == line) return;
+    }
+    throw StateError("another error");
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
