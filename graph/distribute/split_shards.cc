@@ -69,21 +69,26 @@ class Splitter {
           source().variable_info(*node).kind == VariableKind::cache) {
         fail("a cache is there once, not per shard", *node);
       }
-      for (const std::string& body : node->op().bodies) check_body(*node, body);
+      check_bodies(*node, *node);
     }
     for (const auto& [name, value] : program_.outputs()) {
       if (parts_.varies(value)) refuse_varying(fmt::format("output '{}'", name), value);
     }
   }
 
-  void check_body(const Node& node, const std::string& body) const {
-    const Function& function = source().function(node.attributes().text(body));
-    for (const Node* inside : reachable_nodes(function.outputs)) {
-      if (!is_shard_sum(*inside)) continue;
-      fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
-                       "loops",
-                       function.name),
-           node);
+  // A body has functions of its own, so that this recursion is as deep as definitions nest;
+  // `outermost` is the node of the program.
+  void check_bodies(const Node& node, const Node& outermost) const {
+    for (const std::string& body : node.op().bodies) {
+      const Function& function = node.graph().function(node.attributes().text(body));
+      for (const Node* inside : reachable_nodes(function.outputs)) {
+        check_bodies(*inside, outermost);
+        if (!is_shard_sum(*inside)) continue;
+        fail(fmt::format("a shard_sum stands in function '{}'; it belongs outside of functions and "
+                         "loops",
+                         function.name),
+             outermost);
+      }
     }
   }
 
@@ -111,7 +116,8 @@ class Splitter {
     }
   }
 
-  // What updates of states read of every shard: the last values that do not depend on the state.
+  // What updates of states read of every shard: the last values that do not depend on the state,
+  // and differ by shard or draw, as every shard draws numbers of its own.
   void find_statistics() {
     std::unordered_set<const Node*> states;
     for (const CarriedUpdate& update : carried_) states.insert(&update.variable.value().node());
@@ -133,7 +139,8 @@ class Splitter {
         }
       }
       const auto note = [&](const Value& v) {
-        if (v.defined() && !depends.contains(v.node_pointer()) && parts_.varies(v)) add(v);
+        if (!v.defined() || depends.contains(v.node_pointer())) return;
+        if (parts_.varies(v) || parts_.drawn(v)) add(v);
       };
       note(update.value);
       for (const Node* n : nodes) {

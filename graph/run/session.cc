@@ -71,6 +71,11 @@ std::string why_writer(const CompiledProgram& c, const VariableInfo& written) {
   return fmt::format("program '{}' updates '{}'", c.name, written.name);
 }
 
+// A program without outputs and updates is run whole, too, to be refused there.
+bool is_whole(const Program& program) {
+  return program.shards().count == 1 || program.graph() == nullptr;
+}
+
 void refuse_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(fmt::format(
@@ -261,7 +266,11 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
       }
     }
     for (const auto& [other, written] : into) {
-      if (&written != &tensor && overlap(tensor, written)) {
+      if (&written == &tensor) continue;
+      if (name == other) {
+        throw ArgumentError(fmt::format("output '{}' was given two tensors to write into", name));
+      }
+      if (overlap(tensor, written)) {
         throw ArgumentError(
             fmt::format("the tensors to write outputs '{}' and '{}' into overlap", name, other));
       }
@@ -445,7 +454,7 @@ Session::~Session() { StoreAccess(*impl_->store).release_writer(impl_.get()); }
 Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1) return impl_->run(program, feeds, options);
+  if (is_whole(program)) return impl_->run(program, feeds, options);
   const auto of_shard = [&](int shard) { return cut_feeds(program, feeds, shard); };
   return impl_->run_sharded(program, of_shard, options);
 }
@@ -455,7 +464,7 @@ Results Session::run_shards(const Program& program,
                             const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1) return impl_->run(program, feeds(0), options);
+  if (is_whole(program)) return impl_->run(program, feeds(0), options);
   return impl_->run_sharded(program, feeds, options);
 }
 
@@ -463,12 +472,11 @@ std::shared_ptr<const Plan> Session::plan(const Program& program, const NamedSiz
                                           const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (program.shards().count == 1 || program.graph() == nullptr)
-    return impl_->plan(program, feeds, options.dims, options.fetch);
+  if (is_whole(program)) return impl_->plan(program, feeds, options.dims, options.fetch);
   refuse_fetch(program, options);
   const ShardedProgram& parts = impl_->split.find(program, impl_->cache).parts;
-  if (parts.stages.empty()) return impl_->plan(parts.step.program, {}, {}, {});
-  const Program& stage = parts.stages.back().module.program;
+  const Program& stage =
+      parts.stages.empty() ? parts.step.program : parts.stages.back().module.program;
   const SizesOfPart sizes = sizes_of_stage(program, stage, feeds, options.dims);
   return impl_->plan(stage, sizes.feeds, sizes.dims, {});
 }

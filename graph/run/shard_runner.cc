@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/world/tree_sum.h"
 #include "weft/graph/run/sum_layout.h"
+#include "weft/graph/text/literal.h"
 
 namespace weft {
 namespace {
@@ -25,6 +27,11 @@ std::vector<std::string> input_names(const Program& part) {
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Inputs that the program's graph does not have, which are for the Session to refuse.
+bool unknown(const Program& program, const std::string& name) {
+  return !program.graph()->find_input(name).defined();
 }
 
 // Sizes that the inputs of the program show and those of the stage do not.
@@ -131,42 +138,89 @@ class StepRun {
         options_(options),
         runner_(runner),
         run_(run_of_rank(runner.world.rank(), runner.world.size(), program.shards().count)),
-        own_(input_names(program)),
         fed_(static_cast<std::size_t>(run_.size())),
         statistics_(static_cast<std::size_t>(run_.size())) {
     for (const std::string& name : parts.keys) {
       extra_[shard_names::key(name)] = runner.value(name);
     }
+    for (const Program* part : {&parts.carry.program, &parts.step.program}) {
+      for (const std::string& name : input_names(*part)) {
+        if (!unknown(program, name) && !has(of_step_, name)) of_step_.push_back(name);
+      }
+    }
   }
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
     const World& world = runner_.world;
+    if (parts_.stages.empty()) {
+      for_shards([&](int shard) { note_step_inputs(feeds(shard)); });
+    }
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
       const bool last = s + 1 == parts_.stages.size();
       StageSums sums(program_, stage, runner_);
       const std::vector<std::string> wanted = input_names(stage.module.program);
-      for (int shard = run_.begin; shard < run_.end; ++shard) {
-        world.set_phase(fmt::format("shard {} of {}", shard, program_.shards().count));
-        const auto i = static_cast<std::size_t>(shard - run_.begin);
-        try {
-          if (s == 0) fed_[i] = feeds(shard);
-          run_stage(stage, wanted, shard, sums);
-        } catch (const Error& e) {
-          e.rethrow_as(fmt::format("shard {} of {}: {}", shard, program_.shards().count, e.what()));
+      for_shards([&](int shard) {
+        NamedTensors& fed = fed_[static_cast<std::size_t>(shard - run_.begin)];
+        if (s == 0) {
+          fed = feeds(shard);
+          note_step_inputs(fed);
         }
-        if (last) fed_[i].clear();
-      }
+        run_stage(stage, wanted, shard, sums);
+        if (last) fed.clear();
+      });
       world.set_phase("the sums of all shards");
       if (stage.sums.empty()) continue;
       for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
     }
+    compare_step_inputs();
+    for (const auto& entry : of_step_fed_) extra_.insert(entry);
     carry_states();
     world.set_phase("the end of a step");
-    return runner_.run(parts_.step.program, extra_of(parts_.step.program), options_);
+    NamedTensors fed = extra_of(parts_.step.program);
+    for (const auto& entry : of_step_fed_) {
+      if (unknown(program_, entry.first)) fed.push_back(entry);
+    }
+    return runner_.run(parts_.step.program, fed, options_);
   }
 
  private:
+  void for_shards(FunctionRef<void(int shard)> body) const {
+    const int count = program_.shards().count;
+    for (int shard = run_.begin; shard < run_.end; ++shard) {
+      runner_.world.set_phase(fmt::format("shard {} of {}", shard, count));
+      try {
+        body(shard);
+      } catch (const Error& e) {
+        e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
+      }
+    }
+  }
+
+  // Inputs that are there once per step: scalars (a learning rate, say), which all shards are fed.
+  void note_step_inputs(const NamedTensors& fed) {
+    for (const auto& [name, tensor] : fed) {
+      if (parts_.stages.empty() && unknown(program_, name)) of_step_fed_.emplace(name, tensor);
+      if (!has(of_step_, name)) continue;
+      const auto [it, first] = of_step_fed_.emplace(name, tensor);
+      if (first || bitwise_equal(it->second, tensor)) continue;
+      throw ArgumentError(
+          fmt::format("input '{}' is {}, but {} in the shards before; the step has it once", name,
+                      tensor.str(), it->second.str()));
+    }
+  }
+
+  // Ranks that went on with others would differ for good, without a word.
+  void compare_step_inputs() const {
+    if (of_step_.empty() || runner_.world.size() == 1) return;
+    std::string text;
+    for (const auto& [name, tensor] : of_step_fed_) {
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name,
+                          tensor.numel() == 1 ? element_text(tensor, 0) : tensor.str());
+    }
+    runner_.world.check_same("the inputs of the step", text);
+  }
+
   NamedTensors extra_of(const Program& part) const {
     NamedTensors feeds;
     for (const std::string& name : input_names(part)) {
@@ -188,8 +242,7 @@ class StepRun {
     extra_[shard_names::kIndex] = Tensor::of<std::int64_t>({}, {shard});
     NamedTensors feeds = extra_of(stage.module.program);
     for (const auto& entry : fed_[i]) {
-      // What the program does not know is for the Session to refuse.
-      if (has(wanted, entry.first) || !has(own_, entry.first)) feeds.push_back(entry);
+      if (has(wanted, entry.first) || unknown(program_, entry.first)) feeds.push_back(entry);
     }
     RunOptions options = of_part();
     options.into = sums.next();
@@ -214,11 +267,13 @@ class StepRun {
     std::string all;
     for (const std::string& of_rank : runner_.world.gather(own)) all += of_rank;
     std::vector<NamedTensors> result;
-    for (std::size_t at = 0; at < all.size();) {
+    std::size_t at = 0;
+    for (int shard = 0; shard < program_.shards().count; ++shard) {
       NamedTensors of_shard;
       for (const auto& [name, like] : statistics_[0]) {
         Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
-        std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
+        if (tensor.bytes() > 0)
+          std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
         at += tensor.bytes();
         of_shard.emplace_back(name, std::move(tensor));
       }
@@ -248,11 +303,29 @@ class StepRun {
   const RunOptions& options_;
   const PartRunner& runner_;
   const ShardRun run_;                    // the shards of this rank
-  const std::vector<std::string> own_;    // names of the program's inputs
   std::map<std::string, Tensor> extra_;   // what parts are fed besides: by name
+  std::vector<std::string> of_step_;      // inputs of the program that the step reads
+  std::map<std::string, Tensor> of_step_fed_;
   std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
   std::vector<NamedTensors> statistics_;  // by shard of this rank
 };
+
+// Where nothing is cut, every shard would have the whole batch: the axis has another name.
+void check_uncut(const Program& program, const NamedTensors& feeds) {
+  std::vector<std::string> axes, inputs;
+  for (const auto& [name, tensor] : feeds) {
+    const Value input = program.graph()->find_input(name);
+    if (!input.defined() || input.rank() == 0 || input.shape()[0].is_constant()) continue;
+    axes.push_back(input.shape()[0].str());
+    inputs.push_back(fmt::format("'{}' {}", name, input.type().str()));
+  }
+  if (inputs.empty()) return;
+  const std::string& axis = program.shards().axis;
+  throw ArgumentError(fmt::format(
+      "program '{}' cuts its batch along '{}', but no input that is fed begins with that{}: {}; "
+      "say the symbol in Shards::axis, or feed every shard by itself (Session::run_shards)",
+      program.name(), axis, did_you_mean(axis, axes), list_names(inputs)));
+}
 
 }  // namespace
 
@@ -265,13 +338,12 @@ Results run_shards(const Program& program, const ShardedProgram& parts,
 SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const NamedSizes& feeds,
                            const DimValues& dims) {
   SizesOfPart result{.feeds = {}, .dims = dims};
-  const std::vector<std::string> own = input_names(program), wanted = input_names(stage);
+  const std::vector<std::string> wanted = input_names(stage);
   for (const auto& entry : feeds) {
-    // What the program does not know is for the Session to refuse.
-    if (has(wanted, entry.first) || !has(own, entry.first)) result.feeds.push_back(entry);
+    if (has(wanted, entry.first) || unknown(program, entry.first)) result.feeds.push_back(entry);
   }
   for (const Value& input : stage.inputs()) {
-    if (!has(own, name_of(input)))
+    if (unknown(program, name_of(input)))
       result.feeds.emplace_back(name_of(input), input.shape().constant());
   }
   add_dims(program, stage, feeds, result.dims);
@@ -281,6 +353,7 @@ SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const N
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard) {
   const Shards& shards = program.shards();
   NamedTensors result;
+  bool any_cut = false;
   for (const auto& [name, tensor] : feeds) {
     const Value input = program.graph()->find_input(name);
     const bool is_cut = input.defined() && tensor.defined() && tensor.rank() > 0 &&
@@ -289,6 +362,7 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
       result.emplace_back(name, tensor);
       continue;
     }
+    any_cut = true;
     const std::int64_t rows = tensor.size(0);
     if (rows % shards.count != 0) {
       throw ShapeError(fmt::format(
@@ -303,6 +377,7 @@ NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int sh
         name, Tensor::view(tensor.dtype(), sizes, tensor.buffer(),
                            tensor.byte_offset() + bytes * static_cast<std::size_t>(shard)));
   }
+  if (!any_cut) check_uncut(program, feeds);
   return result;
 }
 

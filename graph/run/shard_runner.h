@@ -41,7 +41,8 @@ SizesOfPart sizes_of_stage(const Program& program, const Program& stage, const N
 
 /// The inputs of one shard, cut from those of the whole batch: rows [shard * n / G, ...) of every
 /// input that begins with the axis of `program.shards()`. Throws ShapeError where the rows cannot
-/// be cut into equal parts.
+/// be cut into equal parts, ArgumentError where no input begins with the axis, but some with
+/// another symbol.
 NamedTensors cut_feeds(const Program& program, const NamedTensors& feeds, int shard);
 
 }  // namespace weft

@@ -149,6 +149,26 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named_before_the_first_step) {
                               "rank 0 (host thread-0) has "));
 }
 
+BOOST_AUTO_TEST_CASE(ranks_that_feed_the_step_other_scalars_are_named) {
+  ThreadWorld world(2);
+  const std::string line = line_of(world, [](const World& rank) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"batch"}), rate = g.input("rate", DType::f32, {});
+    const Program program =
+        Program("p").output("y", shard_sum(sum(x)) * rate).shards({.count = 2});
+    Session session(g, {.threads = 1, .world = rank});
+    const auto feeds = [](double rate_now) {
+      return NamedTensors{{"x", Tensor::full(DType::f32, {2}, 1)},
+                          {"rate", Tensor::scalar(DType::f32, rate_now)}};
+    };
+    if (session.run(program, feeds(0.1))["y"].at(0) != 0.2f) throw StateError("another sum");
+    session.run(program, feeds(rank.first() ? 0.1 : 0.3));
+  });
+  BOOST_TEST(line.find("ranks differ in the inputs of the step: rank 0 (host thread-0) has rate = "
+                       "0.1, rank 1 (host thread-1) has rate = 0.3") != std::string::npos,
+             line);
+}
+
 BOOST_AUTO_TEST_CASE(programs_that_ranks_cannot_share_are_named) {
   ThreadWorld few(2);
   const std::string line = line_of(few, [](const World& rank) {
