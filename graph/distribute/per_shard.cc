@@ -61,8 +61,8 @@ PerShard::PerShard(const std::vector<Node*>& nodes) {
     const bool fed = node->op().name == "input" && node->type(0).shape.rank() > 0;
     const bool draws_here = draws(*node);
     facts.drawn = facts.drawn || draws_here;
-    facts.varies = facts.varies || fed || (facts.feeds_sum && draws_here) ||
-                   depends_on_symbols(*node);
+    facts.varies =
+        facts.varies || fed || (facts.feeds_sum && draws_here) || depends_on_symbols(*node);
   }
 }
 

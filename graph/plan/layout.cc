@@ -45,8 +45,8 @@ bool head_comes_last(const Plan& plan, const Liveness& liveness,
   if (chain.head < break_at) return false;
   const ValueId read = reads[plan.updates[chain.update].variable];
   if (!read.defined()) return true;
-  const bool over_itself = chain.input >= 0 && may_overwrite(plan, plan.steps[chain.head],
-                                                             chain.output, chain.input);
+  const bool over_itself =
+      chain.input >= 0 && may_overwrite(plan, plan.steps[chain.head], chain.output, chain.input);
   for (const StepId r : liveness.readers[read]) {
     if (r > chain.head || (r == chain.head && !over_itself)) return false;
   }

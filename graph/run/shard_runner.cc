@@ -272,8 +272,7 @@ class StepRun {
       NamedTensors of_shard;
       for (const auto& [name, like] : statistics_[0]) {
         Tensor tensor = Tensor::empty(like.dtype(), like.sizes());
-        if (tensor.bytes() > 0)
-          std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
+        if (tensor.bytes() > 0) std::memcpy(tensor.mutable_raw(), all.data() + at, tensor.bytes());
         at += tensor.bytes();
         of_shard.emplace_back(name, std::move(tensor));
       }
@@ -302,9 +301,9 @@ class StepRun {
   const ShardedProgram& parts_;
   const RunOptions& options_;
   const PartRunner& runner_;
-  const ShardRun run_;                    // the shards of this rank
-  std::map<std::string, Tensor> extra_;   // what parts are fed besides: by name
-  std::vector<std::string> of_step_;      // inputs of the program that the step reads
+  const ShardRun run_;                   // the shards of this rank
+  std::map<std::string, Tensor> extra_;  // what parts are fed besides: by name
+  std::vector<std::string> of_step_;     // inputs of the program that the step reads
   std::map<std::string, Tensor> of_step_fed_;
   std::vector<NamedTensors> fed_;         // by shard of this rank; stages feed them again
   std::vector<NamedTensors> statistics_;  // by shard of this rank

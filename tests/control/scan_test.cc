@@ -357,13 +357,12 @@ BOOST_AUTO_TEST_CASE(a_loop_without_steps_refuses_no_data) {
     Graph g;
     const Value table = g.input("table", DType::i64, {4});
     const Value ids = g.input("ids", DType::i64, {1});
-    const ScanResult r = scan(
-        g, {ids}, {}, {table, ids},
-        [](Graph&, const ScanElements& in) {
-          const Value row = take(in.operands[0], in.operands[1]);
-          return ScanStep{{in.carries[0] + div(row, row)}};
-        },
-        {.length = AxisSize("steps")});
+    const ScanResult r = scan(g, {ids}, {}, {table, ids},
+                              [](Graph&, const ScanElements& in) {
+                                const Value row = take(in.operands[0], in.operands[1]);
+                                return ScanStep{{in.carries[0] + div(row, row)}};
+                              },
+                              {.length = AxisSize("steps")});
     const Program program = Program("p").output("y", r.carries[0]);
     Session session(g, {.threads = 1, .passes = passes, .verify = true});
     const auto run = [&](std::int64_t id, std::int64_t steps) {
@@ -386,15 +385,14 @@ BOOST_AUTO_TEST_CASE(sizes_of_several_symbols_get_names_that_nobody_has) {
   const Value other = g.input("other", DType::f32, {"d0"});
   g.require(g.dim("d1") == Dim(7));
   const Value both = concat({a, b}, 0), all = concat({a, b, b}, 0);
-  const ScanResult r = scan(
-      g, {both, other, all}, {}, {},
-      [](Graph&, const ScanElements& in) {
-        return ScanStep{{in.carries[0] + 1, in.carries[1] + 2, in.carries[2] + 3}};
-      },
-      {.length = AxisSize(2)});
+  const ScanResult r =
+      scan(g, {both, other, all}, {}, {},
+           [](Graph&, const ScanElements& in) {
+             return ScanStep{{in.carries[0] + 1, in.carries[1] + 2, in.carries[2] + 3}};
+           },
+           {.length = AxisSize(2)});
   Program program("p");
-  for (std::size_t i = 0; i < 3; ++i)
-    program.output(fmt::format("y{}", i), sum(r.carries[i]));
+  for (std::size_t i = 0; i < 3; ++i) program.output(fmt::format("y{}", i), sum(r.carries[i]));
   Session session(g, {.threads = 1, .verify = true});
   const auto ones_of = [](std::int64_t n) { return Tensor::full(DType::f32, {n}, 1); };
   const Results results =

@@ -326,9 +326,7 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
   BOOST_TEST(session.run(program, feeds(0.5))["y"].item<double>() == 20);
   BOOST_TEST(session.value("w").at(0) == -19);
   check_error<ArgumentError>(
-      [&] {
-        session.run_shards(program, [&](int shard) { return feeds(shard); });
-      },
+      [&] { session.run_shards(program, [&](int shard) { return feeds(shard); }); },
       {"shard 1 of 2: input 'rate' is f64[] {1}, but f64[] {0} in the shards before; the step has "
        "it once"});
   BOOST_TEST(session.value("w").at(0) == -19);
@@ -348,8 +346,8 @@ BOOST_AUTO_TEST_CASE(scalars_that_are_fed_are_there_for_shards_and_for_the_step)
 BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch"});
-  const Variable state = g.variable("state", DType::f64, {},
-                                    {.kind = VariableKind::buffer, .trainable = false});
+  const Variable state =
+      g.variable("state", DType::f64, {}, {.kind = VariableKind::buffer, .trainable = false});
   const Value noise = cast(uniform(g.key("noise"), Shape{}), DType::f64);
   const Value y = with_update(sum(x), state, state.value() * 4.0 + mean(x) * 0.0 + noise);
   const Program program = Program("p").output("y", shard_sum(y)).shards({.count = 2});
@@ -362,12 +360,9 @@ BOOST_AUTO_TEST_CASE(what_updates_of_states_draw_is_drawn_by_every_shard) {
   BOOST_TEST(session.value("noise").at(1) == 2);
   const double both = session.value("state").at(0) - 16 * first;
   BOOST_TEST(both != first);
-  // 4 u + v with two numbers u and v that differ.
-  const double same = first / 5;
   Session fresh(g, {.seed = 3});
   fresh.run(program, feeds);
   BOOST_TEST(fresh.value("state").at(0) == first);
-  BOOST_TEST(4 * same + same == first, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_is_that_of_a_shard) {
@@ -500,9 +495,7 @@ BOOST_AUTO_TEST_CASE(programs_without_anything_and_axes_of_other_names_are_named
   const Program program = Program("p").output("y", shard_sum(sum(x)));
   const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {4}, 1)}};
   check_error<ArgumentError>(
-      [&] {
-        session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds);
-      },
+      [&] { session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds); },
       {"program 'p' cuts its batch along 'bach', but no input that is fed begins with that "
        "(did you mean 'batch'?): 'x' f32[batch]; say the symbol in Shards::axis"});
   // Each shard by itself needs no axis.

@@ -154,8 +154,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_feed_the_step_other_scalars_are_named) {
   const std::string line = line_of(world, [](const World& rank) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch"}), rate = g.input("rate", DType::f32, {});
-    const Program program =
-        Program("p").output("y", shard_sum(sum(x)) * rate).shards({.count = 2});
+    const Program program = Program("p").output("y", shard_sum(sum(x)) * rate).shards({.count = 2});
     Session session(g, {.threads = 1, .world = rank});
     const auto feeds = [](double rate_now) {
       return NamedTensors{{"x", Tensor::full(DType::f32, {2}, 1)},
