@@ -41,7 +41,11 @@ void check_bags(Value ids, Value weight, const EmbeddingBagOptions& o, SourceLoc
     fail(ArgumentError("factors are for BagReduction::sum"));
   }
   const OptionalArg& counts = flat ? o.offsets : o.lengths;
-  if (counts.present() && (counts.value().rank() != 1 || !is_integer(counts.value().dtype()))) {
+  const auto are_counts = [&](const ValueType& type) {
+    return (type.dtype == DType::i32 || type.dtype == DType::i64) && type.shape.rank() == 1 &&
+           (flat || ids.graph().facts().equal(type.shape[0], ids.shape()[0]));
+  };
+  if (counts.present() && !are_counts(counts.value().type())) {
     fail(ShapeError(fmt::format("{} must be i32 or i64 [bags], but are {}",
                                 flat ? "offsets" : "lengths", counts.value().type().str())));
   }
@@ -81,14 +85,18 @@ Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Value rows = looked_up(ids, weight, o);
   const Dim& longest = ids.shape()[1];
-  const Value lengths = o.lengths.present() ? cast(o.lengths.value(), DType::i64)
-                                            : full(graph, DType::i64, {ids.shape()[0]}, 0) +
-                                                  dim_value(graph, longest);
+  const Value all = dim_value(graph, longest);
+  const Value lengths = o.lengths.present() ? minimum(cast(o.lengths.value(), DType::i64), all)
+                                            : full(graph, DType::i64, {ids.shape()[0]}, 0) + all;
   const Value counts = unsqueeze(lengths, 1);  // [bags, 1]
   const Value counted = unsqueeze(arange(graph, longest) < counts, 2);
   if (o.reduction == BagReduction::max) {
-    const Value largest = max(where(counted, rows, -std::numeric_limits<double>::infinity()), 1);
-    return where(counts > 0, largest, 0.0);
+    constexpr double kNothing = -std::numeric_limits<double>::infinity();
+    Value seen = where(counted, rows, kNothing);
+    // Nothing has no maximum: where there may be no ids at all, each bag has one more row.
+    if (!longest.is_constant() || longest == Dim(0))
+      seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kNothing});
+    return where(counts > 0, max(seen, 1), 0.0);
   }
   const Value sums = sum(where(counted, rows, 0.0), 1);
   return o.reduction == BagReduction::sum ? sums : sums / cast(maximum(counts, 1), weight.dtype());

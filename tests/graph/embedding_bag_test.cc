@@ -68,6 +68,43 @@ BOOST_AUTO_TEST_CASE(there_may_be_no_bags_and_no_ids) {
   BOOST_TEST(r["flat"].at(5) == 0);
 }
 
+// The mean of a bag of two ids whose length says ten is that of two.
+BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_mean_all_of_it) {
+  Graph g;
+  const Value w = g.input("w", DType::f32, {3, 1}), ids = g.input("ids", DType::i64, {2, "n"});
+  const Value lengths = g.input("lengths", DType::i32, {2});
+  Program program("p");
+  program.output("mean", embedding_bag(ids, w, {.lengths = lengths}))
+      .output("sum", embedding_bag(ids, w, {.reduction = BagReduction::sum, .lengths = lengths}))
+      .output("max", embedding_bag(ids, w, {.reduction = BagReduction::max, .lengths = lengths}));
+  Session session(g);
+  const Results r =
+      session.run(program, {{"w", Tensor::of<float>({3, 1}, {1, 3, 8})},
+                            {"ids", Tensor::of<std::int64_t>({2, 2}, {0, 1, 2, 1})},
+                            {"lengths", Tensor::of<std::int32_t>({2}, {10, 2147483647})}});
+  BOOST_CHECK((r["mean"].to_vector<float>() == std::vector<float>{2, 5.5}));
+  BOOST_CHECK((r["sum"].to_vector<float>() == std::vector<float>{4, 11}));
+  BOOST_CHECK((r["max"].to_vector<float>() == std::vector<float>{3, 8}));
+}
+
+BOOST_AUTO_TEST_CASE(bags_without_ids_are_zeros_for_every_reduction) {
+  for (const bool symbolic : {false, true}) {
+    Graph g;
+    const Value w = g.input("w", DType::f32, {6, 3});
+    const Value ids = g.input("ids", DType::i32, {2, symbolic ? g.dim("n") : Dim(0)});
+    for (const BagReduction reduction :
+         {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
+      Session session(g);
+      const Value bags = embedding_bag(ids, w, {.reduction = reduction});
+      const Results r = session.run(
+          Program("p").output("bags", bags).output("dw", gradient(sum(bags), w)),
+          {{"w", sample_uniform({6, 3}, 1)}, {"ids", Tensor::zeros(DType::i32, {2, 0})}});
+      BOOST_CHECK((r["bags"].to_vector<float>() == std::vector<float>(6, 0)));
+      BOOST_CHECK((r["dw"].to_vector<float>() == std::vector<float>(18, 0)));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(gradients_match_differences) {
   Graph g;
   const Value w = g.input("w", DType::f32, {5, 2}), f = g.input("f", DType::f32, {2, 3});
@@ -110,6 +147,8 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
       "factors are for BagReduction::sum");
   refuses([&] { embedding_bag(ids, w, {.lengths = ids}); },
           "lengths must be i32 or i64 [bags], but are i32[4, 2]");
+  refuses([&] { embedding_bag(ids, w, {.lengths = g.input("one", DType::i64, {1})}); },
+          "lengths must be i32 or i64 [bags], but are i64[1]");
   refuses([&] { embedding_bag(ids, w, {.reduction = BagReduction::sum, .factors = w}); },
           "factors must be of the ids' shape and the weight's dtype, f32[4, 2], but are f32[6, 3]");
   Session session(g);
