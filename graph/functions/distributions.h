@@ -14,14 +14,16 @@ Value gumbel(Arg key, const Shape& shape, double location = 0, double scale = 1,
 /// argmax of logits plus Gumbel draws (Gumbel 1954). A logit of -inf is never drawn unless all are.
 Value categorical(Arg key, Arg logits, int axis = -1);
 /// Whole numbers in [low, high), each with the same probability but for 2^-53 (high - low). `dtype`
-/// is i64 or i32. Throws ArgumentError unless low < high and high - low <= 2^53.
+/// is i64, or i32 where that holds them. Throws ArgumentError unless so, low < high and high - low
+/// <= 2^53.
 Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
                       DType dtype = DType::i64);
 /// 0 to n - 1 in random order: i64 [n].
 Value random_permutation(Arg key, const Dim& n);
 /// Normal with this mean and standard deviation where the draw is within [mean + low std,
 /// mean + high std], by the inverse of the distribution function (what is cut off is not drawn
-/// again). Throws ArgumentError unless low < high.
+/// again). Where all of that lies more than 8 deviations from the mean, draws are its nearer end.
+/// Throws ArgumentError unless low < high.
 Value truncated_normal(Arg key, const Shape& shape, double mean = 0, double std = 1,
                        double low = -2, double high = 2, DType dtype = DType::f32);
 
