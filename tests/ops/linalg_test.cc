@@ -222,6 +222,24 @@ BOOST_AUTO_TEST_CASE(matrices_of_lower_rank_have_orthonormal_vectors_all_the_sam
   }
 }
 
+// Squares of such numbers have few digits, or none.
+BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_beside_tiny_numbers) {
+  for (int exponent = -40; exponent >= -320; exponent -= 5) {
+    const double tiny = std::pow(10.0, exponent);
+    check_svd(Tensor::of<double>({3, 3}, {1, 0, 0, 0, tiny, tiny, 0, 0, tiny}), 1e-13);
+    check_svd(Tensor::of<double>({3, 2}, {tiny, 1, 2 * tiny, tiny, 0, 3 * tiny}), 1e-13);
+    check_svd(Tensor::of<double>({2, 3}, {tiny, tiny, 0, tiny, 0, tiny}), 1e-13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_least_numbers_have_cholesky_factors) {
+  const double least = std::numeric_limits<double>::denorm_min();
+  const auto f = apply("cholesky", {Tensor::of<double>({2, 2}, {least, 0, 0, 3 * least})});
+  BOOST_TEST(f[1].at(0) == -1);
+  BOOST_TEST(f[0].at(0) == std::sqrt(least));
+  BOOST_TEST(f[0].at(3) == std::sqrt(3 * least));
+}
+
 BOOST_AUTO_TEST_CASE(the_largest_element_of_each_left_vector_is_positive) {
   Choices c(3);
   const Tensor u = apply("svd", {c.uniform({20, 8})})[0];
