@@ -2,7 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 
 namespace weft::testing {
@@ -23,6 +25,16 @@ BOOST_AUTO_TEST_CASE(bce_with_logits_keeps_small_losses_of_both_classes) {
       BOOST_TEST(loss == right, boost::test_tools::tolerance(1e-6));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_scalar_has_no_batch) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {});
+  BOOST_CHECK_EXCEPTION(
+      mse(x, 1, Reduction::batch_mean), ShapeError,
+      message_contains({"mse: batch_mean divides by the size of the first axis, but the losses are "
+                        "a scalar",
+                        "loss_functions_test.cc"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
