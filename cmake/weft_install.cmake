@@ -9,7 +9,7 @@ set(weft_internal_headers
   ops/kernels ops/gemm ops/fusion
   "ops/(attention_op|broadcast_plan|samples|class_targets|conv_kernel|elementwise|index_kernel|quantized_operands)[.]h"
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
-  core/mpi graph/distribute "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
+  core/mpi graph/distribute "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan|wrong)_gradient[.]h"
   "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
   "core/world/text_list[.]h" "graph/text/(inline_constants|literal|scanner|terms)[.]h"
   "graph/run/(agree|executor|finite_check|frame|output_pool|plan_cache|shard_runner|split_cache|sum_layout|write_guard)[.]h"
