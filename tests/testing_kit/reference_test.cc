@@ -59,8 +59,8 @@ OpRecord smooth_step_record(bool from_the_front) {
   return r;
 }
 
-struct Network {
-  explicit Network(std::shared_ptr<const OpSet> ops = builtin_ops()) : g(std::move(ops)) {}
+struct Learner {
+  explicit Learner(std::shared_ptr<const OpSet> ops = builtin_ops()) : g(std::move(ops)) {}
   Program train() {
     return Program("train")
         .output("loss", loss)
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_SUITE(references)
 BOOST_AUTO_TEST_CASE(trainings_pass_at_every_precision) {
   for (const auto& precision : {std::optional<Precision>(), std::optional(Precision::highest),
                                 std::optional(Precision::high), std::optional(Precision::medium)}) {
-    Network n;
+    Learner n;
     const Program train = n.train().precision(precision);
     BOOST_TEST(expect_reference(n.g, train, n.setup));
   }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(nodes_may_have_a_precision_of_their_own) {
 BOOST_AUTO_TEST_CASE(a_step_that_writes_over_what_it_reads_is_found_in_the_variable) {
   for (const Precision precision : {Precision::highest, Precision::medium}) {
     const auto outcome = [&](bool wrong) {
-      Network n(with_ops({smooth_step_record(wrong)}));
+      Learner n(with_ops({smooth_step_record(wrong)}));
       const Value step = apply_op("smooth_step", {n.w1.value(), gradients(n.loss, {n.w1})[0]});
       const Program train = Program("train").output("loss", n.loss).update(n.w1, step);
       return expect_reference(n.g, Program(train).precision(precision), n.setup);
