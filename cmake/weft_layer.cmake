@@ -14,6 +14,10 @@ function(weft_compile_options target)
   if(WEFT_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
+  if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
+    # Ranks compare which build they run (core/world/build_id.h).
+    target_link_options(${target} PRIVATE LINKER:--build-id)
+  endif()
 endfunction()
 
 # What is installed names its source files from the project's root, not with a folder of this machine.
