@@ -12,8 +12,9 @@ constexpr int kPartChannel = 0, kTotalChannel = 1;
 
 class Exchange {
  public:
-  Exchange(const World& world, int shards, const std::vector<SubtreeSums>& own, AddSums add)
-      : transport_(*world.transport()), shards_(shards), own_(own), add_(add) {}
+  Exchange(const World& world, int shards, const std::vector<SubtreeSums>& own, AddSums add,
+           TakeMemory memory)
+      : transport_(*world.transport()), shards_(shards), own_(own), add_(add), memory_(memory) {}
 
   void run() {
     std::vector<Transfer> sent = send_parts();
@@ -59,7 +60,8 @@ class Exchange {
       parts.push_back(subtrees_of(run_of_rank(r, size(), shards_)));
       if (r != rank()) foreign += parts.back().size();
     }
-    received_.resize(foreign * bytes);
+    received_ = memory_(foreign * bytes);
+    const std::span<std::byte> received(received_->data(), foreign * bytes);
     std::vector<std::vector<Transfer>> transfers(parts.size());
     std::vector<std::size_t> place(parts.size());
     std::size_t next = 0;
@@ -67,8 +69,8 @@ class Exchange {
       place[r] = next;
       if (static_cast<int>(r) == rank()) continue;
       for (std::size_t i = 0; i < parts[r].size(); ++i, next += bytes) {
-        transfers[r].push_back(transport_.receive(static_cast<int>(r), kPartChannel,
-                                                  std::span(received_).subspan(next, bytes)));
+        transfers[r].push_back(
+            transport_.receive(static_cast<int>(r), kPartChannel, received.subspan(next, bytes)));
       }
     }
     const std::size_t begin = begin_of_share(rank(), size(), own_[0].bytes.size());
@@ -81,7 +83,7 @@ class Exchange {
           part = share(own_[i].bytes, rank());
         } else {
           transport_.wait(transfers[r][i]);
-          part = std::span(received_).subspan(place[r] + i * bytes, bytes);
+          part = received.subspan(place[r] + i * bytes, bytes);
         }
         for (int more = tree.push(parts[r][i]); more > 0; --more) {
           if (bytes > 0) add_(begin, stack.back(), part);
@@ -108,7 +110,8 @@ class Exchange {
   const int shards_;
   const std::vector<SubtreeSums>& own_;
   const AddSums add_;
-  std::vector<std::byte> received_;
+  const TakeMemory memory_;
+  std::shared_ptr<Buffer> received_;  // alive until nothing is added any more
 };
 
 }  // namespace
@@ -122,8 +125,8 @@ std::size_t begin_of_share(int rank, int ranks, std::size_t bytes) {
 }
 
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
-                    AddSums add) {
-  if (world.size() > 1) Exchange(world, shards, own, add).run();
+                    AddSums add, TakeMemory memory) {
+  if (world.size() > 1) Exchange(world, shards, own, add, memory).run();
 }
 
 }  // namespace weft

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "weft/core/export.h"
 #include "weft/core/parallel.h"
+#include "weft/core/tensor.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/world.h"
 
@@ -23,6 +25,9 @@ struct SubtreeSums {
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
 
+/// Gives memory, which need not be zero.
+using TakeMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
+
 /// Where a rank's share of `bytes` bytes of sums begins: shares begin at multiples of 64, and
 /// differ by 64 bytes at most. That of rank `ranks` is the end.
 std::size_t begin_of_share(int rank, int ranks, std::size_t bytes);
@@ -32,8 +37,9 @@ std::size_t begin_of_share(int rank, int ranks, std::size_t bytes);
 /// (run_of_rank). The bits are those that one rank alone would get: every rank adds up its share of
 /// the bytes, in the tree's order, and sends it to the others. A rank sends and receives 2 (W - 1)
 /// / W times the bytes where W, the number of ranks, is a power of two, and no more than twice that
-/// elsewhere. Collective: all ranks call it with as many bytes; throws WorldError.
+/// elsewhere, and takes `memory` for a share of the sums of the others. Collective: all ranks call
+/// it with as many bytes; throws WorldError.
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
-                    AddSums add);
+                    AddSums add, TakeMemory memory);
 
 }  // namespace weft

@@ -47,6 +47,8 @@ struct RunOptions {
   std::function<bool()> cancel = {};
   /// Values of symbols that no input shows.
   DimValues dims = {};
+  /// What the run is a part of, for lines about ranks that are lost or fail: "step 12".
+  std::string part_of = {};
 };
 
 }  // namespace weft

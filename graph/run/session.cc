@@ -208,6 +208,7 @@ struct Session::Impl {
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
+  void refuse_unshared(const Program& program, const CompiledProgram& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);
   Results run_sharded(const Program& program, FunctionRef<NamedTensors(int shard)> feeds,
                       const RunOptions& o);
@@ -270,8 +271,24 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
   return result;
 }
 
+// Programs that change more of the store than random keys belong to all ranks. Where another rank
+// has shards for this one, it waits for its word: both hear what is different.
+void Session::Impl::refuse_unshared(const Program& program, const CompiledProgram& c) {
+  if (options.world.size() == 1 || running_shards) return;
+  for (const auto& [variable, value] : c.updates) {
+    const VariableInfo& info = c.variables[variable].info;
+    if (&home(info) == &own || info.kind == VariableKind::key) continue;
+    agree_on_program(options.world, program, options);
+    throw ArgumentError(
+        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
+                    "Program::shards()",
+                    c.name, info.name, options.world.size()));
+  }
+}
+
 Results Session::Impl::run(const Program& program, const NamedTensors& feeds, const RunOptions& o) {
   const auto c = cache.compiled(program, o.fetch);
+  refuse_unshared(program, *c);
   std::vector<FeedType> types;
   for (const auto& [name, tensor] : feeds) {
     if (!tensor.defined()) {
@@ -313,22 +330,24 @@ Results Session::Impl::run_sharded(const Program& program,
                                std::bit_width(static_cast<unsigned>(program.shards().count)) + 1));
     return sums.take(bytes);
   };
-  check_shards(program.shards().count, options.world.size());
   SplitCache::Entry* entry = nullptr;
   options.world.or_poison([&] { entry = &split.find(program, cache); });
   // Throws on all ranks alike.
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
+  check_shards(program.shards().count, options.world.size());
   const SetForScope running(running_shards);
   std::optional<Results> results;
-  options.world.or_poison([&] {
-    results = weft::run_shards(program, entry->parts, feeds, o,
-                               {.run = run_part,
-                                .value = value,
-                                .memory = memory,
-                                .workers = executor.workers(),
-                                .world = options.world});
-  });
+  options.world.or_poison(
+      [&] {
+        results = weft::run_shards(program, entry->parts, feeds, o,
+                                   {.run = run_part,
+                                    .value = value,
+                                    .memory = memory,
+                                    .workers = executor.workers(),
+                                    .world = options.world});
+      },
+      o.part_of);
   return std::move(*results);
 }
 
@@ -383,13 +402,6 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
     if (written == nullptr || written->kind == VariableKind::key) written = &info;
   }
   const bool writes_shared = written != nullptr;
-  if (writes_shared && written->kind != VariableKind::key && options.world.size() > 1 &&
-      !running_shards) {
-    throw ArgumentError(
-        fmt::format("program '{}' updates '{}', but has no shards to share among {} ranks; see "
-                    "Program::shards()",
-                    c.name, written->name, options.world.size()));
-  }
   if (writes_shared) shared.become_writer(this, why_writer(c, *written));
 
   // A writer keeps the lock until its updates are written. A reader keeps handles instead: while

@@ -60,10 +60,11 @@ struct SessionOptions {
   /// with a Session over a graph that is built alike; core/mpi/mpi_transport.h connects those of
   /// MPI. By default there is one. All ranks run the same programs in the same order, and each is
   /// left with the same variables; the bits are those of one rank alone. Before its first run a
-  /// program is compared: ArgumentError where ranks differ in it, in the seed, in Weft's version or
-  /// in what their CPUs compute with. A rank that fails ends the step on all of them (WorldError,
-  /// with what it failed for). Programs without shards run on every rank by itself; those of them
-  /// that update more than random keys are an ArgumentError.
+  /// program is compared: an ArgumentError names all in which ranks differ, of the program, the
+  /// seed, the number of shards, the build of Weft and what their CPUs compute with. A rank that
+  /// fails ends the step on all of them (WorldError, with what it failed for). Programs without
+  /// shards run on every rank by itself; those of them that update more than random keys are an
+  /// ArgumentError.
   World world = {};
   // Test modes.
   /// Verifies every plan before its first run.

@@ -93,7 +93,7 @@ class StageSums {
                          std::span<const std::byte> x) {
       layout_.add(begin, into, x, runner_.workers);
     };
-    sum_over_ranks(runner_.world, program_.shards().count, own, add);
+    sum_over_ranks(runner_.world, program_.shards().count, own, add, runner_.memory);
     return named(stack_.at(0));
   }
 
@@ -140,14 +140,13 @@ class StepRun {
   }
 
   Results run(FunctionRef<NamedTensors(int shard)> feeds) {
-    const World& world = runner_.world;
     for (std::size_t s = 0; s < parts_.stages.size(); ++s) {
       const ShardedProgram::Stage& stage = parts_.stages[s];
       const bool last = s + 1 == parts_.stages.size();
       StageSums sums(program_, stage, runner_);
       const std::vector<std::string> wanted = input_names(stage.module.program);
       for (int shard = run_.begin; shard < run_.end; ++shard) {
-        world.set_phase(fmt::format("shard {} of {}", shard, program_.shards().count));
+        set_phase(fmt::format("shard {} of {}", shard, program_.shards().count));
         const auto i = static_cast<std::size_t>(shard - run_.begin);
         try {
           if (s == 0) fed_[i] = feeds(shard);
@@ -157,16 +156,21 @@ class StepRun {
         }
         if (last) fed_[i].clear();
       }
-      world.set_phase("the sums of all shards");
+      set_phase("the sums of all shards");
       if (stage.sums.empty()) continue;
       for (auto& [name, total] : sums.totals()) extra_[name] = std::move(total);
     }
     carry_states();
-    world.set_phase("the end of a step");
+    set_phase("the end of the step");
     return runner_.run(parts_.step.program, extra_of(parts_.step.program), options_);
   }
 
  private:
+  void set_phase(const std::string& phase) const {
+    const std::string& part_of = options_.part_of;
+    runner_.world.set_phase(part_of.empty() ? phase : part_of + ": " + phase);
+  }
+
   NamedTensors extra_of(const Program& part) const {
     NamedTensors feeds;
     for (const std::string& name : input_names(part)) {

@@ -9,6 +9,7 @@
 #include "weft/core/world/shard_tree.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/train/prefetch.h"
+#include "weft/models/train/training_greeting.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
@@ -78,6 +79,7 @@ bool Trainer::out_of_patience() const {
 
 void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   TrainHistory& history = options_.history;
+  world().set_phase(fmt::format("step {}: evaluation", step));
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
@@ -88,6 +90,7 @@ void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   best_ = history.best(batches);
   const bool now = best_.since == 0 && !std::isnan(best_.loss);
   if (!now || !options_.save_best) return;
+  world().set_phase(fmt::format("step {}: saving the best model", step));
   check_variables(step);
   options_.save_best(history);
   if (options_.observer != nullptr) options_.observer->on_best(step, last_.loss);
@@ -102,6 +105,7 @@ void Trainer::evaluate_last(std::int64_t step) {
 
 void Trainer::save(std::int64_t step) {
   if (!options_.save) return;
+  world().set_phase(fmt::format("step {}: saving", step));
   check_variables(step);
   options_.save(options_.history);
   saved_ = step;
@@ -127,18 +131,20 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   // The last batch of a run has none behind it, unless its step is skipped.
   const bool last_step = step_ + 1 == settings.steps || stop_asked(step_ + 1);
   const std::int64_t number = step_ + skipped_;
-  return session_.run_shards(*task_.train, [&](int shard) {
+  RunOptions options;
+  options.part_of = fmt::format("step {}", step_ + 1);
+  const auto feeds = [&](int shard) {
     TrainBatch batch = batches.take(number, shard, !last_step);
     items += batch.items;
     return std::move(batch.inputs);
-  });
+  };
+  return session_.run_shards(*task_.train, feeds, options);
 }
 
 // How many times what this rank computes all ranks do.
 double Trainer::share_of_rank() const {
-  const World& world = session_.options().world;
   const int shards = task_.train->shards().count;
-  return static_cast<double>(shards) / run_of_rank(world.rank(), world.size(), shards).size();
+  return static_cast<double>(shards) / run_of_rank(world().rank(), world().size(), shards).size();
 }
 
 bool Trainer::take_step(BatchPrefetcher& batches) {
@@ -148,6 +154,8 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   std::int64_t items = 0;
   try {
     results = run_step(batches, items);
+  } catch (const WorldError&) {
+    throw;  // the same line on all ranks
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
@@ -192,18 +200,41 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
 }
 
 TrainOutcome Trainer::run() {
+  begin();
+  TrainOutcome outcome;
+  world().or_poison([&] { outcome = take_steps(); });
+  return outcome;
+}
+
+void Trainer::begin() {
+  Greeting greeting;
+  world().or_poison([&] {
+    world().set_phase("the start of training");
+    session_.initialise();
+    const auto counter = [&](const char* name) {
+      return session_.value(name).item<std::int64_t>();
+    };
+    step_ = counter(kStepVariable);
+    if (skips_nonfinite(*task_.train)) {
+      skipped_ = counter(kSkippedVariable);
+      in_a_row_ = counter(kSkippedInARowVariable);
+    }
+    if (world().size() == 1) return;
+    greeting = training_greeting(session_, {.train = *task_.train,
+                                            .settings = options_.settings,
+                                            .data = options_.data,
+                                            .step = step_,
+                                            .skipped = skipped_});
+  });
+  // These two throw on all ranks alike.
+  agree(world(), greeting);
+  check_shards(task_.train->shards().count, world().size());
+}
+
+TrainOutcome Trainer::take_steps() {
   const TrainSettings& settings = options_.settings;
-  session_.initialise();
-  const auto counter = [&](const char* name) { return session_.value(name).item<std::int64_t>(); };
-  step_ = counter(kStepVariable);
-  if (skips_nonfinite(*task_.train)) {
-    skipped_ = counter(kSkippedVariable);
-    in_a_row_ = counter(kSkippedInARowVariable);
-  }
-  const World& world = session_.options().world;
   const int shards = task_.train->shards().count;
-  check_shards(shards, world.size());
-  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world.rank(), world.size(), shards));
+  BatchPrefetcher batches(task_.batch, shards, run_of_rank(world().rank(), world().size(), shards));
   bool changed = true;  // since the last checkpoint
   while (step_ < settings.steps && !stop_asked(step_) && !out_of_patience()) {
     changed = true;
@@ -225,6 +256,7 @@ TrainOutcome Trainer::run() {
   }
   outcome.best = best_;
   if (changed) save(step_);
+  world().set_phase("the end of training");
   return outcome;
 }
 

@@ -112,7 +112,9 @@ class BatchPrefetcher;
 ///
 /// Where the Session has a World, every rank runs a Trainer of its own with the same settings over
 /// its shards, and has the same numbers and the same variables; each evaluates and saves for
-/// itself, `stop` must be set for all before the same step.
+/// itself, `stop` must be set for all before the same step. Before the first step the ranks compare
+/// what they begin with (training_greeting.h). What a rank throws, while it evaluates or saves as
+/// well, ends all of them (WorldError).
 ///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
@@ -122,6 +124,8 @@ class Trainer {
   struct Options {
     TrainSettings settings = {};
     TrainHistory history = {};  // of an earlier run
+    /// A fingerprint of the data, which ranks compare.
+    std::string data = {};
     TrainObserver* observer = nullptr;
     /// Writes a checkpoint; may be empty. Called every save_every steps and at the end.
     std::function<void(const TrainHistory&)> save = {};
@@ -142,12 +146,17 @@ class Trainer {
 
   /// Runs to the last step (or a stop). Throws DataError that says at which step what was no longer
   /// finite (the loss, the gradient norm, which parameter), after nothing more was saved. What a
-  /// batch throws is thrown at its step, which the message of an Error begins with.
+  /// batch throws is thrown at its step, which the message of an Error begins with. ArgumentError,
+  /// on all ranks, where they differ.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }
 
  private:
+  const World& world() const { return session_.options().world; }
+  /// Reads where the variables are, and compares it with the other ranks.
+  void begin();
+  TrainOutcome take_steps();
   bool stop_asked(std::int64_t step) const;
   bool compares() const { return options_.save_best || options_.settings.patience > 0; }
   bool out_of_patience() const;
