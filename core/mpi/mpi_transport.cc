@@ -315,7 +315,8 @@ class MpiTransport final : public Transport {
     if (size_ == 1) return;
     int there = 0;
     MPI_Status status;
-    while (good(MPI_Test(&hearing_, &there, &status), "a test of messages") && there != 0) {
+    while (hearing_ != MPI_REQUEST_NULL &&
+           good(MPI_Test(&hearing_, &there, &status), "a test of messages") && there != 0) {
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       const std::optional<Word> word =

@@ -17,6 +17,7 @@ struct Greeting {
     std::string text;  // in words that tell people what is different
     friend bool operator==(const Fact&, const Fact&) = default;
   };
+  /// In the order in which a message names them.
   std::vector<Fact> facts = {};
 
   /// Adds a fact; one of this name must not be there yet.

@@ -12,10 +12,9 @@ namespace WEFT_API weft {
 
 /// Where a training begins.
 struct TrainingStart {
-  const Program& train;
+  const Program& train;  // what takes a step
   const TrainSettings& settings;
-  /// A fingerprint of the data.
-  std::string_view data;
+  std::string_view data;               // their fingerprint
   std::int64_t step = 0, skipped = 0;  // steps completed and skipped so far
 };
 

@@ -14,6 +14,7 @@
 #include "weft/models/train/training_step.h"
 
 namespace weft {
+BOOST_AUTO_TEST_SUITE(trainer_ranks)
 namespace {
 
 // What a rank begins with, and what happens to it on its way.
@@ -96,8 +97,6 @@ std::string differ(const std::string& what, const std::string& one, const std::s
          other;
 }
 
-BOOST_AUTO_TEST_SUITE(trainer_ranks)
-
 BOOST_AUTO_TEST_CASE(ranks_that_begin_alike_train) {
   BOOST_TEST(line_where([](Rank&) {}) == "");
 }
@@ -169,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_lost_rank_is_named_with_what_it_did) {
   check("step 4: evaluation", [](Rank& r, auto kill) { r.evaluate = kill; });
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft
