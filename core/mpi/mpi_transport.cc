@@ -183,13 +183,13 @@ class MpiTransport final : public Transport {
     changed_.notify_all();
     if (data_ == MPI_COMM_NULL) return;
     while (true) {
-      const bool moved = start_posted() | finish_active();
+      const bool started = start_posted(), finished = finish_active();
       hear();
       look_for_left();
       say_alive();
       if (!poisoned().empty()) return end_poisoned();
       if (leave()) return;
-      pause(moved);
+      if (!started && !finished) pause();
     }
   }
 
@@ -485,8 +485,7 @@ class MpiTransport final : public Transport {
            still_said != 0;
   }
 
-  void pause(bool moved) {
-    if (moved) return;
+  void pause() {
     std::unique_lock lock(mutex_);
     if (!posted_.empty() || tell_ != Tell::nobody) return;
     const bool busy = !requests_.empty() || leave_ != MPI_REQUEST_NULL;
