@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
 
 namespace weft {
@@ -61,7 +62,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
     std::vector<const TextRow*> places;
     for (const std::size_t i : batch) places.push_back(&rows[i]);
     // The length is that of the longest: a row has few tokens more than its text.
-    const Tensor found = session.run(program, reader.inputs(places, 1))["vectors"];
+    const Tensor found = run_checked(session, program, reader.inputs(places, 1))["vectors"];
     for (std::size_t r = 0; r < batch.size(); ++r) {
       put(row_of(found, static_cast<std::int64_t>(r)), options.normalise,
           out + static_cast<std::ptrdiff_t>(batch[r]) * width);

@@ -12,6 +12,7 @@
 #include "weft/models/data/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/preprocessor.h"
@@ -160,7 +161,7 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
   for (std::int64_t begin = 0; begin < set.count(); begin += kImagesAtOnce) {
     const ImageSet part = set.slice(begin, std::min(begin + kImagesAtOnce, set.count()));
     const Tensor found =
-        session.run(model.program("classify"), {{"images", part.images}})["probabilities"];
+        run_checked(session, model.program("classify"), {{"images", part.images}})["probabilities"];
     out = std::copy_n(found.data<float>(), found.numel(), out);
   }
   return all;

@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
 
 namespace weft {
 namespace {
@@ -144,7 +145,7 @@ std::vector<std::vector<HiddenPlace>> fill(Session& session, const PretrainingMo
     inputs.emplace_back("picks", Tensor::of({std::ssize(picks)}, picks));
     if (reads_pairs(model.options.objective))
       inputs.emplace_back("token_types", Tensor::zeros(DType::i32, sizes));
-    const Tensor logits = session.run(program, inputs)["logits"];
+    const Tensor logits = run_checked(session, program, inputs)["logits"];
     const auto vocab = static_cast<std::size_t>(logits.size(1));
     std::size_t next = 0;
     for (const std::size_t i : batch) {

@@ -245,6 +245,12 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
   return outputs;
 }
 
+/// One beam has no other scores to compare with.
+void check_penalty(const TranslateOptions& options, std::int64_t beams) {
+  if (options.length_penalty && beams == 1)
+    throw ArgumentError("length_penalty is of beams: it needs two beams or more");
+}
+
 }  // namespace
 
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
@@ -269,6 +275,7 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
         o.sampling.reset();
         o.results = 1;
       }
+      check_penalty(options, o.beams);
       if (options.length_penalty) o.length_penalty = *options.length_penalty;
     };
     std::vector<WrittenText> outputs =
@@ -276,6 +283,7 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
+  check_penalty(options, options.beams.value_or(1));
   std::vector<TokenIds> prompts;
   for (const std::string& text : sources)
     prompts.push_back(with_number(prompts.size(), [&] { return writer.read(text); }));

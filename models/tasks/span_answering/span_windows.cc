@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/models/data/by_length.h"
+#include "weft/models/tasks/common/run_checked.h"
 
 namespace weft {
 namespace {
@@ -134,7 +135,7 @@ std::vector<std::vector<Answer>> answer_through(Session& session, const SpanAnsw
   for (const std::vector<std::size_t>& batch : batches_by_tokens(lengths, kBatchTokens)) {
     std::vector<const TextRow*> rows;
     for (const std::size_t w : batch) rows.push_back(&windows[w].row);
-    const Results results = session.run(model.program("answer"), reader.inputs(rows));
+    const Results results = run_checked(session, model.program("answer"), reader.inputs(rows));
     const auto length = static_cast<std::size_t>(results["start"].size(1));
     for (std::size_t r = 0; r < batch.size(); ++r) {
       const SpanWindow& window = windows[batch[r]];

@@ -17,6 +17,7 @@
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/common/cut_ids.h"
 #include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
@@ -153,8 +154,8 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
   for (const auto& batch : batches_by_tokens(lengths, alone ? 1 : kBatchTokens)) {
     std::vector<std::vector<std::int32_t>> together;
     for (const std::size_t i : batch) together.push_back(rows[i]);
-    const Tensor found =
-        session.run(model.program("classify"), inputs_of(model, together))["log_probabilities"];
+    const Tensor found = run_checked(session, model.program("classify"),
+                                     inputs_of(model, together))["log_probabilities"];
     const std::size_t classes = model.classes.size();
     for (std::size_t r = 0; r < batch.size(); ++r) {
       result[batch[r]] =

@@ -18,6 +18,7 @@
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/attention_maps.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
 
@@ -120,7 +121,8 @@ std::vector<Classified> classify_rows(Session& session, const TextClassifier& mo
     const std::size_t end = std::min(begin + kBatch, order.size());
     std::vector<TextRow> batch;
     for (std::size_t i = begin; i < end; ++i) batch.push_back(row(order[i]));
-    const Results results = session.run(model.program("classify"), inputs_of(model, batch));
+    const Results results =
+        run_checked(session, model.program("classify"), inputs_of(model, batch));
     const auto logs = results["log_probabilities"].span<float>();
     const std::size_t classes = model.classes.size();
     for (std::size_t i = begin; i < end; ++i) {

@@ -15,6 +15,7 @@
 #include "weft/models/data/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/train/weighted_mean.h"
 #include "weft/models/trained/folder_encoder.h"
 #include "weft/models/trained/trainable.h"
@@ -381,7 +382,7 @@ std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model
   for (const TextOfWords& text : read) places.push_back(&text.row);
   std::vector<TaggedText> tagged(texts.size());
   over_batches(places, [&](auto numbers, auto batch) {
-    const Results results = session.run(model.program("tag"), inputs_of(model, batch));
+    const Results results = run_checked(session, model.program("tag"), inputs_of(model, batch));
     const Tensor& logits = results["logits"];
     const auto length = static_cast<std::size_t>(logits.size(1));
     for (std::size_t r = 0; r < batch.size(); ++r) {
