@@ -1,5 +1,6 @@
 #include "weft/models/program/console.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,10 +23,19 @@ double now() {
 }
 
 void report_stdout(int error) {
-  fmt::print(stderr, "weft: cannot write to stdout: {}\n", std::strerror(error));
+  say_aside("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
 
 }  // namespace
+
+void fill_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The first that is free: this one. It is opened for the other direction, so that using it
+    // fails as before.
+    static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
 
 void write_stdout(std::string_view text) {
   // The stream's own flag is the memory: after the first failure nothing is tried again.
@@ -41,6 +51,10 @@ void flush_stdout() {
 }
 
 bool stdout_failed() { return std::ferror(stdout) != 0; }
+
+void write_stderr(std::string_view text) noexcept {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+}
 
 std::string short_number(double value) {
   if (value < 1e3) return fmt::format("{:.0f}", value);

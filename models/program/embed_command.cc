@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
@@ -22,10 +23,12 @@ struct EmbedArguments {
   TextInputs texts;
   TruncateOption truncate;
   EmbedOptions options;
-  std::int64_t top = 5;
+  std::optional<std::int64_t> top;  // kUsualTop
   bool json = false, force = false;
   int threads = 0;
 };
+
+constexpr std::int64_t kUsualTop = 5;
 
 /// What the ending of --out says.
 FileKind kind_of(const std::string& path) {
@@ -77,6 +80,10 @@ int run_embed(EmbedArguments& args, CommandPaths paths) {
         "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
         "them");
   }
+  if (args.top && args.similar.empty())
+    throw UsageError("--top is how many lines are printed of --similar: it needs that");
+  if (args.similar == "-" && args.texts.reads_stdin())
+    throw UsageError("stdin is read for --similar: give the texts as arguments, or --input FILE");
   const FileKind kind = args.out.empty() ? FileKind::array : kind_of(args.out);
   const std::optional<OutputFile> out =
       args.out.empty() ? std::nullopt : std::optional(paths.writes("--out", args.out, kind));
@@ -104,7 +111,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths) {
   if (out) write_vectors(*out, kind, found.vectors);
   if (!args.similar.empty()) {
     const Tensor others = vectors_of(lines, lines_in(args.similar), of_lines).vectors;
-    const auto ranked = most_similar(found.vectors, others, args.top);
+    const auto ranked = most_similar(found.vectors, others, args.top.value_or(kUsualTop));
     for (std::size_t i = 0; i < texts.size(); ++i)
       (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
   } else if (args.json) {

@@ -24,12 +24,14 @@ namespace weft::program {
 /// does not throw, as a training is not lost with its log.
 class LogFile : public TrainObserver {
  public:
-  /// `append`: the run goes on, and so does the log that is there. Throws IoError.
+  /// `append`: the run goes on, and so does the log that is there.
   LogFile(const OutputFile& file, bool append);
   ~LogFile() override;
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
+  /// Opens the file: a log that is there is replaced once the training begins, and by no command
+  /// that is refused. Throws IoError.
   void start(const TaskInfo& task, const TrainSettings& settings);
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;
@@ -41,11 +43,13 @@ class LogFile : public TrainObserver {
   bool failed() const { return failed_; }
 
  private:
+  void open();
   void write(const std::string& line);
   double seconds() const;
 
   std::string path_;
-  std::FILE* file_;
+  bool append_;
+  std::FILE* file_ = nullptr;
   bool failed_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };

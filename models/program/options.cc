@@ -138,8 +138,11 @@ AddedOption OptionList::ids(const std::string& name, std::vector<std::string>& t
 }
 
 AddedOption OptionList::bytes(const std::string& name, std::size_t& to, const std::string& help) {
-  return add(name, kBytesType, Times::once, help,
-             [&to, name](const std::string& value) { to = parse_bytes(label(name), value); });
+  return add(name, kBytesType, Times::once, help, [&to, name](const std::string& value) {
+    to = parse_bytes(label(name), value);
+    // That is no limit where nothing was given.
+    if (to == 0) throw ArgumentError(fmt::format("{} must be a byte or more", label(name)));
+  });
 }
 
 AddedOption OptionList::choice(const std::string& name, const std::vector<std::string>& legal,

@@ -40,7 +40,7 @@ void refuse_empty_values(int argc, const char* const* argv) {
 constexpr std::size_t kMaxShown = 4000;
 
 int fail(int code, const std::string& message) {
-  fmt::print(stderr, "weft: {}\n", excerpt(one_line(message), kMaxShown));
+  say_aside("weft: {}\n", excerpt(one_line(message), kMaxShown));
   return code;
 }
 
@@ -140,6 +140,7 @@ void CommandLine::parse(int argc, const char* const* argv) {
 }
 
 int run_program(int argc, const char* const* argv) {
+  fill_standard_streams();
   explain_lost_files("weft");
   std::set_terminate(end_without_memory);
   // A file that grows beyond its limit is an error of write(), as a full disk is.

@@ -60,6 +60,7 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
 }
 
 int run(TagArguments& args) {
+  if (args.spans && args.json) throw UsageError("--json has the spans: leave out --spans");
   const std::vector<std::string> texts = args.texts.read();
   const auto [task, model] = load_model_for(Use::tag, args.file);
   Session session(*model->graph, model->store,

@@ -29,6 +29,8 @@ class TextInputs {
   std::vector<std::string> read() const;
   /// Whether they come from a file or stdin: many, of which speed is worth saying.
   bool many() const { return texts_.empty(); }
+  /// Whether read() reads stdin.
+  bool reads_stdin() const;
   /// What messages call a text: "reviews.txt, line 3", "text 3", or "the text" where it is alone.
   std::string place(std::size_t text) const;
 

@@ -115,7 +115,7 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!best.empty()) paths.writes("--best", best, FileKind::model);
   if (!log.empty()) paths.writes("--log", log, FileKind::log);
   for (std::int64_t saves = 1; saves <= keep; ++saves)
-    paths.writes("an earlier checkpoint", beside(path, earlier_ending(saves)), FileKind::model);
+    paths.writes_earlier("an earlier checkpoint", beside(path, earlier_ending(saves)), path);
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer"});
 }
 

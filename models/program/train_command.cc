@@ -22,6 +22,7 @@
 #include "weft/models/trained/adapters.h"
 #include "weft/models/trained/lora_file.h"
 #include "weft/models/trained/trainable.h"
+#include "weft/serialization/atomic_file.h"
 
 namespace weft::program {
 namespace {
@@ -249,7 +250,11 @@ void keep_file(const std::string& path, const std::string& as) {
   fs::remove(as);
   std::error_code error;
   fs::create_hard_link(fs::canonical(path), as, error);  // of the file, not of a link to it
-  if (error) fs::copy_file(path, as);
+  if (!error) return;
+  const std::shared_ptr<MappedFile> whole = MappedFile::open(path);
+  AtomicFile copy(as);
+  copy.write(whole->data(), whole->bytes());
+  copy.commit();
 }
 
 /// The files of a model's state: its own, and those that go beside it.
@@ -320,10 +325,7 @@ TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const 
   ConsoleProgress progress([&] { return run.sample(measured); });
   Observers observers;
   observers.add(progress);
-  if (log != nullptr) {
-    log->start(info, settings);
-    observers.add(*log);
-  }
+  if (log != nullptr) observers.add(*log);
   std::optional<BestFile> best;
   if (!args.best.empty()) {
     best.emplace(args.paths.planned(args.best), out, settings, before,
@@ -347,6 +349,7 @@ TrainOutcome train(Session& session, TaskRun& run, const TrainTask& task, const 
       std::isnan(before.best(batches).loss)) {
     say("compared  are evaluations over {}: none of the earlier ones is\n", compared_part(batches));
   }
+  if (log != nullptr) log->start(info, settings);
   install_stop_handlers();
   TrainOutcome outcome = trainer.run();
   progress.finish();
@@ -395,7 +398,7 @@ int run(TrainArguments& args) {
       args.resume.empty() ? new_run(args, task) : resumed_run(args, task, std::move(chosen.model));
   TrainedModel& model = run->model();
   if (model.lora && args.lora.rank == 0) plan_adapters();
-  if (model.settings.ema > 0) args.plan_companions("the averages", kAverages, FileKind::model);
+  if (model.settings.ema > 0) args.plan_companions("the averages", kAverages, FileKind::inference);
   print_start(*run, model, args);
   say("{}", run->describe());
   print_training(model.settings, *run);

@@ -9,6 +9,7 @@
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/text_inputs.h"
+#include "weft/models/program/train_arguments.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
@@ -32,7 +33,7 @@ int run(TranslateArguments& args) {
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return task.translate(session, *model, texts, options);
+    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;
