@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_wherever_a_model_is_read) {
   Safetensors weights = read_safetensors(weft.path("folder/model.safetensors"));
   Tensor& first = weights.tensors.begin()->second;
   first = first.clone();
-  first.mutable_data<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+  first.mutable_data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   fs::create_directory(weft.path("nan"));
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/config.json"), weft.path("nan/config.json"));
