@@ -11,9 +11,10 @@ set(weft_internal_headers
   "ops/(reduce_arg|reduce_kernel|shape_kernel|shape_slice|window)[.]h"
   core/mpi graph/distribute "graph/control/(body|scan_node)[.]h" "graph/functions/windows[.]h" "graph/passes/(loop|match)[.]h" "autodiff/(control|scan)_gradient[.]h"
   "graph/plan/(compile_bodies|control_plan|control_step|layout|liveness|memory_budget|offsets|recompute|report_text|schedule|specialise|update_order)[.]h"
-  "core/world/text_list[.]h" "graph/text/(inline_constants|literal|scanner|terms)[.]h"
+  "core/world/(text_list|timed_transport)[.]h" "graph/text/(inline_constants|literal|scanner|terms)[.]h"
   "graph/run/(agree|executor|finite_check|frame|output_pool|plan_cache|shard_runner|split_cache|sum_layout|write_guard)[.]h"
   "serialization/(graph_proto|strict_json|weft)[.]h"
+  "models/train/(agreed_stop|run_spread)[.]h" "models/tasks/common/texts_of_ranks[.]h"
   models/program models/zoo models/chat/template "models/chat/read_conversation[.]h" "models/fields/read_json[.]h"
   "models/tokenizers/formats/(fields|forms|components|folder_settings|merges_folder|sentence_piece_folder)[.]h"
   "models/hf/(config_reader|config_writer|encoder_keys|encoder_task|encoder_decoder_task|request|sequence_labels)[.]h")

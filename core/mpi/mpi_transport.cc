@@ -436,13 +436,6 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-bool started_by_mpi() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
-}
-
 std::shared_ptr<Transport> connect_mpi(const MpiOptions& options) {
   static std::atomic<bool> connected{false};
   if (connected.exchange(true))

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "weft/core/export.h"
+#include "weft/core/world/launcher.h"
 #include "weft/core/world/transport.h"
 
 namespace WEFT_API weft {
@@ -15,9 +16,6 @@ struct MpiOptions {
   /// a thread that does nothing else, however long a step takes.
   std::chrono::milliseconds silence{30'000};
 };
-
-/// Whether an MPI launcher (Open MPI's, MPICH's) started this process.
-bool started_by_mpi();
 
 /// Connects this process with those that were started with it (as one rank, if it was started
 /// alone); once in a process. MPI is initialised, used and finalised on one thread, which the
