@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "weft/core/parallel.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/batch_part.h"
 #include "weft/models/train/settings.h"
@@ -71,6 +73,12 @@ class TrainObserver {
   virtual void on_best(std::int64_t /*step*/, double /*loss*/) {}
 };
 
+/// What a rank did of a run, without evaluations.
+struct RankSpeed {
+  double items_per_second = 0;  // of what all ranks did: its part
+  double waiting = 0;  // of its time the part in which it waited for others (TimedTransport)
+};
+
 /// How a run ended.
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
@@ -83,6 +91,8 @@ struct TrainOutcome {
   /// Of the evaluations that are compared, those of `history` included; NaN where neither save_best
   /// nor patience asks for it.
   BestEvaluation best = {};
+  /// Where the Session has a World of several ranks: each one's.
+  std::vector<RankSpeed> ranks = {};
 };
 
 /// Time per step over the last few steps: follows a machine that changes its speed, and is not
@@ -90,7 +100,8 @@ struct TrainOutcome {
 class StepClock {
  public:
   void begin();
-  void end();
+  /// Seconds since begin().
+  double end();
   double seconds_per_step() const { return mean_; }
 
  private:
@@ -99,6 +110,13 @@ class StepClock {
   std::int64_t steps_ = 0;
 };
 
+/// What this rank does, over all steps but the first, which plans.
+struct RankClock {
+  std::int64_t steps = 0, items = 0;
+  double seconds = 0, waited = 0;
+};
+
+class AgreedStop;
 class BatchPrefetcher;
 
 /// Trains a model in a Session. What a step computes is in its program; this loop only feeds it, so
@@ -110,9 +128,10 @@ class BatchPrefetcher;
 /// only (TrainSettings::compared_batches), where the last step is then looked at, too; and both
 /// count what `history` knows, so that a resumed run finds the best that an uninterrupted one does.
 ///
-/// Where the Session has a World, every rank runs a Trainer of its own with the same settings over
-/// its shards, and has the same numbers and the same variables; each evaluates and saves for
-/// itself, `stop` must be set for all before the same step.
+/// Where the Session has a World of several ranks, each runs a Trainer of its own with the same
+/// settings over its shards, and has the same numbers and the same variables. Rank 0 alone saves,
+/// while the others wait; `stop`, set on any of them, stops all at the same step. What one throws
+/// ends all.
 ///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
@@ -123,15 +142,19 @@ class Trainer {
     TrainSettings settings = {};
     TrainHistory history = {};  // of an earlier run
     TrainObserver* observer = nullptr;
-    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end.
+    /// Writes a checkpoint; may be empty. Called every save_every steps and at the end; of several
+    /// ranks on the first alone, and so is save_best: they are given on all ranks or on none.
     std::function<void(const TrainHistory&)> save = {};
     /// Writes the model to another place; may be empty. Called after every evaluation whose loss is
     /// the lowest so far; the last entry of the history is that evaluation.
     std::function<void(const TrainHistory&)> save_best = {};
-    /// Set by a signal handler, say: the run saves and ends after the step that is under way.
+    /// Set by a signal handler, say: the run saves and ends after the step that is under way (with
+    /// several ranks after the next).
     const std::atomic<bool>* stop = nullptr;
     /// Ends as `stop` does once this many steps are completed; 0 = never.
     std::int64_t stop_after = 0;
+    /// A word for the data, which all ranks must have; may be empty.
+    std::string data = {};
   };
 
   /// The session must outlive the Trainer. Continues at the step that its variables are at. Throws
@@ -148,7 +171,10 @@ class Trainer {
   const TrainHistory& history() const { return options_.history; }
 
  private:
-  bool stop_asked(std::int64_t step) const;
+  TrainOutcome run_steps(AgreedStop& agreed);
+  bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(); }
+  /// Whether the run is to end after that step.
+  bool stops(std::int64_t step) const;
   bool compares() const { return options_.save_best || options_.settings.patience > 0; }
   bool out_of_patience() const;
   /// Over that many held-out batches, 0 = all.
@@ -156,7 +182,10 @@ class Trainer {
   /// The looks at the model of the last step.
   void evaluate_last(std::int64_t step);
   void save(std::int64_t step);
+  /// Calls write() on the first rank; the others wait until it has.
+  void on_first_rank(FunctionRef<void()> write) const;
   double share_of_rank() const;
+  std::vector<RankSpeed> speeds_of_ranks() const;
   /// Takes one step. False where it was skipped.
   bool take_step(BatchPrefetcher& batches);
   /// Runs the programs of a step over its batches; `items` is what these hold.
@@ -176,7 +205,9 @@ class Trainer {
   std::int64_t skipped_ = 0;                              // steps skipped, of earlier runs too
   std::int64_t in_a_row_ = 0;                             // of these, the last ones
   std::int64_t saved_ = -1;                               // step of the last checkpoint
+  bool stop_ = false;                                     // all ranks have agreed to
   StepClock clock_;
+  RankClock rank_clock_;
 };
 
 }  // namespace weft
