@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "weft/core/world/launcher.h"
+
 namespace weft::program {
 namespace {
 
@@ -21,15 +23,20 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool silent = false;
+
 void report_stdout(int error) {
   fmt::print(stderr, "weft: cannot write to stdout: {}\n", std::strerror(error));
 }
+
+/// Launchers of MPI give a rank a terminal, whatever becomes of what it prints.
+bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace
 
 void write_stdout(std::string_view text) {
   // The stream's own flag is the memory: after the first failure nothing is tried again.
-  if (stdout_failed()) return;
+  if (silent || stdout_failed()) return;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) report_stdout(errno);
 }
@@ -39,6 +46,10 @@ void flush_stdout() {
   errno = 0;
   if (std::fflush(stdout) != 0) report_stdout(errno);
 }
+
+void silence_stdout() { silent = true; }
+
+bool is_silent() { return silent; }
 
 bool stdout_failed() { return std::ferror(stdout) != 0; }
 
@@ -76,10 +87,10 @@ std::string one_line(const std::string& message) {
   return out;
 }
 
-bool colourful() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+bool colourful() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
 ConsoleProgress::ConsoleProgress(std::function<std::string()> sample)
-    : sample_(std::move(sample)), terminal_(isatty(STDOUT_FILENO) != 0), colours_(colourful()) {}
+    : sample_(std::move(sample)), terminal_(is_terminal()), colours_(colourful()) {}
 
 void ConsoleProgress::draw(const StepReport& r) {
   const double share = static_cast<double>(r.step) / static_cast<double>(r.steps);

@@ -27,6 +27,9 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 /// Everything written so far gets out.
 void flush_stdout();
+/// Nothing is written from now on: another rank speaks for this process.
+void silence_stdout();
+bool is_silent();
 /// Whether something could not be written.
 bool stdout_failed();
 

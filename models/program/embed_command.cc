@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
 #include "weft/models/program/json_lines.h"
 #include "weft/models/program/options.h"
 #include "weft/models/program/paths.h"
+#include "weft/models/program/ranks.h"
 #include "weft/models/program/text_inputs.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/npy.h"
@@ -71,22 +73,32 @@ void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors)
   }
 }
 
-int run_embed(EmbedArguments& args, CommandPaths paths) {
-  if (args.out.empty() && args.similar.empty() && !args.json) {
-    throw UsageError(
-        "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
-        "them");
-  }
-  const FileKind kind = args.out.empty() ? FileKind::array : kind_of(args.out);
-  const std::optional<OutputFile> out =
-      args.out.empty() ? std::nullopt : std::optional(paths.writes("--out", args.out, kind));
-  const std::vector<std::string> texts = args.texts.read();
-  const std::vector<std::string> lines =
-      args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
-  const auto [task, model] = load_model_for(Use::embed, args.file);
-  const auto encoder = task.text_encoder(*model);
-  Session session(*encoder->graph, encoder->store,
-                  session_options(*encoder, {.threads = args.threads}));
+int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
+  FileKind kind = FileKind::array;
+  std::optional<OutputFile> out;
+  together(world, [&] {
+    if (args.out.empty() && args.similar.empty() && !args.json) {
+      throw UsageError(
+          "say what becomes of the vectors: --out FILE, --similar FILE, or --json for lines with "
+          "them");
+    }
+    if (args.out.empty()) return;
+    kind = kind_of(args.out);
+    if (world.first()) out = paths.writes("--out", args.out, kind);
+  });
+  const std::vector<std::string> texts = args.texts.read(world);
+  const std::vector<std::string> lines = texts_of_first(world, [&] {
+    return args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
+  });
+  std::optional<LoadedModel> opened;
+  std::unique_ptr<TextEncoder> encoder;
+  together(world, [&] {
+    opened.emplace(load_model_for(Use::embed, args.file));
+    encoder = opened->task.text_encoder(*opened->model);
+  });
+  Session session(
+      *encoder->graph, encoder->store,
+      session_options(*encoder, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   TruncateOption of_lines = args.truncate;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
@@ -148,8 +160,8 @@ void add_embed_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json, "a JSON object on each line: text, and vector or similar");
   options.threads(args->threads);
-  options.run(action, [args, &parsed = options.command()] {
-    return run_embed(*args, CommandPaths(parsed, args->force));
+  options.run(action, [args, &parsed = options.command()](const World& world) {
+    return run_embed(*args, CommandPaths(parsed, args->force), world);
   });
 }
 

@@ -41,7 +41,8 @@ double LogFile::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-void LogFile::start(const TaskInfo& task, const TrainSettings& settings) {
+void LogFile::start(const TaskInfo& task, const TrainSettings& settings, const std::string& unit) {
+  unit_ = unit;
   write(ordered_json{{"event", "start"},
                      {"task", task.id},
                      {"loss_unit", task.loss_unit},
@@ -90,12 +91,19 @@ void LogFile::on_best(std::int64_t step, double loss) {
 }
 
 void LogFile::end(const TrainOutcome& outcome) {
-  write(ordered_json{{"event", "end"},
-                     {"step", outcome.step},
-                     {"stopped", outcome.stopped},
-                     {"out_of_patience", outcome.out_of_patience},
-                     {"seconds", seconds()}}
-            .dump());
+  ordered_json line{{"event", "end"},
+                    {"step", outcome.step},
+                    {"stopped", outcome.stopped},
+                    {"out_of_patience", outcome.out_of_patience},
+                    {"seconds", seconds()}};
+  if (!outcome.ranks.empty()) {
+    ordered_json& ranks = line["ranks"] = ordered_json::array();
+    for (const RankSpeed& rank : outcome.ranks) {
+      ranks.push_back({{unit_ + "_per_second", figure(rank.items_per_second)},
+                       {"waiting", figure(rank.waiting)}});
+    }
+  }
+  write(line.dump());
 }
 
 void Observers::on_step(const StepReport& report) {

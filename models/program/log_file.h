@@ -17,7 +17,8 @@ namespace weft::program {
 ///   {"event": "step", "step": 1, "loss": ..., "learning_rate": ..., "gradient_norm": ...,
 ///    "tokens_per_second": ..., "seconds": ...}
 ///   "evaluation" (loss, metrics by name, "whole": over all held-out data), "skip", "checkpoint",
-///   "best", "end"
+///   "best", "end" (of several ranks what each did per second, and the part of its time in which it
+///    waited for others)
 /// Figures that are not finite are null; seconds count from the start of this run.
 ///
 /// A line that cannot be written (a full disk) is said once on stderr, and no more are written: it
@@ -30,7 +31,8 @@ class LogFile : public TrainObserver {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  void start(const TaskInfo& task, const TrainSettings& settings);
+  /// `unit` is what steps are counted in, TrainTask::unit.
+  void start(const TaskInfo& task, const TrainSettings& settings, const std::string& unit);
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;
   void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override;
@@ -44,7 +46,7 @@ class LogFile : public TrainObserver {
   void write(const std::string& line);
   double seconds() const;
 
-  std::string path_;
+  std::string path_, unit_;
   std::FILE* file_;
   bool failed_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

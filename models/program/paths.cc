@@ -197,6 +197,10 @@ void CommandPaths::refuse_output(const std::string& what, const std::string& pat
 
 OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
                               std::string_view replaced) {
+  if (!looks_) {
+    outputs_.push_back({what, path});
+    return OutputFile(path);
+  }
   if (path.empty()) throw UsageError(fmt::format("{} is empty: it is the file to write", what));
   check_name(what, path, kind);
   refuse_input(what, path, kind, replaced);

@@ -45,6 +45,10 @@ class CommandPaths {
   /// `force`: files of another kind may be replaced, too.
   explicit CommandPaths(const CLI::App& command, bool force = false);
 
+  /// From now on files are planned as they are named, without a look at them: for ranks that write
+  /// none, whose machine may have other files.
+  void leave_to_first_rank() { looks_ = false; }
+
   /// Plans a file. `what` names it in messages: "--out", "the loss curve". Nothing stays behind of
   /// the look at whether it can be written.
   ///
@@ -75,7 +79,7 @@ class CommandPaths {
   void refuse_input(const std::string& what, const std::string& path, FileKind kind,
                     std::string_view besides) const;
 
-  bool force_ = false;
+  bool force_ = false, looks_ = true;
   std::vector<Entry> inputs_, outputs_;
 };
 

@@ -8,11 +8,13 @@
 #include <iostream>
 #include <iterator>
 
+#include "weft/core/world/text_list.h"
 #include "weft/models/data/lines.h"
 #include "weft/models/data/text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands.h"
 #include "weft/models/program/console.h"
+#include "weft/models/program/ranks.h"
 
 namespace weft::program {
 namespace {
@@ -47,6 +49,10 @@ std::vector<std::string> TextInputs::read() const {
   return lines;
 }
 
+std::vector<std::string> TextInputs::read(const World& world) const {
+  return texts_of_first(world, [&] { return read(); });
+}
+
 PlaceOf lines_in(const std::string& file) {
   return [name = file.empty() || file == kStdin ? "stdin" : file](std::size_t text) {
     return fmt::format("{}, line {}", name, text + 1);
@@ -72,7 +78,7 @@ OnCut TruncateOption::on_cut() {
 }
 
 void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
-  if (cut_.empty()) return;
+  if (cut_.empty() || is_silent()) return;
   constexpr std::size_t kMost = 3;
   std::vector<std::string> texts;
   for (const CutText& cut : cut_) {
@@ -90,6 +96,16 @@ std::vector<std::string> read_lines(const std::string& file) {
   return lines_of(checked_utf8(std::string(std::istreambuf_iterator<char>(std::cin), {}), "stdin"));
 }
 
+std::vector<std::string> texts_of_first(const World& world,
+                                        FunctionRef<std::vector<std::string>()> read) {
+  if (world.size() == 1) return read();
+  return split_texts(from_first(world, [&] {
+    std::string list;
+    for (const std::string& text : read()) append_text(list, text);
+    return list;
+  }));
+}
+
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   for_lines(text, [&](std::int64_t, std::string_view line) {
@@ -104,6 +120,7 @@ std::string counted(std::int64_t count, std::string_view unit) {
 }
 
 void SpeedReport::done(std::string_view unit, std::int64_t texts, std::int64_t tokens) const {
+  if (is_silent()) return;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const auto rate = [&](std::int64_t count) {

@@ -100,6 +100,7 @@ const std::string& TrainArguments::destination() const {
 }
 
 void TrainArguments::plan_files(const std::vector<std::string>& plots) {
+  if (!world.first()) paths.leave_to_first_rank();
   const std::string& path = destination();
   // Written over the file that the run goes on from, the model is that run's next state.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
@@ -142,7 +143,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
   return weft::session_options(model, {.seed = settings.seed,
                                        .threads = threads,
                                        .memory_budget = memory_budget,
-                                       .check_finite = check_finite});
+                                       .check_finite = check_finite,
+                                       .world = world});
 }
 
 std::string TrainArguments::command_line() const {
