@@ -61,7 +61,9 @@ std::size_t budget_of(TaskRun& run, double part) {
       sizes.emplace_back(name, tensor.sizes());
     arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
   }
-  return static_cast<std::size_t>(part * static_cast<double>(arena));
+  // The step behind the shards has a working memory of its own.
+  constexpr std::size_t kStep = 16'384;
+  return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
 }
 
 Trained train(const Task& task, const Kind& kind, const World& world, const std::string& path,
