@@ -80,7 +80,9 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
       session_options(model, {.seed = model.settings.seed, .threads = 1, .world = world});
   if (kind.budget > 0) session_of.memory_budget = budget_of(*run, kind.budget);
   Session session(*model.graph, model.store, session_of);
-  Trainer trainer(session, run->task(session),
+  TrainTask work = run->task(session);
+  if (kind.budget > 0) work.evaluate = {};  // of more rows than a shard
+  Trainer trainer(session, work,
                   {.settings = model.settings,
                    .save =
                        [&](const TrainHistory& history) {
@@ -96,7 +98,7 @@ Trained train(const Task& task, const Kind& kind, const World& world, const std:
   result.figures = fmt::format("{:a}", outcome.evaluation.loss);
   for (const Metric& metric : outcome.evaluation.metrics)
     result.figures += fmt::format(" {} {:a}", metric.name, metric.value);
-  if (!outcome.stopped) result.report = run->report(session, outcome, "m").text;
+  if (!outcome.stopped && work.evaluate) result.report = run->report(session, outcome, "m").text;
   return result;
 }
 
