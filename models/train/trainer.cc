@@ -78,6 +78,8 @@ bool Trainer::out_of_patience() const {
 
 void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   TrainHistory& history = options_.history;
+  // Averages of the weights are state of the optimizer.
+  if (options_.settings.ema > 0) session_.gather_state();
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
@@ -118,6 +120,7 @@ void Trainer::diverged(const std::string& what, std::int64_t step) const {
 }
 
 void Trainer::check_variables(std::int64_t step) const {
+  session_.gather_state(Gather::first);
   const auto found = first_nonfinite(*session_.store());
   if (found) diverged(found->message, step);
 }

@@ -112,7 +112,8 @@ class BatchPrefetcher;
 ///
 /// Where the Session has a World, every rank runs a Trainer of its own with the same settings over
 /// its shards, and has the same numbers and the same variables; each evaluates and saves for
-/// itself, `stop` must be set for all before the same step.
+/// itself, `stop` must be set for all before the same step. The optimizer's state is whole in rank
+/// 0's store while it saves; Session::gather_state() makes it so on all.
 ///
 /// What is saved is finite: a step whose loss or gradient norm is not ends the run, or is skipped
 /// (TrainSettings::skip_nonfinite), and before anything is saved all parameters and moments are
@@ -163,7 +164,8 @@ class Trainer {
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws DataError: the run is over, because of `what` ("the loss is nan").
   [[noreturn]] void diverged(const std::string& what, std::int64_t step) const;
-  /// Throws as diverged() where a variable that is about to be saved is not finite.
+  /// Makes all variables whole on rank 0. Throws as diverged() where one, about to be saved, is not
+  /// finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;

@@ -30,7 +30,7 @@ void train(const World& world, const std::string& how) {
   const Scope net = Scope(g, "net").training();
   const Value x = g.input("x", DType::f32, {"batch", 32});
   const Value labels = g.input("labels", DType::i32, {"batch"});
-  const Value h = dropout(net, tanh(linear(net / "in", x, 700)), 0.1);
+  const Value h = dropout(net, tanh(linear(net / "in", x, 2500)), 0.1);
   const Value loss =
       cross_entropy(linear(net / "out", h, 10), labels, {.reduction = Reduction::shard_mean});
   const Program step = Program("train")
@@ -49,6 +49,7 @@ void train(const World& world, const std::string& how) {
     };
     losses += fmt::format(" {:a}", session.run_shards(step, feeds)["loss"].item<float>());
   }
+  session.gather_state();
   std::uint32_t crc = 0;
   for (const Variable& v : step.variables()) {
     const Tensor value = session.value(v.name());

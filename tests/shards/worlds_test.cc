@@ -65,6 +65,7 @@ NamedTensors after_steps(const World& world, SessionOptions options) {
     result.emplace_back("loss", results["loss"].clone());
     result.emplace_back("norm", results["norm"].clone());
   }
+  session.gather_state();
   for (const Variable& v : train.variables()) {
     result.emplace_back(v.name(), session.value(v.name()));
   }
